@@ -167,7 +167,7 @@ void FaultInjector::OnCollectiveProgress(uint32_t collective, double progress) {
 
 void FaultInjector::SetGpuSpeeds(uint32_t fault) {
   if (!hooks_.set_gpu_speed) return;
-  for (const uint32_t gpu : faults_[fault].gpus) {
+  for (const GpuIndex gpu : faults_[fault].gpus) {
     double speed = 1;
     for (uint32_t f = 0; f < faults_.size(); ++f) {
       if (faults_[f].kind != FaultKind::kStraggler || !states_[f].holds) continue;
@@ -285,7 +285,7 @@ std::set<int32_t> FaultInjector::BrokenServers() const {
       }
     }
     if (fault.kind != FaultKind::kStraggler || fault.speed > 0) continue;
-    for (const uint32_t gpu : fault.gpus) add(graph_.gpus()[gpu]);
+    for (const GpuIndex gpu : fault.gpus) add(graph_.gpus()[gpu]);
   }
   return broken;
 }

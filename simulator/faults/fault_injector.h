@@ -26,7 +26,7 @@ class FaultInjector {
     std::function<void()> before_first_fault;  // at its instant, before anything changes
     std::function<void()> on_routes_changed;
     // Sets the share of its speed at which a GPU works from now on; 0: it stands still.
-    std::function<void(uint32_t gpu, double speed)> set_gpu_speed{};
+    std::function<void(GpuIndex gpu, double speed)> set_gpu_speed{};
     // Starts or stops the traffic of a kBackgroundLoad.
     std::function<void(uint32_t fault, bool runs)> set_load{};
   };

@@ -51,8 +51,8 @@ struct LossSpec {
 // Traffic of other jobs: every sender keeps one message to every receiver in flight and begins
 // messages at the offered rate.
 struct LoadSpec {
-  std::vector<uint32_t> senders;    // GPUs
-  std::vector<uint32_t> receivers;  // GPUs
+  std::vector<GpuIndex> senders;    // GPUs
+  std::vector<GpuIndex> receivers;  // GPUs
   uint64_t rate_bps = 0;            // of each pair
   uint64_t message_bytes = 0;
 };
@@ -62,7 +62,7 @@ struct FaultSpec {
   FaultKind kind = FaultKind::kLinkDown;
   std::string target;         // for people
   std::vector<LinkId> links;  // directions, ascending, each once
-  std::vector<uint32_t> gpus;
+  std::vector<GpuIndex> gpus;
   FaultTimeline timeline;
   bool is_noticed = true;  // links that are down are seen to be so
   uint64_t seed = 0;       // of all that is drawn for it

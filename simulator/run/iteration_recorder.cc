@@ -183,11 +183,11 @@ void IterationRecorder::AddCollectives(const Iteration& iteration, Matrix& matri
   for (const auto& [key, entry] : counts) {
     const auto& [example, count] = entry;
     const JobCollective& collective = job_.collectives[example];
-    const std::vector<uint32_t>& gpus = job_.communicators[collective.communicator].ranks;
+    const std::vector<uint32_t>& ranks = job_.communicators[collective.communicator].ranks;
     for (const auto& [pair, bytes] : ScheduleOf(key, collective)) {
       matrix.push_back({.kind = result_.collectives[example].kind,
-                        .source = gpus[pair.first],
-                        .destination = gpus[pair.second],
+                        .source = ranks[pair.first],
+                        .destination = ranks[pair.second],
                         .bytes = count * bytes});
     }
   }
@@ -210,14 +210,14 @@ void IterationRecorder::AddP2pCalls(const Iteration& iteration, Matrix& matrix) 
     const JobOperation& operation = job_.operations[call.rank][call.operation];
     const uint32_t number = job_.CollectiveOf(call.rank, operation);
     const JobCollective& collective = job_.collectives[number];
-    const std::vector<uint32_t>& gpus = job_.communicators[collective.communicator].ranks;
+    const std::vector<uint32_t>& ranks = job_.communicators[collective.communicator].ranks;
     for (uint32_t i = 0; i < operation.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
-      if (!p2p.is_send || gpus[p2p.peer] == call.rank || p2p.bytes == 0) continue;
+      if (!p2p.is_send || ranks[p2p.peer] == call.rank || p2p.bytes == 0) continue;
       matrix.push_back({.kind = result_.collectives[number].kind,
                         .layer = layer_of_[number],
                         .source = call.rank,
-                        .destination = gpus[p2p.peer],
+                        .destination = ranks[p2p.peer],
                         .bytes = p2p.bytes});
     }
     if (matrix.size() < merge_at) continue;

@@ -112,15 +112,15 @@ ReplayEngine::SwappedRanks JobRestarter::MoveToSpares() {
   const FabricGraph& fabric = run_.fabric;
   const std::set<int32_t> broken = run_.faults.BrokenServers();
   // GPUs by server, in order.
-  std::map<int32_t, std::vector<uint32_t>> gpus_of_server;
-  for (uint32_t gpu = 0; gpu < fabric.gpus().size(); ++gpu) {
+  std::map<int32_t, std::vector<GpuIndex>> gpus_of_server;
+  for (GpuIndex gpu{0}; gpu < fabric.gpus().size(); ++gpu) {
     gpus_of_server[fabric.device(fabric.gpus()[gpu]).server].push_back(gpu);
   }
-  const auto has_rank = [this](uint32_t gpu) {
+  const auto has_rank = [this](GpuIndex gpu) {
     return gpu < run_.job.rank_count && !run_.job.operations[gpu].empty();
   };
   for (const int32_t server : broken) {
-    const std::vector<uint32_t>& gpus = gpus_of_server[server];
+    const std::vector<GpuIndex>& gpus = gpus_of_server[server];
     std::vector<size_t> places;  // of the job's ranks in the server
     for (size_t i = 0; i < gpus.size(); ++i) {
       if (has_rank(gpus[i]) && run_.replay.PartOfRank(gpus[i]) == part_) places.push_back(i);

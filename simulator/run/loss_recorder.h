@@ -21,7 +21,7 @@ class LossRecorder final : public ReplayObserver {
   struct FaultLosses {
     uint64_t packets = 0;
     std::set<uint32_t> collectives;
-    std::set<uint32_t> gpus;
+    std::set<GpuIndex> gpus;
     std::set<uint32_t> unrecovered;  // connections
     // Parts of the job whose connections had lost something to it when the part was halted; they
     // have recovered when the part restarts.

@@ -78,7 +78,7 @@ PairLedger::PairLedger(const FabricGraph& fabric, const ConnectionTable& table) 
 // what that one carried are the sums and the multicast data themselves.
 void PairLedger::AddSwitchConnection(const Connection& connection, uint64_t payload_bytes) {
   const bool reduces = connection.is_switch_operand;
-  const auto of = [&](uint32_t gpu) -> SwitchBytes& {
+  const auto of = [&](GpuIndex gpu) -> SwitchBytes& {
     SwitchBytes& bytes = in_network_[{kNvSwitch, reduces ? kReduce : kMulticast, gpu}];
     bytes.tiers = TierName(Tier::kNvlink);
     return bytes;

@@ -298,7 +298,7 @@ class Recorder {
       for (const FaultSpec& fault : scenario_.faults) {
         mix(static_cast<uint64_t>(fault.kind));
         for (const LinkId link : fault.links) mix(link);
-        for (const uint32_t gpu : fault.gpus) mix(gpu);
+        for (const GpuIndex gpu : fault.gpus) mix(gpu);
         mix(static_cast<uint64_t>(fault.timeline.at_ps));
         mix(static_cast<uint64_t>(fault.timeline.until_ps));
       }

@@ -134,7 +134,7 @@ class Simulation {
                   network_->OnRoutesChanged();
                   replay_->executor().ResolvePaths();
                 },
-            .set_gpu_speed = [this](uint32_t gpu,
+            .set_gpu_speed = [this](GpuIndex gpu,
                                     double speed) { replay_->SetGpuSpeed(gpu, speed); },
             .set_load = [this](uint32_t fault, bool runs) { load_->Set(fault, runs); }});
     load_ = std::make_unique<BackgroundLoad>(scenario.fabric, scenario.faults,

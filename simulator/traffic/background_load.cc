@@ -25,9 +25,9 @@ BackgroundLoad::BackgroundLoad(const FabricGraph& graph, const std::vector<Fault
 
 void BackgroundLoad::MakeFlows(uint32_t fault) {
   const LoadSpec& load = faults_[fault].load;
-  const auto nic_of = [this](uint32_t gpu) { return graph_.NicOfGpu(graph_.gpus()[gpu]); };
-  for (const uint32_t sender : load.senders) {
-    for (const uint32_t receiver : load.receivers) {
+  const auto nic_of = [this](GpuIndex gpu) { return graph_.NicOfGpu(graph_.gpus()[gpu]); };
+  for (const GpuIndex sender : load.senders) {
+    for (const GpuIndex receiver : load.receivers) {
       if (nic_of(sender) == nic_of(receiver)) continue;
       Flow flow;
       flow.sender = sender;

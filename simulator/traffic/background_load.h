@@ -46,8 +46,8 @@ class BackgroundLoad final : public MessageSink {
   static constexpr uint32_t kUnderWayMax = 8;  // as a connection of NCCL has slots
 
   struct Flow {
-    uint32_t sender = 0;    // GPU
-    uint32_t receiver = 0;  // GPU
+    GpuIndex sender{0};
+    GpuIndex receiver{0};
     uint64_t entropy = 0;
     FlowId number;  // of the transport
     uint64_t message_bytes = 0;

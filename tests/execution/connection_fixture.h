@@ -52,8 +52,8 @@ class ConnectionFixture : public ::testing::Test {
     load_store_.emplace(graph_, *network_);
     aggregation_.emplace(graph_, *network_, *routing_, NicSettings{});
     stack_.emplace(engine(), kFlowLatencyPs, kFlowRateBps, true);
-    std::vector<uint32_t> gpus(graph_.gpus().size());
-    std::iota(gpus.begin(), gpus.end(), 0);
+    std::vector<GpuIndex> gpus(graph_.gpus().size());
+    std::iota(gpus.begin(), gpus.end(), GpuIndex{0});
     planner_.emplace(LayoutOf(graph_, gpus), NcclSettings{});
     table_.emplace(graph_, *network_, *load_store_, *stack_, *aggregation_,
                    ConnectionTable::Sinks{.stores = &sink_,

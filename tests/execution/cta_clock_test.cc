@@ -71,14 +71,14 @@ TEST(CtaClockTest, StepsAtOnceShareOneOverhead) {
 TEST(CtaClockTest, AGpuAtHalfSpeedTakesTwiceAsLong) {
   CtaClock clock(2);
   EXPECT_TRUE(clock.AllAtOwnSpeed());
-  clock.SetSpeed(1, 0.5);
+  clock.SetSpeed(GpuIndex{1}, 0.5);
   EXPECT_FALSE(clock.AllAtOwnSpeed());
-  EXPECT_EQ(clock.AtSpeedOfPs(0, 1'000), 1'000);
-  EXPECT_EQ(clock.AtSpeedOfPs(1, 1'000), 2'000);
-  EXPECT_FALSE(clock.StandsStill(1));
-  clock.SetSpeed(1, 0);
-  EXPECT_TRUE(clock.StandsStill(1));
-  EXPECT_EQ(clock.AtSpeedOfPs(1, 1'000), 1'000);  // what has begun ends as it would have
+  EXPECT_EQ(clock.AtSpeedOfPs(GpuIndex{0}, 1'000), 1'000);
+  EXPECT_EQ(clock.AtSpeedOfPs(GpuIndex{1}, 1'000), 2'000);
+  EXPECT_FALSE(clock.StandsStill(GpuIndex{1}));
+  clock.SetSpeed(GpuIndex{1}, 0);
+  EXPECT_TRUE(clock.StandsStill(GpuIndex{1}));
+  EXPECT_EQ(clock.AtSpeedOfPs(GpuIndex{1}, 1'000), 1'000);  // what has begun ends as it would have
 }
 
 }  // namespace

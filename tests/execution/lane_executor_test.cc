@@ -76,8 +76,8 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
     NetworkStackSettings stack;
     stack.name = kStack;
     executor_.emplace(graph_, *network_, *routing_, costs, stack, *this);
-    std::vector<uint32_t> gpus(graph_.gpus().size());
-    std::iota(gpus.begin(), gpus.end(), 0);
+    std::vector<GpuIndex> gpus(graph_.gpus().size());
+    std::iota(gpus.begin(), gpus.end(), GpuIndex{0});
     planner_.emplace(LayoutOf(graph_, gpus), NcclSettings{});
     executor_->connection_table().AddCommunicator({.gpus = gpus, .planner = &*planner_});
   }
@@ -144,7 +144,7 @@ TEST_F(LaneExecutorTest, SlicesOverNvlinkFollowOneAnotherAtTheCtasRate) {
 
 TEST_F(LaneExecutorTest, AGpuAtHalfSpeedTakesTwiceTheCtasTime) {
   constexpr int64_t kSlices = 3;
-  executor_->SetGpuSpeed(0, 0.5);
+  executor_->SetGpuSpeed(GpuIndex{0}, 0.5);
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, kSlices);
   Start(schedule, 0);
   Start(schedule, 1);
@@ -159,8 +159,9 @@ TEST_F(LaneExecutorTest, AGpuThatStandsStillResumesWhereItWas) {
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 3);
   Start(schedule, 0);
   Start(schedule, 1);
-  At(kSlicePs / 2, [this] { executor_->SetGpuSpeed(0, 0); });  // the first slice ends all the same
-  At(kResumesPs, [this] { executor_->SetGpuSpeed(0, 1); });
+  At(kSlicePs / 2,
+     [this] { executor_->SetGpuSpeed(GpuIndex{0}, 0); });  // the first slice ends all the same
+  At(kResumesPs, [this] { executor_->SetGpuSpeed(GpuIndex{0}, 1); });
   engine().Run();
   const int64_t sent_ps = kResumesPs + 2 * kSlicePs + kOverheadPs;
   EXPECT_THAT(ends_ps_,
@@ -171,7 +172,7 @@ TEST_F(LaneExecutorTest, AGpuThatStandsStillResumesWhereItWas) {
 // more go, a flag later.
 TEST_F(LaneExecutorTest, CreditsBoundWhatIsUnderWay) {
   constexpr int64_t kResumesPs = 1'000 * kPsPerUs;
-  executor_->SetGpuSpeed(1, 0);
+  executor_->SetGpuSpeed(GpuIndex{1}, 0);
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 10);
   Start(schedule, 0);
   Start(schedule, 1);
@@ -185,7 +186,7 @@ TEST_F(LaneExecutorTest, CreditsBoundWhatIsUnderWay) {
     EXPECT_FALSE(waiting[0].for_data);
     EXPECT_DOUBLE_EQ(executor_->ShareOfSteps(), 8.0 / 20);
   });
-  At(kResumesPs, [this] { executor_->SetGpuSpeed(1, 1); });
+  At(kResumesPs, [this] { executor_->SetGpuSpeed(GpuIndex{1}, 1); });
   engine().Run();
   // A slot is seen to be free when the receiver has taken its first slice, and one overhead later
   // than that each, as long as both CTAs take the same time.
@@ -242,7 +243,7 @@ TEST_F(LaneExecutorTest, NothingIsPostedThatIsNotGranted) {
 // that takes.
 TEST_F(LaneExecutorTest, ASideOfAConnectionHasOneOwnerAtATime) {
   constexpr int64_t kResumesPs = 1'000 * kPsPerUs;
-  executor_->SetGpuSpeed(1, 0);
+  executor_->SetGpuSpeed(GpuIndex{1}, 0);
   const ListedSchedule first = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 10);
   const ListedSchedule second = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 1);
   Start(first, 0);
@@ -253,7 +254,7 @@ TEST_F(LaneExecutorTest, ASideOfAConnectionHasOneOwnerAtATime) {
     EXPECT_EQ(SlotsBetween(0, 1).posted, 8);
     EXPECT_EQ(executor_->WaitingLanes().size(), 2u);
   });
-  At(kResumesPs, [this] { executor_->SetGpuSpeed(1, 1); });
+  At(kResumesPs, [this] { executor_->SetGpuSpeed(GpuIndex{1}, 1); });
   engine().Run();
   EXPECT_EQ(SlotsBetween(0, 1).consumed, 11);
   EXPECT_EQ(ends_ps_.count(0), 2u);

@@ -126,10 +126,10 @@ TEST(CallLedgerTest, RanksWaitForWhatHeldThemUpLong) {
     const int64_t begin_ps = index * 2 * kPsPerMs;
     for (const uint32_t rank : {0u, 1u}) test.ledger.NoteBegin({rank, index}, begin_ps);
     CriticalPath path;
-    path.origin_gpu = 1;
+    path.origin_gpu = GpuIndex{1};
     path.origin_ps = begin_ps + 8'400'000;
     path.Spend(PathCause::kSlowPeer, waited_ps);
-    path.Blame(1, 1, waited_ps);
+    path.Blame(GpuIndex{1}, GpuIndex{1}, waited_ps);
     for (const uint32_t rank : {0u, 1u}) {
       test.ledger.NoteEnd({rank, index}, begin_ps, begin_ps + kPsPerMs, path);
     }

@@ -15,7 +15,7 @@ class FakePartitions final : public PartitionHost {
   uint32_t LocalNumberOf(uint32_t communicator, uint32_t /*rank*/) const override {
     return communicator < local_numbers.size() ? local_numbers[communicator] : 0;
   }
-  bool StandsStill(uint32_t gpu) const override { return gpu == stopped_gpu; }
+  bool StandsStill(GpuIndex gpu) const override { return gpu == stopped_gpu; }
   bool MayMoveConnections() override { return may_move; }
   void Renew(Partition& /*partition*/) override {}
   void Visit(const Partition& /*partition*/, StateArchive& archive) override {
@@ -42,7 +42,7 @@ class FakePartitions final : public PartitionHost {
   uint64_t losses = 0;
   uint64_t shared_count = 0;
   uint64_t identity = 3;
-  uint32_t stopped_gpu = UINT32_MAX;
+  GpuIndex stopped_gpu{UINT32_MAX};
   bool may_move = false;
   bool may_be_apart = true;
   bool may_be_ahead = true;

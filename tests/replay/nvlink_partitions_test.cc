@@ -42,8 +42,8 @@ TEST_F(NvlinkPartitionsTest, GroupsOfAServerAreApart) {
   EXPECT_THAT(nvlinks.partitions()[1].gpus, ElementsAre(4, 5, 6, 7));
   EXPECT_EQ(nvlinks.UseOf(0), NvlinkUse::kOnly);
   EXPECT_EQ(nvlinks.UseOf(1), NvlinkUse::kOnly);
-  EXPECT_EQ(nvlinks.OfGpu(5), 1u);
-  EXPECT_EQ(nvlinks.OfGpu(8), NvlinkPartitions::kNone);
+  EXPECT_EQ(nvlinks.OfGpu(GpuIndex{5}), 1u);
+  EXPECT_EQ(nvlinks.OfGpu(GpuIndex{8}), NvlinkPartitions::kNone);
 }
 
 TEST_F(NvlinkPartitionsTest, HasBothDirectionsOfEveryNvlinkOfItsGpus) {
@@ -59,7 +59,7 @@ TEST_F(NvlinkPartitionsTest, HasBothDirectionsOfEveryNvlinkOfItsGpus) {
 TEST_F(NvlinkPartitionsTest, HaveOneShapeWhereOnlyTheServerDiffers) {
   const NvlinkPartitions like = Of({{0, 1}, {8, 9}});
   EXPECT_EQ(like.partitions()[0].shape, like.partitions()[1].shape);
-  EXPECT_EQ(like.PlaceOf(9), 1u);
+  EXPECT_EQ(like.PlaceOf(GpuIndex{9}), 1u);
   EXPECT_EQ(like.GpuAt(1, 1), 9u);
   const NvlinkPartitions others = Of({{0, 1}, {8, 10}});
   EXPECT_NE(others.partitions()[0].shape, others.partitions()[1].shape);

@@ -86,17 +86,17 @@ TEST(PartitionMapTest, AFaultConcernsThePartitionsOfItsLinksAndGpus) {
   const FabricGraph graph = Servers(2);
   const LinkId wire = graph.WiresOfNic(*graph.NicOfGpu(graph.gpus()[4]))[0];
   EXPECT_EQ(are_faulty({}), std::pair(false, false));
-  EXPECT_EQ(are_faulty({.faulty_gpus = {12}}), std::pair(false, true));
-  EXPECT_EQ(are_faulty({.faulty_gpus = {3}}), std::pair(true, false));
+  EXPECT_EQ(are_faulty({.faulty_gpus = {GpuIndex{12}}}), std::pair(false, true));
+  EXPECT_EQ(are_faulty({.faulty_gpus = {GpuIndex{3}}}), std::pair(true, false));
   EXPECT_EQ(are_faulty({.faulty_links = {wire}}), std::pair(false, true));
 }
 
 TEST(PartitionMapTest, DetoursMeetThePartitionsOfTheirGpus) {
   Map test({{0, 1, 2, 3}, {4, 12}});
-  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(0), 3));
-  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(0), 4));
-  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(1), 12));
-  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(1), 5));
+  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(0), GpuIndex{3}));
+  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(0), GpuIndex{4}));
+  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(1), GpuIndex{12}));
+  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(1), GpuIndex{5}));
 }
 
 // The same places of two servers, or two rails, are alike; others are not.

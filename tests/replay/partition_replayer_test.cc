@@ -154,12 +154,12 @@ const Difference kDifferences[] = {
     {"TheIdentityDiffers", [](Partitions& t) { t.host.identity = 4; }},
     {"TheShapeDiffers", [](Partitions& t) { t.map.partition(0).shape = 77; }},
     {"TheStateIsNotAtRest", [](Partitions& t) { t.host.is_at_rest = false; }},
-    {"AGpuStandsStill", [](Partitions& t) { t.host.stopped_gpu = 2; }},
+    {"AGpuStandsStill", [](Partitions& t) { t.host.stopped_gpu = GpuIndex{2}; }},
     {"ConnectionsMayMove", [](Partitions& t) { t.host.may_move = true; }},
     {"OthersNeedItsBuffer", [](Partitions& t) { t.host.may_be_apart = false; }},
     {"ADetourCrossesIt",
      [](Partitions& t) {
-       const std::vector<uint32_t> gpus = {1};
+       const std::vector gpus = {GpuIndex{1}};
        t.partitions->OnDetour(gpus);
      }},
     {"ACollectiveIsWatched", [](Partitions& t) { t.test.progress.Watch(3); }},
@@ -249,7 +249,7 @@ TEST(PartitionReplayerTest, WhatCannotBeSimulatedAheadIsSimulatedInPlace) {
 
 TEST(PartitionReplayerTest, ADetourElsewhereRefusesNothing) {
   Partitions test;
-  const std::vector<uint32_t> elsewhere = {5};
+  const std::vector elsewhere = {GpuIndex{5}};
   test.replay.before_begin = [&](const Call& call) {
     if (call == Call{0, 3}) test.partitions->OnDetour(elsewhere);
   };
@@ -264,7 +264,7 @@ TEST(PartitionReplayerTest, APartIsNotHaltedWhileItsPartitionIsReplayed) {
   const auto look = [&] {
     ASSERT_TRUE(test.partitions->is_any_replayed());
     EXPECT_THROW(test.partitions->Halt(0), FabricNetwork::NotApart);
-    const std::vector<uint32_t> crossed = {1};
+    const std::vector crossed = {GpuIndex{1}};
     EXPECT_THROW(test.partitions->OnDetour(crossed), FabricNetwork::NotApart);
     has_thrown = true;
   };

@@ -99,7 +99,7 @@ TEST(StreamRunnerTest, SkewsAreDrawnOncePerRankWithinTheirLimit) {
 TEST(StreamRunnerTest, WhatASlowGpuComputesTakesLonger) {
   NoReplay none;
   SmallReplay test(1, Two({AllReduce(8), AllReduce(8, 10 * kPsPerUs)}), none);
-  test.clock.SetSpeed(0, 0.5);
+  test.clock.SetSpeed(GpuIndex{0}, 0.5);
   test.Run();
   EXPECT_EQ(test.BeginPs(1), kCallPs + 10 * kPsPerUs);
   EXPECT_EQ(test.ledger.times()[1].last_start_ps, kCallPs + 20 * kPsPerUs);
@@ -110,8 +110,8 @@ TEST(StreamRunnerTest, ComputationOfAGpuThatStoppedGoesOnWhereItWas) {
   NoReplay none;
   SmallReplay test(1, Two({AllReduce(8, 10 * kPsPerUs)}), none);
   const auto change = [&](double before, double after) {
-    test.clock.SetSpeed(0, after);
-    test.streams.ChangeSpeed(0, before, after);
+    test.clock.SetSpeed(GpuIndex{0}, after);
+    test.streams.ChangeSpeed(GpuIndex{0}, before, after);
     EXPECT_EQ(test.streams.has_stopped_computation(), after == 0);
   };
   ns3::Simulator::Schedule(ns3::MicroSeconds(4), [&] { change(1, 0); });
@@ -212,7 +212,7 @@ TEST(StreamRunnerTest, ATrialThatIsTakenBackLeavesNoStoppedComputation) {
   NoReplay none;
   SmallReplay test(1, Two({AllReduce(8), AllReduce(8, kPsPerUs)}), none);
   test.streams.Start();
-  test.clock.SetSpeed(0, 0);
+  test.clock.SetSpeed(GpuIndex{0}, 0);
   test.streams.BeginTrial();
   test.streams.EndInTrial(test.streams.BeginFirst(), kPsPerMs);
   EXPECT_TRUE(test.streams.has_stopped_computation());

@@ -10,11 +10,13 @@
 
 #include "simulator/execution/paths/fabric_layout.h"
 #include "tests/scenario/loaded_scenario.h"
+#include "tests/support/gpus.h"
 
 namespace railyard {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::Gpus;
 
 uint64_t RateOfCable(const Scenario& scenario, const std::string& name) {
   const Cable& cable = scenario.fabric.cables()[scenario.fabric.FindCable(name).value()];
@@ -63,8 +65,8 @@ TEST(NicsLoaderTest, ARateIsThatOfTheCableAndTheSlowestCounts) {
   EXPECT_EQ(RateOfCable(*scenario, "server1/nic3--leaf3"), 200'000'000'000u);
   EXPECT_EQ(RateOfCable(*scenario, "server0/nic3--leaf3"), 400'000'000'000u);
   EXPECT_TRUE(scenario->nic_variants.empty());
-  EXPECT_EQ(LayoutOf(scenario->fabric, std::vector<uint32_t>{3, 11}).nic_bps, 200'000'000'000u);
-  EXPECT_EQ(LayoutOf(scenario->fabric, std::vector<uint32_t>{2, 10}).nic_bps, 400'000'000'000u);
+  EXPECT_EQ(LayoutOf(scenario->fabric, Gpus({3, 11})).nic_bps, 200'000'000'000u);
+  EXPECT_EQ(LayoutOf(scenario->fabric, Gpus({2, 10})).nic_bps, 400'000'000'000u);
 }
 
 TEST(NicsLoaderTest, EveryMistakeIsLocated) {

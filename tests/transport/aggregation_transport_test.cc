@@ -56,13 +56,13 @@ class AggregationTransportTest : public testing::TransportFixture {
     NicSettings nic;
     nic.is_infiniband = true;
     transport_.emplace(graph_, network(), *routing_, nic);
-    std::vector<uint32_t> gpus(graph_.gpus().size());
-    std::iota(gpus.begin(), gpus.end(), 0);
+    std::vector<GpuIndex> gpus(graph_.gpus().size());
+    std::iota(gpus.begin(), gpus.end(), GpuIndex{0});
     first_member_ = transport_->OpenTree(gpus, 7);
-    for (const uint32_t gpu : gpus) transport_->Join(first_member_ + gpu, Me(gpu));
+    for (const GpuIndex gpu : gpus) transport_->Join(first_member_ + gpu, Me(gpu));
   }
   void PostAll(const Aggregation& operation) {
-    for (uint32_t gpu = 0; gpu < 4; ++gpu) transport_->Post(first_member_ + gpu, operation);
+    for (GpuIndex gpu{0}; gpu < 4; ++gpu) transport_->Post(first_member_ + gpu, operation);
   }
   void PostAll(uint64_t bytes) { PostAll(Aggregation{.bytes = bytes}); }
   uint64_t PayloadOn(const char* from, const char* to) {

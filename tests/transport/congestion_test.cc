@@ -50,7 +50,8 @@ class CongestionTest : public testing::TransportFixture {
     Scale("EcnKmaxBytes", 200'000);
     network().GetSwitch(leaf)->SetAttribute("EcnPmax", ns3::DoubleValue(0.01));
     network().Configure();
-    for (uint32_t sender = 1; sender <= senders; ++sender) Open(sender, sender, 0, sender);
+    for (uint32_t sender = 1; sender <= senders; ++sender)
+      Open(sender, GpuIndex{sender}, GpuIndex{0}, sender);
     delivered_bytes_.resize(senders + 1);
   }
   // The attributes are for a port of 25 Gb/s.

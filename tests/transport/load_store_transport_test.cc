@@ -87,7 +87,7 @@ TEST_F(LoadStoreTransportTest, WireBytesArePayloadOverEfficiencyRoundedUp) {
 
 TEST_F(LoadStoreTransportTest, OnePacketCrossesOnePlane) {
   Build();
-  const FlowId flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1});
   PostNvlink(flow, kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 20'000) + 300'000, 7}));
@@ -98,7 +98,7 @@ TEST_F(LoadStoreTransportTest, OnePacketCrossesOnePlane) {
 
 TEST_F(LoadStoreTransportTest, AMessageOfOneByteIsOnePacket) {
   Build();
-  PostNvlink(load_store_->Open(Me(7), 0, 1), 1);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), 1);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{AlonePs(2), 7}));
   EXPECT_EQ(network().counters().packets, 1u);
@@ -108,7 +108,7 @@ TEST_F(LoadStoreTransportTest, AMessageOfOneByteIsOnePacket) {
 
 TEST_F(LoadStoreTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare) {
   Build();
-  PostNvlink(load_store_->Open(Me(7), 0, 1), 100 * kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), 100 * kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
   ExpectEndOfRounds(delivered_[0].time_ps, 100);
@@ -118,7 +118,7 @@ TEST_F(LoadStoreTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare)
 
 TEST_F(LoadStoreTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheirLinks) {
   Build();
-  PostNvlink(load_store_->Open(Me(7), 0, 1), 10 * kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), 10 * kRound * kPayload);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     const uint64_t share = 10 * uint64_t{kLinks[static_cast<size_t>(plane)]};
@@ -131,7 +131,7 @@ TEST_F(LoadStoreTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheir
 
 TEST_F(LoadStoreTransportTest, ShortMessagesGoOnInTheRoundWhereTheLastOneStopped) {
   Build();
-  const FlowId flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1});
   on_delivered_ = [&](uint32_t) {
     if (delivered_.size() < 2 * kRound) PostNvlink(flow, 100);
   };
@@ -145,7 +145,7 @@ TEST_F(LoadStoreTransportTest, ShortMessagesGoOnInTheRoundWhereTheLastOneStopped
 
 TEST_F(LoadStoreTransportTest, EveryProgramsFirstPacketTakesTheConnectionsFirstPlane) {
   Build();
-  const FlowId flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1});
   on_delivered_ = [&](uint32_t) {
     load_store_->StartOver(flow);
     if (delivered_.size() < 2 * kRound) PostNvlink(flow, 100);
@@ -157,7 +157,8 @@ TEST_F(LoadStoreTransportTest, EveryProgramsFirstPacketTakesTheConnectionsFirstP
 
 TEST_F(LoadStoreTransportTest, ConnectionsOfAGpuStartAtThePlanesInTheRatioOfTheirLinks) {
   Build();
-  for (uint32_t i = 0; i < 2 * kRound; ++i) PostNvlink(load_store_->Open(Me(i), 0, 1 + i % 2), 100);
+  for (uint32_t i = 0; i < 2 * kRound; ++i)
+    PostNvlink(load_store_->Open(Me(i), GpuIndex{0}, GpuIndex{1 + i % 2}), 100);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     EXPECT_EQ(network().CountersOfLink(Up(0, plane)).packets,
@@ -167,7 +168,7 @@ TEST_F(LoadStoreTransportTest, ConnectionsOfAGpuStartAtThePlanesInTheRatioOfThei
 
 TEST_F(LoadStoreTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
   Build();
-  const FlowId flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1});
   constexpr int64_t kPackets = kRound;
   on_delivered_ = [&](uint32_t) {
     const auto sent = static_cast<int64_t>(delivered_.size());
@@ -184,8 +185,9 @@ TEST_F(LoadStoreTransportTest, AnyPartOfARoundIsWithinOnePacketOfItsShare) {
 
 TEST_F(LoadStoreTransportTest, TwoConnectionsOfAGpuShareItsPortFairly) {
   Build();
-  load_store_->Post(load_store_->Open(Me(7), 0, 1), MessageSize::OfData(50 * kRound * kPayload));
-  PostNvlink(load_store_->Open(Me(8), 0, 2), 50 * kRound * kPayload);
+  load_store_->Post(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}),
+                    MessageSize::OfData(50 * kRound * kPayload));
+  PostNvlink(load_store_->Open(Me(8), GpuIndex{0}, GpuIndex{2}), 50 * kRound * kPayload);
   for (int64_t time_ps = 0; time_ps < 100 * kRoundPs; time_ps += 50'000) {
     At(time_ps, [this] {
       const auto to_1 = static_cast<int64_t>(PacketsTo(1));
@@ -201,9 +203,9 @@ TEST_F(LoadStoreTransportTest, TwoConnectionsOfAGpuShareItsPortFairly) {
 
 TEST_F(LoadStoreTransportTest, ConnectionsOfDifferentGpusDoNotShareAPort) {
   Build();
-  PostNvlink(load_store_->Open(Me(7), 0, 2), 50 * kRound * kPayload);
-  PostNvlink(load_store_->Open(Me(8), 2, 1), 50 * kRound * kPayload);
-  PostNvlink(load_store_->Open(Me(9), 1, 0), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{2}), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(8), GpuIndex{2}, GpuIndex{1}), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(9), GpuIndex{1}, GpuIndex{0}), 50 * kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(3));
   for (const Told& told : delivered_) ExpectEndOfRounds(told.time_ps, 50);
@@ -211,8 +213,8 @@ TEST_F(LoadStoreTransportTest, ConnectionsOfDifferentGpusDoNotShareAPort) {
 
 TEST_F(LoadStoreTransportTest, TwoSendersToOneGpuHalveItsLinks) {
   Build();
-  PostNvlink(load_store_->Open(Me(7), 0, 2), 50 * kRound * kPayload);
-  PostNvlink(load_store_->Open(Me(8), 1, 2), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{2}), 50 * kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(8), GpuIndex{1}, GpuIndex{2}), 50 * kRound * kPayload);
   engine().Run();
   // They queue in the planes instead of at a port: 100 rounds arrive, after the first packet's way.
   ASSERT_THAT(delivered_, SizeIs(2));
@@ -226,9 +228,9 @@ TEST_F(LoadStoreTransportTest, AllToAllRunsAtFullBisection) {
   constexpr uint64_t kRounds = 20;
   Build(-1, kGpus);
   for (uint32_t step = 1; step < kGpus; ++step) {
-    for (uint32_t gpu = 0; gpu < kGpus; ++gpu) {
+    for (GpuIndex gpu{0}; gpu < kGpus; ++gpu) {
       const uint32_t to = (gpu + step) % kGpus;
-      load_store_->Post(load_store_->Open(Me(gpu * kGpus + to), gpu, to),
+      load_store_->Post(load_store_->Open(Me(gpu * kGpus + to), gpu, GpuIndex{to}),
                         MessageSize::OfData(kRounds * kRound * kPayload));
     }
   }
@@ -245,7 +247,7 @@ TEST_F(LoadStoreTransportTest, AllToAllRunsAtFullBisection) {
 
 TEST_F(LoadStoreTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDifferInDelay) {
   Build(0);
-  const FlowId flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1});
   // The first packet of a round takes plane 0, which is slow; the second one plane 3.
   PostNvlink(flow, kPayload);
   PostNvlink(flow, kPayload);
@@ -257,14 +259,14 @@ TEST_F(LoadStoreTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDiffe
 
 TEST_F(LoadStoreTransportTest, AMessageIsDeliveredWithItsLatestPacketNotItsLast) {
   Build(0);
-  PostNvlink(load_store_->Open(Me(7), 0, 1), 2 * kPayload);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), 2 * kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 10'000'000) + 300'000, 7}));
 }
 
 TEST_F(LoadStoreTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
   Build();
-  const FlowId flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1});
   for (int i = 0; i < 8; ++i) PostNvlink(flow, kPayload);
   EXPECT_DEATH(PostNvlink(flow, kPayload), "more messages than slots");
   engine().Run();
@@ -276,7 +278,7 @@ TEST_F(LoadStoreTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
 
 TEST_F(LoadStoreTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
   Build();
-  const FlowId flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1});
   constexpr size_t kMessages = 20'000;
   size_t posted = 8;
   on_delivered_ = [&](uint32_t) {
@@ -294,7 +296,7 @@ TEST_F(LoadStoreTransportTest, SlotsAreReusedForTensOfThousandsOfMessages) {
 TEST_F(LoadStoreTransportTest, APacketLostBreaksItsConnectionAsXid74) {
   Build();
   Down(Up(0, 0), 10'000, 10'001);
-  PostNvlink(load_store_->Open(Me(7), 0, 1), kPayload);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), kPayload);
   engine().Run();
   const int64_t lost_ps = 39'768 + kCableDelayPs + kForwardPs;
   EXPECT_THAT(lost_, ElementsAre(ToldLost{lost_ps, 7, Up(0, 0)}));
@@ -309,7 +311,7 @@ TEST_F(LoadStoreTransportTest, APacketLostBreaksItsConnectionAsXid74) {
 TEST_F(LoadStoreTransportTest, ALinkThatCarriesNothingOfAConnectionDoesNotBreakIt) {
   Build();
   for (int plane = 0; plane < 4; ++plane) Down(Up(2, plane), 0, kNeverPs);
-  PostNvlink(load_store_->Open(Me(7), 0, 1), kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), kRound * kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(1));
   EXPECT_THAT(errors_, IsEmpty());
@@ -317,7 +319,7 @@ TEST_F(LoadStoreTransportTest, ALinkThatCarriesNothingOfAConnectionDoesNotBreakI
 
 TEST_F(LoadStoreTransportTest, APairsPathsAreItsPlanesWithTheirLinksAsWeights) {
   Build();
-  const auto paths = load_store_->PathsOf(load_store_->Open(Me(7), 0, 1));
+  const auto paths = load_store_->PathsOf(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}));
   ASSERT_EQ(paths.size(), 4u);
   for (int plane = 0; plane < 4; ++plane) {
     const auto& of_plane = paths[static_cast<size_t>(plane)];
@@ -338,7 +340,7 @@ TEST_F(LoadStoreTransportTest, GpusWithoutAnNvSwitchUseTheCablesBetweenThem) {
                     {Tier::kNvlink, lanes * uint64_t{200'000'000'000}, kCableDelayPs, lanes});
   }
   BuildTransports();
-  const FlowId flow = load_store_->Open(Me(7), 0, 1);
+  const FlowId flow = load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1});
   PostNvlink(flow, 30 * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(1));
@@ -357,7 +359,7 @@ TEST_F(LoadStoreTransportTest, GpusWithoutAnNvSwitchUseTheCablesBetweenThem) {
 TEST_F(LoadStoreTransportTest, PacketSizeAndEfficiencyAreTheFabrics) {
   graph_.nvlink = {.packet_payload_bytes = 1'000, .efficiency_per_mille = 500};
   Build();
-  PostNvlink(load_store_->Open(Me(7), 0, 1), 18'000);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), 18'000);
   engine().Run();
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).packets, 5u);
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 5'000u);
@@ -366,8 +368,8 @@ TEST_F(LoadStoreTransportTest, PacketSizeAndEfficiencyAreTheFabrics) {
 TEST_F(LoadStoreTransportTest, GpusOfDifferentIslandsAndMessagesOfNothingOr4GiBAreProgramErrors) {
   AddInServer(DeviceKind::kGpu, 1, 0);
   Build();
-  EXPECT_DEATH(load_store_->Open(Me(7), 0, 1), "neither NVLink nor PCIe joins");
-  const FlowId flow = load_store_->Open(Me(7), 1, 2);
+  EXPECT_DEATH(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), "neither NVLink nor PCIe joins");
+  const FlowId flow = load_store_->Open(Me(7), GpuIndex{1}, GpuIndex{2});
   EXPECT_DEATH(PostNvlink(flow, 0), "of no bytes");
   EXPECT_DEATH(PostNvlink(flow, uint64_t{1} << 32), "of 4 GiB or more");
 }

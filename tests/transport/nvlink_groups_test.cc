@@ -12,6 +12,7 @@
 #include <ns3/enum.h>
 #include <ns3/uinteger.h>
 
+#include "tests/support/gpus.h"
 #include "tests/transport/transport_fixture.h"
 
 namespace railyard {
@@ -19,6 +20,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using testing::Gpus;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -37,7 +39,7 @@ constexpr int64_t kOneWayPs = 2 * kCablePs + kForwardPs;
 class NvlinkGroupsTest : public testing::TransportFixture {
  protected:
   void Build(uint32_t gpus, uint32_t credit_bytes = 64 << 10, PortForm form = PortForm::kShort) {
-    for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
+    for (GpuIndex gpu{0}; gpu < gpus; ++gpu) {
       AddInServer(DeviceKind::kGpu, 0, static_cast<int32_t>(gpu));
     }
     for (int32_t plane = 0; plane < 4; ++plane) {
@@ -54,31 +56,31 @@ class NvlinkGroupsTest : public testing::TransportFixture {
     network().SetAttribute("TrajectoryHash", ns3::BooleanValue(true));
     network().Configure();
   }
-  std::vector<uint32_t> AllGpus() const {
-    std::vector<uint32_t> all(graph_.gpus().size());
-    for (uint32_t gpu = 0; gpu < all.size(); ++gpu) all[gpu] = gpu;
+  std::vector<GpuIndex> AllGpus() const {
+    std::vector<GpuIndex> all(graph_.gpus().size());
+    for (GpuIndex gpu{0}; gpu < all.size(); ++gpu) all[gpu] = gpu;
     return all;
   }
   // Member g's messages are of connection `first_connection` + g.
   FlowId OpenMulticast(uint32_t head, uint32_t first_connection = 0) {
     std::vector<LoadStoreTransport::GroupMember> members;
-    for (const uint32_t gpu : AllGpus()) members.push_back({gpu, Me(first_connection + gpu)});
-    return load_store_->OpenMulticast(head, members);
+    for (const GpuIndex gpu : AllGpus()) members.push_back({gpu, Me(first_connection + gpu)});
+    return load_store_->OpenMulticast(GpuIndex{head}, members);
   }
   void PostMulticast(FlowId group, uint64_t bytes) {
     load_store_->PostMulticast(group, bytes);
     load_store_->ServeDue();
   }
-  LinkId Up(uint32_t gpu, int plane) const { return Link(Gpu(gpu), Plane(plane)); }
-  LinkId DownTo(uint32_t gpu, int plane) const { return Link(Plane(plane), Gpu(gpu)); }
-  uint64_t EgressBytes(uint32_t gpu) {
+  LinkId Up(GpuIndex gpu, int plane) const { return Link(Gpu(gpu), Plane(plane)); }
+  LinkId DownTo(GpuIndex gpu, int plane) const { return Link(Plane(plane), Gpu(gpu)); }
+  uint64_t EgressBytes(GpuIndex gpu) {
     uint64_t bytes = 0;
     for (int plane = 0; plane < 4; ++plane) {
       bytes += network().CountersOfLink(Up(gpu, plane)).payload_bytes;
     }
     return bytes;
   }
-  uint64_t IngressBytes(uint32_t gpu) {
+  uint64_t IngressBytes(GpuIndex gpu) {
     uint64_t bytes = 0;
     for (int plane = 0; plane < 4; ++plane) {
       bytes += network().CountersOfLink(DownTo(gpu, plane)).payload_bytes;
@@ -98,7 +100,7 @@ class NvlinkGroupsTest : public testing::TransportFixture {
     constexpr uint32_t kLoads = 1'000;
     std::vector<FlowId> loads;
     std::vector<FlowId> stores;
-    for (const uint32_t gpu : AllGpus()) {
+    for (const GpuIndex gpu : AllGpus()) {
       loads.push_back(load_store_->OpenReduce(Me(kLoads + gpu), gpu, AllGpus()));
       stores.push_back(OpenMulticast(gpu, 100 * gpu));
     }
@@ -116,7 +118,7 @@ class NvlinkGroupsTest : public testing::TransportFixture {
   }
 
  private:
-  static std::string Gpu(uint32_t gpu) { return "server0/gpu" + std::to_string(gpu); }
+  static std::string Gpu(GpuIndex gpu) { return "server0/gpu" + std::to_string(gpu); }
   static std::string Plane(int plane) { return "server0/nvswitch" + std::to_string(plane); }
 };
 
@@ -130,14 +132,14 @@ TEST_F(NvlinkGroupsTest, AStoreReachesEveryMemberAtOnce) {
   EXPECT_EQ(network().counters().injected_bytes, kPayload);
   EXPECT_EQ(network().counters().replicated_bytes, 3 * kPayload);
   EXPECT_EQ(network().counters().delivered_bytes, 4 * kPayload);
-  EXPECT_EQ(EgressBytes(1), kPayload);
-  for (const uint32_t gpu : AllGpus()) EXPECT_EQ(IngressBytes(gpu), kPayload);
+  EXPECT_EQ(EgressBytes(GpuIndex{1}), kPayload);
+  for (const GpuIndex gpu : AllGpus()) EXPECT_EQ(IngressBytes(gpu), kPayload);
   ExpectAllBytesAccountedFor();
 }
 
 TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
   Build(4);
-  load_store_->PostReduce(load_store_->OpenReduce(Me(7), 2, AllGpus()), kPayload);
+  load_store_->PostReduce(load_store_->OpenReduce(Me(7), GpuIndex{2}, AllGpus()), kPayload);
   engine().Run();
   EXPECT_THAT(delivered_,
               ElementsAre(Told{2 * kRequestPs + kOneWayPs + 2 * kPacketPs + kOneWayPs, 7}));
@@ -145,7 +147,7 @@ TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
   EXPECT_EQ(network().counters().reduced_bytes, 3 * kPayload);
   EXPECT_EQ(network().counters().delivered_bytes, kPayload);
   EXPECT_EQ(network().counters().control_hops, 1u + 4u);
-  for (const uint32_t gpu : AllGpus()) {
+  for (const GpuIndex gpu : AllGpus()) {
     EXPECT_EQ(EgressBytes(gpu), kPayload);
     EXPECT_EQ(IngressBytes(gpu), gpu == 2 ? kPayload : 0);
   }
@@ -155,8 +157,9 @@ TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
 TEST_F(NvlinkGroupsTest, ALoadWaitsForTheMemberWhoseOperandComesLast) {
   Build(3);
   // GPU 1's port is taken for 50 rounds by another connection, in turns of four packets.
-  PostNvlink(load_store_->Open(Me(8), 1, 0), 50 * kRound * kPayload);
-  load_store_->PostReduce(load_store_->OpenReduce(Me(7), 2, AllGpus()), kRound * kPayload);
+  PostNvlink(load_store_->Open(Me(8), GpuIndex{1}, GpuIndex{0}), 50 * kRound * kPayload);
+  load_store_->PostReduce(load_store_->OpenReduce(Me(7), GpuIndex{2}, AllGpus()),
+                          kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_EQ(delivered_[0].connection, 7u);
@@ -169,14 +172,15 @@ TEST_F(NvlinkGroupsTest, ALoadWaitsForTheMemberWhoseOperandComesLast) {
 TEST_F(NvlinkGroupsTest, WholeRoundsCrossThePlanesInTheRatioOfTheirLinks) {
   Build(4);
   PostMulticast(OpenMulticast(0), 10 * kRound * kPayload);
-  load_store_->PostReduce(load_store_->OpenReduce(Me(70), 3, AllGpus()), 10 * kRound * kPayload);
+  load_store_->PostReduce(load_store_->OpenReduce(Me(70), GpuIndex{3}, AllGpus()),
+                          10 * kRound * kPayload);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     const uint64_t bytes = 10 * uint64_t{kLinks[static_cast<size_t>(plane)]} * kPayload;
-    EXPECT_EQ(network().CountersOfLink(Up(0, plane)).payload_bytes, 2 * bytes);
-    EXPECT_EQ(network().CountersOfLink(Up(1, plane)).payload_bytes, bytes);
-    EXPECT_EQ(network().CountersOfLink(DownTo(1, plane)).payload_bytes, bytes);
-    EXPECT_EQ(network().CountersOfLink(DownTo(3, plane)).payload_bytes, 2 * bytes);
+    EXPECT_EQ(network().CountersOfLink(Up(GpuIndex{0}, plane)).payload_bytes, 2 * bytes);
+    EXPECT_EQ(network().CountersOfLink(Up(GpuIndex{1}, plane)).payload_bytes, bytes);
+    EXPECT_EQ(network().CountersOfLink(DownTo(GpuIndex{1}, plane)).payload_bytes, bytes);
+    EXPECT_EQ(network().CountersOfLink(DownTo(GpuIndex{3}, plane)).payload_bytes, 2 * bytes);
   }
   ExpectAllBytesAccountedFor();
 }
@@ -187,7 +191,7 @@ TEST_F(NvlinkGroupsTest, AnAllReduceTakesItsSizeAndAnNthOfItEachWay) {
   constexpr uint64_t kShare = 4 * kRound * kPayload;
   constexpr uint64_t kSize = 8 * kShare;
   const int64_t end_ps = RunAllReduce(kShare, 1);
-  for (const uint32_t gpu : AllGpus()) {
+  for (const GpuIndex gpu : AllGpus()) {
     EXPECT_EQ(EgressBytes(gpu), kSize + kShare);
     EXPECT_EQ(IngressBytes(gpu), kShare + kSize);
   }
@@ -205,7 +209,7 @@ TEST_F(NvlinkGroupsTest, AnAllReduceTakesItsSizeAndAnNthOfItEachWay) {
 
 TEST_F(NvlinkGroupsTest, MessagesUnderWayArePipelinedUpToEight) {
   Build(4);
-  const FlowId load = load_store_->OpenReduce(Me(7), 0, AllGpus());
+  const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{0}, AllGpus());
   const FlowId store = OpenMulticast(0, 10);
   for (int i = 0; i < 8; ++i) {
     load_store_->PostReduce(load, kPayload * static_cast<uint64_t>(1 + i));
@@ -223,7 +227,7 @@ TEST_F(NvlinkGroupsTest, MessagesUnderWayArePipelinedUpToEight) {
 
 TEST_F(NvlinkGroupsTest, PiecesAreCountedForTensOfThousandsOfMessages) {
   Build(3);
-  const FlowId load = load_store_->OpenReduce(Me(7), 1, AllGpus());
+  const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{1}, AllGpus());
   uint64_t posted = 0;
   uint64_t bytes = 0;
   const auto post = [&] {
@@ -247,13 +251,13 @@ TEST_F(NvlinkGroupsTest, PiecesAreCountedForTensOfThousandsOfMessages) {
 TEST_F(NvlinkGroupsTest, CreditsHoldStoresBackWhereTheyMeet) {
   constexpr uint32_t kCredit = 16 << 10;
   Build(6, kCredit);
-  for (const uint32_t gpu : AllGpus()) {
+  for (const GpuIndex gpu : AllGpus()) {
     load_store_->PostMulticast(OpenMulticast(gpu, 10 * gpu), 20 * kRound * kPayload);
   }
   load_store_->ServeDue();
   for (int64_t time_ps = 0; time_ps < 6 * (20 * kRoundPs); time_ps += 100'000) {
     At(time_ps, [this] {
-      for (const uint32_t gpu : AllGpus()) {
+      for (const GpuIndex gpu : AllGpus()) {
         for (int plane = 0; plane < 4; ++plane) {
           EXPECT_LE(network().AccountBytes(Up(gpu, plane)),
                     uint64_t{kCredit} * kLinks[static_cast<size_t>(plane)]);
@@ -292,12 +296,12 @@ TEST_F(NvlinkGroupsTest, BothFormsOfAPortGiveTheSameTrajectory) {
 
 TEST_F(NvlinkGroupsTest, ALostCopyBreaksItsMembersConnection) {
   Build(3);
-  Down(DownTo(1, 0), 0, kNeverPs);
+  Down(DownTo(GpuIndex{1}, 0), 0, kNeverPs);
   PostMulticast(OpenMulticast(0, 20), kPayload);
   engine().Run();
   ASSERT_THAT(errors_, SizeIs(1));
   EXPECT_EQ(errors_[0].connection, 21u);
-  EXPECT_THAT(lost_, ElementsAre(ToldLost{2 * kPacketPs + kOneWayPs, 21, DownTo(1, 0)}));
+  EXPECT_THAT(lost_, ElementsAre(ToldLost{2 * kPacketPs + kOneWayPs, 21, DownTo(GpuIndex{1}, 0)}));
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_EQ(delivered_[0].connection, 20u);
   EXPECT_EQ(delivered_[1].connection, 22u);
@@ -307,18 +311,18 @@ TEST_F(NvlinkGroupsTest, ALostCopyBreaksItsMembersConnection) {
 
 TEST_F(NvlinkGroupsTest, ALostOperandRequestOrStoreBreaksTheLoadAndTheRunEnds) {
   Build(3);
-  const FlowId load = load_store_->OpenReduce(Me(7), 0, AllGpus());
+  const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{0}, AllGpus());
   const FlowId store = OpenMulticast(0, 20);
   // An operand of GPU 2, on the way up.
   load_store_->PostReduce(load, kRound * kPayload);
-  Down(Up(2, 1), 100'000, 2'000'000);
+  Down(Up(GpuIndex{2}, 1), 100'000, 2'000'000);
   engine().Run();
   EXPECT_THAT(errors_, SizeIs(4));  // its four packets on that plane
   EXPECT_THAT(delivered_, IsEmpty());
   ExpectAllBytesAccountedFor();
   // The request and, of a round of stores, those of that plane, on the way up.
   errors_.clear();
-  network().SetLinkUp(Up(0, 0), false);
+  network().SetLinkUp(Up(GpuIndex{0}, 0), false);
   load_store_->PostReduce(load, kPayload);
   PostMulticast(store, kRound * kPayload);
   engine().Run();
@@ -334,19 +338,19 @@ TEST_F(NvlinkGroupsTest, AGroupNeedsAnNvSwitchThatAllItsGpusShare) {
   Build(3);
   const DeviceId elsewhere = AddInServer(DeviceKind::kGpu, 1, 0);
   ASSERT_EQ(graph_.gpus().back(), elsewhere);
-  EXPECT_TRUE(load_store_->CanGroup(std::vector<uint32_t>{0, 1, 2}));
-  EXPECT_TRUE(load_store_->CanGroup(std::vector<uint32_t>{2, 1}));
-  EXPECT_FALSE(load_store_->CanGroup(std::vector<uint32_t>{0, 3}));
-  EXPECT_FALSE(load_store_->CanGroup(std::vector<uint32_t>{0, 1, 3}));
-  EXPECT_FALSE(load_store_->CanGroup(std::vector<uint32_t>{0}));
-  EXPECT_DEATH(load_store_->OpenReduce(Me(7), 0, {0, 1, 3}), "no NVSwitch joins");
+  EXPECT_TRUE(load_store_->CanGroup(Gpus({0, 1, 2})));
+  EXPECT_TRUE(load_store_->CanGroup(Gpus({2, 1})));
+  EXPECT_FALSE(load_store_->CanGroup(Gpus({0, 3})));
+  EXPECT_FALSE(load_store_->CanGroup(Gpus({0, 1, 3})));
+  EXPECT_FALSE(load_store_->CanGroup(Gpus({0})));
+  EXPECT_DEATH(load_store_->OpenReduce(Me(7), GpuIndex{0}, Gpus({0, 1, 3})), "no NVSwitch joins");
 }
 
 // Unicast shares the links of groups.
 TEST_F(NvlinkGroupsTest, OtherPacketsPassTheSameSwitchesUnchanged) {
   Build(3);
   OpenMulticast(0);
-  PostNvlink(load_store_->Open(Me(7), 0, 1), kPayload);
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), kPayload);
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{2 * kPacketPs + kOneWayPs, 7}));
   EXPECT_EQ(network().counters().replicated_bytes, 0u);

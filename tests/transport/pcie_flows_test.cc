@@ -37,13 +37,13 @@ class PcieFlowsTest : public testing::TransportFixture {
 };
 
 TEST_F(PcieFlowsTest, StoresCrossTheTreeToAGpu) {
-  PostNvlink(load_store_->Open(Me(1), 0, 1), 500);
+  PostNvlink(load_store_->Open(Me(1), GpuIndex{0}, GpuIndex{1}), 500);
   engine().Run();
   EXPECT_THAT(DeliveredNs(), ElementsAre(3 * (500 + 10) + 5 + 7));
 }
 
 TEST_F(PcieFlowsTest, StoresIntoAHostsMemoryEndThere) {
-  PostNvlink(load_store_->OpenHostStore(Me(1), 0, 1), 500);
+  PostNvlink(load_store_->OpenHostStore(Me(1), GpuIndex{0}, GpuIndex{1}), 500);
   engine().Run();
   EXPECT_THAT(DeliveredNs(), ElementsAre(2 * (500 + 10) + 5 + 7));
   EXPECT_EQ(network().InFlightBytes(), 0u);
@@ -51,13 +51,13 @@ TEST_F(PcieFlowsTest, StoresIntoAHostsMemoryEndThere) {
 
 // 24 bytes ask for up to 512, of a packet of 4,096 together.
 TEST_F(PcieFlowsTest, ALoadIsARequestAndItsAnswer) {
-  PostNvlink(load_store_->OpenHostLoad(Me(1), 0), 500);
+  PostNvlink(load_store_->OpenHostLoad(Me(1), GpuIndex{0}), 500);
   engine().Run();
   EXPECT_THAT(DeliveredNs(), ElementsAre(2 * (24 + 10) + 5 + 7 + 2 * (500 + 10) + 5));
   const LinkCounters up = network().CountersOfLink(*graph_.FindLink(graph_.gpus()[0], switch_));
   EXPECT_EQ(up.header_bytes, 24u);
   EXPECT_EQ(up.payload_bytes, 0u);
-  PostNvlink(load_store_->OpenHostLoad(Me(2), 0), 10'000);
+  PostNvlink(load_store_->OpenHostLoad(Me(2), GpuIndex{0}), 10'000);
   engine().Run();
   EXPECT_EQ(network().CountersOfLink(*graph_.FindLink(graph_.gpus()[0], switch_)).header_bytes,
             24u + 24 * (8 + 8 + 4));
@@ -68,8 +68,8 @@ TEST_F(PcieFlowsTest, ALoadIsARequestAndItsAnswer) {
 // They do not wait for each other, but that requests share the way up: they are a twentieth of it,
 // and a burst of four packets may be ahead of one on both links.
 TEST_F(PcieFlowsTest, LoadsAndStoresGoOnAtATime) {
-  PostNvlink(load_store_->OpenHostStore(Me(1), 0, 0), 100'000);
-  PostNvlink(load_store_->OpenHostLoad(Me(2), 0), 100'000);
+  PostNvlink(load_store_->OpenHostStore(Me(1), GpuIndex{0}, GpuIndex{0}), 100'000);
+  PostNvlink(load_store_->OpenHostLoad(Me(2), GpuIndex{0}), 100'000);
   engine().Run();
   ASSERT_EQ(delivered_.size(), 2u);
   for (const int64_t time_ns : DeliveredNs()) {
@@ -79,7 +79,7 @@ TEST_F(PcieFlowsTest, LoadsAndStoresGoOnAtATime) {
 }
 
 TEST_F(PcieFlowsTest, ALostPacketIsTheEnd) {
-  PostNvlink(load_store_->OpenHostLoad(Me(1), 0), 100'000);
+  PostNvlink(load_store_->OpenHostLoad(Me(1), GpuIndex{0}), 100'000);
   Down(*graph_.FindLink(bridge_, switch_), 50'000 * kNs, kNeverPs);
   engine().Run();
   ASSERT_FALSE(errors_.empty());

@@ -71,7 +71,7 @@ class RdmaFixture : public TransportFixture {
     nic.mtu_bytes = kMtu;
     timeout_ps_ = nic.LocalAckTimeoutPs();
     BuildTransports(nic);
-    queue_pair_ = Open(7, 0, 1, 99);
+    queue_pair_ = Open(7, GpuIndex{0}, GpuIndex{1}, 99);
   }
   // Packet k of a message read from `read_ps` on is lost on its NIC's wire, and nothing else: the
   // link is down for one picosecond half-way through its serialisation.

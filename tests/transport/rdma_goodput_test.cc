@@ -37,7 +37,7 @@ class RdmaGoodputTest : public testing::TransportFixture {
     }
     nic.window_bytes = 1 << 20;
     BuildTransports(nic);
-    queue_pair_ = Open(7, 0, 1, 99);
+    queue_pair_ = Open(7, GpuIndex{0}, GpuIndex{1}, 99);
   }
   // Each packet is lost with probability p, but for repetitions of one lost already and the last of
   // the message: those wait for the timer, which is another curve.
@@ -154,7 +154,7 @@ TEST_P(RdmaReorderTest, PacketsThatOvertakeOthersAreALossOnlyBeyondTheTolerance)
   BuildTransports(nic);
   const LinkId slow_wire = Link("server0/nic0", "leaf0");
   for (uint64_t entropy = 0;; ++entropy) {
-    queue_pair_ = Open(7, 0, 1, entropy);
+    queue_pair_ = Open(7, GpuIndex{0}, GpuIndex{1}, entropy);
     if (network().LinkOfPath(rdma_->DataPath(queue_pair_), 1) == slow_wire) break;
   }
   At(50 * kFullPs, [&] {

@@ -23,8 +23,8 @@ class RdmaNicsTest : public RdmaFixture {
     nic.mtu_bytes = other.mtu_bytes = kMtu;
     BuildTransports(nic,
                     {{.nics = {graph_.FindDevice("server1/nic0").value()}, .settings = other}});
-    there_ = Open(7, 0, 1, 99);
-    back_ = Open(8, 1, 0, 98);
+    there_ = Open(7, GpuIndex{0}, GpuIndex{1}, 99);
+    back_ = Open(8, GpuIndex{1}, GpuIndex{0}, 98);
   }
   // Hops of ACKs while a message of so many packets goes that way.
   uint64_t AckHops(FlowId queue_pair, uint64_t packets) {

@@ -42,7 +42,7 @@ class RdmaTwoPortsTest : public testing::TransportFixture {
   // A queue pair whose packets take `leaf`.
   FlowId OpenOver(uint32_t connection, const std::string& leaf) {
     for (uint64_t entropy = 0;; ++entropy) {
-      const FlowId queue_pair = Open(connection, 0, 1, entropy);
+      const FlowId queue_pair = Open(connection, GpuIndex{0}, GpuIndex{1}, entropy);
       if (LeafOf(queue_pair) == leaf) return queue_pair;
     }
   }
@@ -138,8 +138,8 @@ class RdmaSharedNicTest : public testing::TransportFixture {
 
 TEST_F(RdmaSharedNicTest, GpusThatShareANicShareItsWire) {
   BuildTransports({.mtu_bytes = kMtu});
-  rdma_->Post(Open(0, 0, 2, 1), PostedMessage::OfData(100 * kMtu));
-  rdma_->Post(Open(1, 1, 3, 2), PostedMessage::OfData(100 * kMtu));
+  rdma_->Post(Open(0, GpuIndex{0}, GpuIndex{2}, 1), PostedMessage::OfData(100 * kMtu));
+  rdma_->Post(Open(1, GpuIndex{1}, GpuIndex{3}, 2), PostedMessage::OfData(100 * kMtu));
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   // 200 packets on the wire; the first of the two is done a packet earlier.
@@ -149,8 +149,8 @@ TEST_F(RdmaSharedNicTest, GpusThatShareANicShareItsWire) {
 
 TEST_F(RdmaSharedNicTest, ATurnIsAsManyPacketsAsTheBurst) {
   BuildTransports({.mtu_bytes = kMtu, .burst_packets = 5});
-  const FlowId one = Open(0, 0, 2, 1);
-  const FlowId other = Open(1, 1, 3, 2);
+  const FlowId one = Open(0, GpuIndex{0}, GpuIndex{2}, 1);
+  const FlowId other = Open(1, GpuIndex{1}, GpuIndex{3}, 2);
   std::vector<uint32_t> order;
   network().SetLossFilter(Link("server0/nic0", "leaf0"), [&](const Packet& packet) {
     if (packet.kind == PacketKind::kRdmaWrite) order.push_back(packet.flow / 2);

@@ -72,7 +72,7 @@ class RdmaPropertyTest : public testing::TransportFixture,
     for (uint32_t c = 0, count = static_cast<uint32_t>(Draw(1, 5)); c < count; ++c) {
       const auto from = static_cast<uint32_t>(Draw(0, gpus_ - 1));
       const auto to = static_cast<uint32_t>((from + Draw(1, gpus_ - 1)) % gpus_);
-      connections_.push_back({.queue_pair = Open(c, from, to, random_())});
+      connections_.push_back({.queue_pair = Open(c, GpuIndex{from}, GpuIndex{to}, random_())});
     }
   }
 

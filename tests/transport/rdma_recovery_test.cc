@@ -336,7 +336,7 @@ TEST_F(RdmaRecoveryTest, WithoutRetriesANackForTheFirstPacketBreaksTheQueuePair)
 
 TEST_F(RdmaRecoveryTest, ABrokenQueuePairSendsNothingMoreAndLeavesOthersAlone) {
   Connect({.ib_timeout = 1, .ib_retry_cnt = 0});
-  const FlowId other = Open(8, 0, 1, 5);
+  const FlowId other = Open(8, GpuIndex{0}, GpuIndex{1}, 5);
   Down(out_, 0, 5'000'000);
   rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   At(20'000'000, [&] {

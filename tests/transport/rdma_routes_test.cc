@@ -39,7 +39,7 @@ class RdmaRoutesTest : public testing::TransportFixture {
       }
     }
     BuildTransports({.mtu_bytes = 1'024, .ib_timeout = 5});
-    queue_pair_ = Open(7, 0, 1, 99);
+    queue_pair_ = Open(7, GpuIndex{0}, GpuIndex{1}, 99);
     // Returns the spine that the hash chose.
     const PathRef path = rdma_->DataPath(queue_pair_);
     ASSERT_EQ(path.hop_count, 6);

@@ -197,7 +197,7 @@ TEST_F(RdmaTransportTest, AWindowBelowOneMtuStillSendsOnePacketAtATime) {
 
 TEST_F(RdmaTransportTest, TwoQueuePairsOfANicTakeTurnsPacketByPacket) {
   Connect({});
-  const FlowId other = Open(8, 0, 1, 5);
+  const FlowId other = Open(8, GpuIndex{0}, GpuIndex{1}, 5);
   rdma_->Post(queue_pair_, PostedMessage::OfData(50 * kMtu));
   rdma_->Post(other, PostedMessage::OfData(50 * kMtu));
   engine().Run();
@@ -208,7 +208,7 @@ TEST_F(RdmaTransportTest, TwoQueuePairsOfANicTakeTurnsPacketByPacket) {
 
 TEST_F(RdmaTransportTest, AQueuePairThatComesLaterGetsItsHalfFromThenOn) {
   Connect({});
-  const FlowId other = Open(8, 0, 1, 5);
+  const FlowId other = Open(8, GpuIndex{0}, GpuIndex{1}, 5);
   rdma_->Post(queue_pair_, PostedMessage::OfData(300 * kMtu));
   // 100 packets have been read when the other one's 20 begin: they end after 40 turns.
   const int64_t posted_ps = kFirstPs + 99 * kFullPs - 1;
@@ -224,7 +224,7 @@ TEST_F(RdmaTransportTest, AQueuePairThatComesLaterGetsItsHalfFromThenOn) {
 
 TEST_F(RdmaTransportTest, AClearToSendTakesItsTurnWithTheDataOfItsNic) {
   Connect({});
-  const FlowId back = Open(9, 1, 0, 5);
+  const FlowId back = Open(9, GpuIndex{1}, GpuIndex{0}, 5);
   rdma_->Post(back, PostedMessage::OfData(100 * kMtu));
   rdma_->Grant(queue_pair_, true);
   engine().Run();
@@ -249,7 +249,7 @@ TEST_F(RdmaTransportTest, AClearToSendElementGoesFromNicToNic) {
 
 TEST_F(RdmaTransportTest, QueuesAndTheirConnectionsAreNumberedByQueuePair) {
   Connect({});
-  EXPECT_EQ(Open(8, 1, 0, 5), 1u);
+  EXPECT_EQ(Open(8, GpuIndex{1}, GpuIndex{0}, 5), 1u);
   EXPECT_EQ(rdma_->queue_count(), 4u);
   EXPECT_EQ(rdma_->UserOf(0).number, 7u);
   EXPECT_EQ(rdma_->UserOf(1).number, 7u);

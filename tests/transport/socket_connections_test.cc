@@ -32,7 +32,7 @@ class SocketConnectionsTest : public testing::TcpFixture {
     settings.enabled = true;
     BuildTransports(TcpNic());
     sockets_.emplace(*tcp_, engine(), kSegment, settings, proxies_);
-    connection_ = sockets_->Open({&told_, kConnection}, 0, 1, 99);
+    connection_ = sockets_->Open({&told_, kConnection}, GpuIndex{0}, GpuIndex{1}, 99);
   }
   void Post(uint64_t bytes, uint16_t label) {
     sockets_->Post(connection_, {.size = MessageSize::OfData(bytes), .label = label});

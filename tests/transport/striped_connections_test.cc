@@ -57,8 +57,8 @@ class StripedConnectionsTest : public testing::TransportFixture {
     const NicSettings nic = {.mtu_bytes = kMtu, .ib_timeout = 5, .link_aggregation = false};
     BuildTransports(nic);
     striped_.emplace(graph_, *rdma_, engine(), nic, settings);
-    ASSERT_TRUE(striped_->AreSeveral(0, 1));
-    stripe_ = striped_->Open(Me(kConnection), 0, 1, 1);
+    ASSERT_TRUE(striped_->AreSeveral(GpuIndex{0}, GpuIndex{1}));
+    stripe_ = striped_->Open(Me(kConnection), GpuIndex{0}, GpuIndex{1}, 1);
   }
   uint64_t PayloadOver(const std::string& leaf) {
     return network().CountersOfLink(Link("server0/nic0", leaf)).payload_bytes;

@@ -27,7 +27,7 @@ class TcpTransportTest : public testing::TcpFixture {
  protected:
   void Connect(const NicSettings& settings = TcpNic()) {
     BuildTransports(settings);
-    stream_ = Open(7, 0, 1, 99);
+    stream_ = Open(7, GpuIndex{0}, GpuIndex{1}, 99);
     timeouts = &timeouts_;
     for (const ns3::Ptr<Nic>& nic : tcp_->nics()) {
       if (nic == nullptr) continue;

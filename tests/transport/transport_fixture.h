@@ -59,7 +59,7 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   }
 
   // A queue pair whose receiver has posted receives for whatever will come.
-  FlowId Open(uint32_t connection, uint32_t source_gpu, uint32_t destination_gpu,
+  FlowId Open(uint32_t connection, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) {
     const FlowId queue_pair = queues_->Open(Me(connection), source_gpu, destination_gpu, entropy);
     queues_->PostReceives(queue_pair, 1u << 30);

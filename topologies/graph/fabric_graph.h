@@ -72,6 +72,7 @@ using Graph =
 using DeviceId = Identifier<struct DeviceTag>;  // vertex descriptor
 using LinkId =
     Identifier<struct LinkTag>;  // dense index of a directed link, in the order of creation
+using GpuIndex = Identifier<struct GpuTag>;  // place among FabricGraph::gpus()
 
 // Both directions of one physical cable, named "A--B" by the two devices; faults name cables.
 struct Cable {
@@ -165,7 +166,7 @@ class FabricGraph {
   std::optional<uint32_t> FindCable(std::string_view name) const;  // either end first
   std::optional<DeviceId> FindDevice(std::string_view name) const;
 
-  const std::vector<DeviceId>& gpus() const { return gpus_; }  // by GPU number
+  const std::vector<DeviceId>& gpus() const { return gpus_; }  // by GpuIndex
   // Returns one more than the highest server number.
   uint32_t server_count() const { return static_cast<uint32_t>(server_nics_.size()); }
   // Returns the NIC that a GPU uses by default: the one of its own server with the same local index

@@ -26,9 +26,9 @@ struct Connection {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   uint64_t tie = 0;  // orders its events; a function of what it connects
-  uint32_t from_gpu = 0;
-  uint32_t to_gpu = 0;
-  uint32_t injecting_gpu = 0;        // whose NIC and proxy send; from_gpu where nothing is relayed
+  GpuIndex from_gpu{0};
+  GpuIndex to_gpu{0};
+  GpuIndex injecting_gpu{0};         // whose NIC and proxy send; from_gpu where nothing is relayed
   FlowId flow;                       // of the transport, or of stores
   FlowId relay_flow;                 // NVLink flow to the relaying GPU
   FlowId load_flow = FlowId::kNone;  // by which the receiver loads from a host's memory: SHM

@@ -36,7 +36,7 @@ ConnectionTable::ConnectionTable(const FabricGraph& graph, FabricNetwork& networ
       server_connections_(graph.gpus().size()),
       network_connections_(graph.gpus().size()),
       communicator_counts_(graph.gpus().size()) {
-  for (uint32_t gpu = 0; gpu < graph.gpus().size(); ++gpu) {
+  for (GpuIndex gpu{0}; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
     const GpuPlace place = {static_cast<uint32_t>(device.server),
                             static_cast<uint32_t>(device.local_index)};
@@ -47,15 +47,15 @@ ConnectionTable::ConnectionTable(const FabricGraph& graph, FabricNetwork& networ
 
 // --- Communicators -------------------------------------------------------------------------------
 
-bool ConnectionTable::AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const {
+bool ConnectionTable::AreOnServersOfTheirOwn(std::span<const GpuIndex> gpus) const {
   std::unordered_set<uint32_t> servers;
-  for (const uint32_t gpu : gpus) servers.insert(places_[gpu].server);
+  for (const GpuIndex gpu : gpus) servers.insert(places_[gpu].server);
   return servers.size() == gpus.size();
 }
 
 uint32_t ConnectionTable::AddCommunicator(ExecutedCommunicator communicator) {
   std::vector<uint32_t> local_numbers;
-  for (const uint32_t gpu : communicator.gpus) {
+  for (const GpuIndex gpu : communicator.gpus) {
     local_numbers.push_back(communicator_counts_[gpu]++);
   }
   const bool is_on_rails = AreOnServersOfTheirOwn(communicator.gpus);
@@ -72,7 +72,7 @@ void ConnectionTable::Relocate(uint32_t communicator, ExecutedCommunicator reloc
   communicators_[communicator].executed = std::move(relocated);
 }
 
-std::optional<uint32_t> ConnectionTable::FindGpuOfServer(uint32_t gpu, uint32_t local_index) const {
+std::optional<GpuIndex> ConnectionTable::FindGpuOfServer(GpuIndex gpu, uint32_t local_index) const {
   const auto found = gpu_at_.find(ServerAndIndex(places_[gpu].server, local_index));
   if (found == gpu_at_.end()) return std::nullopt;
   return found->second;
@@ -88,7 +88,7 @@ uint64_t ConnectionTable::HashOf(uint64_t a, uint64_t b, uint64_t c) {
 // the order of creation, because runs with and without a fault number their connections
 // differently. Within a server, ties are broken by values that corresponding servers have in
 // common, so that these servers behave alike, and then by the GPU.
-uint64_t ConnectionTable::TieOf(uint32_t gpu, uint64_t a, uint64_t b, uint64_t c) const {
+uint64_t ConnectionTable::TieOf(GpuIndex gpu, uint64_t a, uint64_t b, uint64_t c) const {
   const GpuPlace& place = places_[gpu];
   constexpr uint64_t kServers = uint64_t{1} << (FabricSimulatorImpl::kIdBits - kLocalTieBits);
   return place.server % kServers << kLocalTieBits |
@@ -267,7 +267,7 @@ void ConnectionTable::MoveTo(ConnectionId id, Transport& transport, FlowId flow)
 }
 
 void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, uint32_t first_rank,
-                               std::span<const uint32_t> gpus, uint32_t place) {
+                               std::span<const GpuIndex> gpus, uint32_t place) {
   Communicator& communicator = communicators_[connections_[id].communicator];
   const uint64_t key = uint64_t{channel} << 32 | first_rank;
   const auto [at, is_new] = communicator.trees.try_emplace(key, 0);
@@ -340,8 +340,8 @@ void ConnectionTable::Visit(StateArchive& archive) {
   for (ConnectionId id; id < connections_.size(); ++id) VisitConnection(id, archive);
 }
 
-void ConnectionTable::VisitSentBy(std::span<const uint32_t> gpus, StateArchive& archive) {
-  for (const uint32_t gpu : gpus) {
+void ConnectionTable::VisitSentBy(std::span<const GpuIndex> gpus, StateArchive& archive) {
+  for (const GpuIndex gpu : gpus) {
     for (const ConnectionId id : server_connections_[gpu]) VisitConnection(id, archive);
   }
 }

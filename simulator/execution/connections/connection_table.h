@@ -25,7 +25,7 @@ namespace railyard {
 
 // A communicator as the executor sees it.
 struct ExecutedCommunicator {
-  std::vector<uint32_t> gpus;  // GPU number of each communicator rank
+  std::vector<GpuIndex> gpus;  // GPU number of each communicator rank
   const NcclPlanner* planner = nullptr;
   uint32_t part = 0;  // of the job
 };
@@ -75,7 +75,7 @@ class ConnectionTable {
   const ExecutedCommunicator& executed(uint32_t communicator) const {
     return communicators_[communicator].executed;
   }
-  uint32_t GpuOfRank(uint32_t communicator, uint32_t rank) const {
+  GpuIndex GpuOfRank(uint32_t communicator, uint32_t rank) const {
     return communicators_[communicator].executed.gpus[rank];
   }
   // Returns the communicator's number among those that the rank's GPU belongs to.
@@ -83,15 +83,15 @@ class ConnectionTable {
     return communicators_[communicator].local_numbers[rank];
   }
   // Returns the GPU's index in its server.
-  uint32_t LocalIndexOf(uint32_t gpu) const { return places_[gpu].local_index; }
+  uint32_t LocalIndexOf(GpuIndex gpu) const { return places_[gpu].local_index; }
   // Returns whether each rank of the communicator is on a server of its own.
   bool IsOnRails(uint32_t communicator) const { return communicators_[communicator].is_on_rails; }
   // Returns whether no two of the GPUs are on the same server.
-  bool AreOnServersOfTheirOwn(std::span<const uint32_t> gpus) const;
+  bool AreOnServersOfTheirOwn(std::span<const GpuIndex> gpus) const;
   // Returns the GPU with that local index on the same server, if the server has one.
-  std::optional<uint32_t> FindGpuOfServer(uint32_t gpu, uint32_t local_index) const;
+  std::optional<GpuIndex> FindGpuOfServer(GpuIndex gpu, uint32_t local_index) const;
   // Precondition: the server has such a GPU.
-  uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const {
+  GpuIndex GpuOfServer(GpuIndex gpu, uint32_t local_index) const {
     return FindGpuOfServer(gpu, local_index).value();
   }
 
@@ -113,7 +113,7 @@ class ConnectionTable {
   // Makes the connection of `gpus[place]` a member of an aggregation tree over `gpus`. There is one
   // tree per channel and first rank.
   void JoinTree(ConnectionId connection, uint32_t channel, uint32_t first_rank,
-                std::span<const uint32_t> gpus, uint32_t place);
+                std::span<const GpuIndex> gpus, uint32_t place);
   // Closes and returns the connections of a part of the job.
   std::vector<ConnectionId> Close(uint32_t part);
   std::vector<ConnectionId> ConnectionsOfPart(uint32_t part) const;
@@ -162,25 +162,25 @@ class ConnectionTable {
   // --- Order among events ------------------------------------------------------------------------
   // Returns the tie of an event at a GPU, which three numbers identify. The lower 36 bits are the
   // same on corresponding servers.
-  uint64_t TieOf(uint32_t gpu, uint64_t a, uint64_t b, uint64_t c) const;
+  uint64_t TieOf(GpuIndex gpu, uint64_t a, uint64_t b, uint64_t c) const;
 
   // --- Parts of the network ----------------------------------------------------------------------
   // Returns a hash of the connections and NVLink flows on which these GPUs send within their
   // servers; it does not depend on which servers they are.
-  uint64_t IdentityOfGpus(std::span<const uint32_t> gpus) const;
+  uint64_t IdentityOfGpus(std::span<const GpuIndex> gpus) const;
   // `identity_of_gpu` is a hash of the other state that affects events at a GPU.
-  NicGroup NicGroupOf(std::span<const uint32_t> gpus,
-                      const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const;
+  NicGroup NicGroupOf(std::span<const GpuIndex> gpus,
+                      const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const;
   // Returns all network connections among the GPUs and those on which they send within their
   // servers.
-  std::vector<ConnectionId> AllAmong(std::span<const uint32_t> gpus) const;
+  std::vector<ConnectionId> AllAmong(std::span<const GpuIndex> gpus) const;
 
   // --- Snapshots ---------------------------------------------------------------------------------
   // Visits the counters and the state that decides the future when no program is running.
   void Visit(StateArchive& archive);
   void VisitConnection(ConnectionId connection, StateArchive& archive);
   // Visits the connections on which these GPUs send within their servers.
-  void VisitSentBy(std::span<const uint32_t> gpus, StateArchive& archive);
+  void VisitSentBy(std::span<const GpuIndex> gpus, StateArchive& archive);
 
  private:
   struct GpuPlace {
@@ -210,11 +210,11 @@ class ConnectionTable {
   int64_t FlagLatencyPs(FlowId flow) const;
   void CloseConnection(ConnectionId id);
   // Returns the network connections between two of the GPUs, in the order of their ties.
-  std::vector<ConnectionId> AmongOnNetwork(std::span<const uint32_t> gpus) const;
+  std::vector<ConnectionId> AmongOnNetwork(std::span<const GpuIndex> gpus) const;
   std::vector<LinkId> AllLinksOf(std::span<const FlowId> queue_pairs) const;
   std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;
   uint64_t IdentityOf(const NicGroup& group,
-                      const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const;
+                      const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const;
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
@@ -236,7 +236,7 @@ class ConnectionTable {
   uint64_t network_version_ = 0;
   std::vector<GpuPlace> places_;                   // by GPU
   std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in
-  std::unordered_map<uint64_t, uint32_t> gpu_at_;  // by server and local index
+  std::unordered_map<uint64_t, GpuIndex> gpu_at_;  // by server and local index
 };
 
 }  // namespace railyard

@@ -13,7 +13,7 @@ namespace railyard {
 // A group of GPUs, each with its own NIC, and the network connections among them. `at` is set if
 // all these connections cross one and the same switch.
 struct NicGroup {
-  std::vector<uint32_t> gpus;
+  std::vector<GpuIndex> gpus;
   std::vector<ConnectionId> connections{};  // in an order common to corresponding rails
   std::vector<LinkId> links{};              // in the order of the connections, each once
   std::optional<DeviceId> at{};             // the only switch, if there is one

@@ -13,10 +13,10 @@
 
 namespace railyard {
 
-std::vector<ConnectionId> ConnectionTable::AmongOnNetwork(std::span<const uint32_t> gpus) const {
+std::vector<ConnectionId> ConnectionTable::AmongOnNetwork(std::span<const GpuIndex> gpus) const {
   const std::unordered_set<uint32_t> members(gpus.begin(), gpus.end());
   std::vector<ConnectionId> among;
-  for (const uint32_t gpu : gpus) {
+  for (const GpuIndex gpu : gpus) {
     std::ranges::copy_if(
         network_connections_[gpu], std::back_inserter(among),
         [&](ConnectionId id) { return members.contains(connections_[id].to_gpu); });
@@ -26,8 +26,8 @@ std::vector<ConnectionId> ConnectionTable::AmongOnNetwork(std::span<const uint32
 }
 
 NicGroup ConnectionTable::NicGroupOf(
-    std::span<const uint32_t> gpus,
-    const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const {
+    std::span<const GpuIndex> gpus,
+    const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const {
   NicGroup group{.gpus = {gpus.begin(), gpus.end()}, .connections = AmongOnNetwork(gpus)};
   group.version = network_version_;
   const bool are_plain = std::ranges::all_of(group.connections, [this](ConnectionId id) {
@@ -82,7 +82,7 @@ std::optional<DeviceId> ConnectionTable::SwitchOf(std::span<const LinkId> links)
 // Ties are broken by numbers of the group's objects, so equal groups must also have the same order
 // of these numbers. The connections are already in that order.
 uint64_t ConnectionTable::IdentityOf(
-    const NicGroup& group, const std::function<uint64_t(uint32_t gpu)>& identity_of_gpu) const {
+    const NicGroup& group, const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const {
   uint64_t identity = group.gpus.size();
   const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
   const auto add_order = [&](const std::vector<uint64_t>& numbers) {
@@ -92,12 +92,12 @@ uint64_t ConnectionTable::IdentityOf(
       add(static_cast<uint64_t>(std::ranges::lower_bound(sorted, number) - sorted.begin()));
     }
   };
-  const auto place_of = [&](uint32_t gpu) {
+  const auto place_of = [&](GpuIndex gpu) {
     return static_cast<uint64_t>(std::ranges::find(group.gpus, gpu) - group.gpus.begin());
   };
   std::vector<uint64_t> servers;
   std::vector<uint64_t> ports;
-  for (const uint32_t gpu : group.gpus) {
+  for (const GpuIndex gpu : group.gpus) {
     servers.push_back(TieOf(gpu, 0, 0, 0));
     ports.push_back(stack_.queue_pairs()->FirstPortOf(graph_.NicOfGpu(graph_.gpus()[gpu]).value()));
     add(identity_of_gpu(gpu));
@@ -117,18 +117,18 @@ uint64_t ConnectionTable::IdentityOf(
   return identity;
 }
 
-std::vector<ConnectionId> ConnectionTable::AllAmong(std::span<const uint32_t> gpus) const {
+std::vector<ConnectionId> ConnectionTable::AllAmong(std::span<const GpuIndex> gpus) const {
   std::vector<ConnectionId> among = AmongOnNetwork(gpus);
-  for (const uint32_t gpu : gpus) {
+  for (const GpuIndex gpu : gpus) {
     among.insert(among.end(), server_connections_[gpu].begin(), server_connections_[gpu].end());
   }
   return among;
 }
 
-uint64_t ConnectionTable::IdentityOfGpus(std::span<const uint32_t> gpus) const {
+uint64_t ConnectionTable::IdentityOfGpus(std::span<const GpuIndex> gpus) const {
   uint64_t identity = 0;
   const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
-  for (const uint32_t gpu : gpus) {
+  for (const GpuIndex gpu : gpus) {
     add(server_connections_[gpu].size());
     for (const ConnectionId id : server_connections_[gpu])
       add(connections_[id].tie & kLocalTieMask);

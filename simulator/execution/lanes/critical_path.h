@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <numeric>
 
+#include "topologies/graph/fabric_graph.h"
+
 namespace railyard {
 
 enum class PathCause : uint8_t {
@@ -25,14 +27,14 @@ inline constexpr size_t kPathCauseCount = 6;
 using PathTimes = std::array<int64_t, kPathCauseCount>;  // ps, by PathCause
 
 struct CriticalPath {
-  static constexpr uint32_t kNobody = UINT32_MAX;
+  static constexpr GpuIndex kNobody = GpuIndex::kNone;
 
   int64_t origin_ps = 0;
   PathTimes spent_ps{};
   int64_t worst_ps = 0;           // what the transfer or GPU that held it up most took
-  uint32_t worst_from = kNobody;  // GPUs; the same for what a GPU did
-  uint32_t worst_to = kNobody;
-  uint32_t origin_gpu = kNobody;  // whose operation it begins with
+  GpuIndex worst_from = kNobody;  // GPUs; the same for what a GPU did
+  GpuIndex worst_to = kNobody;
+  GpuIndex origin_gpu = kNobody;  // whose operation it begins with
   uint32_t collective = UINT32_MAX;
 
   int64_t SpentPs(PathCause cause) const { return spent_ps[static_cast<size_t>(cause)]; }
@@ -45,7 +47,7 @@ struct CriticalPath {
   }
   // Records that the transfer between these GPUs, or the work of one of them, took `time_ps` of the
   // path. The path keeps the worst such pair.
-  void Blame(uint32_t from_gpu, uint32_t to_gpu, int64_t time_ps) {
+  void Blame(GpuIndex from_gpu, GpuIndex to_gpu, int64_t time_ps) {
     if (from_gpu == worst_from && to_gpu == worst_to) {
       worst_ps += time_ps;
     } else if (time_ps > worst_ps) {
@@ -54,11 +56,12 @@ struct CriticalPath {
       worst_to = to_gpu;
     }
   }
-  // Replaces each GPU number by `name(number)`.
+  // Replaces each GPU's number by `name(number)`: in an episode of the replay cache, GPUs have the
+  // numbers of their places in the partition.
   template <typename Name>
   void Rename(Name name) {
-    for (uint32_t* gpu : {&worst_from, &worst_to, &origin_gpu}) {
-      if (*gpu != kNobody) *gpu = name(*gpu);
+    for (GpuIndex* gpu : {&worst_from, &worst_to, &origin_gpu}) {
+      if (*gpu != kNobody) *gpu = GpuIndex{name(*gpu)};
     }
   }
   // Returns whether this path ends later than `other`. Ties are broken by GPU numbers and times, so

@@ -40,7 +40,7 @@ void CtaClock::Visit(StateArchive& archive) const {
   for (const double speed : speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));
 }
 
-void CtaClock::VisitGpu(uint32_t gpu, StateArchive& archive) const {
+void CtaClock::VisitGpu(GpuIndex gpu, StateArchive& archive) const {
   archive.Constant(std::bit_cast<uint64_t>(SpeedOf(gpu)));
 }
 

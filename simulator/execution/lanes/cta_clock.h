@@ -12,6 +12,7 @@
 #include "simulator/state/state_archive.h"
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/units/time_end.h"
+#include "topologies/graph/fabric_graph.h"
 #include "workloads/collectives/schedule.h"
 
 namespace railyard {
@@ -56,23 +57,23 @@ class CtaClock {
   // --- Speeds of GPUs ----------------------------------------------------------------------------
   // Sets the speed of a GPU from now on: its CTAs take 1 / `speed` times as long. With speed 0 they
   // begin nothing.
-  void SetSpeed(uint32_t gpu, double speed) {
+  void SetSpeed(GpuIndex gpu, double speed) {
     if (speeds_.empty()) speeds_.assign(gpu_count_, 1);
     speeds_[gpu] = speed;
   }
   // Returns whether no GPU's speed was ever changed.
   bool AllAtOwnSpeed() const { return speeds_.empty(); }
-  double SpeedOf(uint32_t gpu) const { return speeds_.empty() ? 1 : speeds_[gpu]; }
-  bool StandsStill(uint32_t gpu) const { return SpeedOf(gpu) == 0; }
+  double SpeedOf(GpuIndex gpu) const { return speeds_.empty() ? 1 : speeds_[gpu]; }
+  bool StandsStill(GpuIndex gpu) const { return SpeedOf(gpu) == 0; }
   // Converts a duration at the GPU's own speed to one at its current speed. Returns it unchanged
   // for a GPU that stands still.
-  int64_t AtSpeedOfPs(uint32_t gpu, int64_t time_ps) const {
+  int64_t AtSpeedOfPs(GpuIndex gpu, int64_t time_ps) const {
     const double speed = SpeedOf(gpu);
     return speed == 0 ? time_ps : AtShareOfSpeedPs(time_ps, speed);
   }
 
   void Visit(StateArchive& archive) const;
-  void VisitGpu(uint32_t gpu, StateArchive& archive) const;
+  void VisitGpu(GpuIndex gpu, StateArchive& archive) const;
 
  private:
   struct CostClass {

@@ -136,7 +136,7 @@ std::vector<ConnectionId> LaneExecutor::Close(uint32_t part) {
   return closed;
 }
 
-void LaneExecutor::SetGpuSpeed(uint32_t gpu, double speed) {
+void LaneExecutor::SetGpuSpeed(GpuIndex gpu, double speed) {
   clock_.SetSpeed(gpu, speed);
   if (speed != 0) runner_.ResumeGpu(gpu);
 }

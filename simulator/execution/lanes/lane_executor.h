@@ -82,7 +82,7 @@ class LaneExecutor final : public StateOwner {
   std::vector<ConnectionId> Close(uint32_t part);
   // Sets the speed of a GPU from now on: its CTAs take 1 / `speed` times as long; with 0 they begin
   // nothing. Work that has begun ends at its original time.
-  void SetGpuSpeed(uint32_t gpu, double speed);
+  void SetGpuSpeed(GpuIndex gpu, double speed);
   // Must be called when the fabric's routes have changed.
   void ResolvePaths();
   // Enables LaneObserver::OnPayloadTaken() for the collective from now on.
@@ -100,9 +100,9 @@ class LaneExecutor final : public StateOwner {
   void Visit(StateArchive& archive) override;
   // Visits only the traffic of these GPUs over NVLink. The state is equal for the GPUs of two
   // servers of the same kind that have the same IdentityOfGpus() and the same history.
-  void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
+  void VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archive);
 
-  NicGroup NicGroupOf(std::span<const uint32_t> gpus) const;
+  NicGroup NicGroupOf(std::span<const GpuIndex> gpus) const;
   // Visits the state and the counters that affect a group's NICs in the future. They are equal for
   // groups with the same identity and the same history.
   void VisitNics(const NicGroup& group, StateArchive& archive);
@@ -115,10 +115,10 @@ class LaneExecutor final : public StateOwner {
 
   // Returns the critical paths that are kept while the GPUs have no traffic among one another.
   // Precondition: critical paths are kept.
-  std::vector<PathTracer::Kept> PathsAmong(std::span<const uint32_t> gpus) {
+  std::vector<PathTracer::Kept> PathsAmong(std::span<const GpuIndex> gpus) {
     return paths_->Keep(table_.AllAmong(gpus));
   }
-  void PutPathsAmong(std::span<const uint32_t> gpus, const std::vector<PathTracer::Kept>& paths) {
+  void PutPathsAmong(std::span<const GpuIndex> gpus, const std::vector<PathTracer::Kept>& paths) {
     paths_->PutBack(table_.AllAmong(gpus), paths);
   }
 
@@ -127,7 +127,7 @@ class LaneExecutor final : public StateOwner {
 
   // Precondition: the run's network has queue pairs.
   QueueTransport& queue_pairs() const { return *stack_->queue_pairs(); }
-  DeviceId NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
+  DeviceId NicOf(GpuIndex gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
 
   const FabricGraph& graph_;
   FabricNetwork& network_;

@@ -26,7 +26,7 @@ class LaneObserver {
   virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
   // Called when a connection changes to a detour over NICs of other GPUs. `gpus` are its ends and
   // the GPUs in between.
-  virtual void OnDetour(std::span<const uint32_t> /*gpus*/) {}
+  virtual void OnDetour(std::span<const GpuIndex> /*gpus*/) {}
 };
 
 }  // namespace railyard

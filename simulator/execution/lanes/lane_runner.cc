@@ -221,7 +221,7 @@ bool LaneRunner::StandsStill(LaneIndex id) {
   return true;
 }
 
-void LaneRunner::ResumeGpu(uint32_t gpu) {
+void LaneRunner::ResumeGpu(GpuIndex gpu) {
   const auto goes_on = [&](LaneIndex id) { return parts_.lanes.GpuOf(id) == gpu; };
   for (const LaneIndex id : still_lanes_) {
     if (goes_on(id)) parts_.wakes.Wake(id);

@@ -47,7 +47,7 @@ class LaneRunner {
   // Calls may nest.
   void RunWoken();
   // Continues the lanes of a GPU that stood still. Precondition: CtaClock has the GPU's new speed.
-  void ResumeGpu(uint32_t gpu);
+  void ResumeGpu(GpuIndex gpu);
   // Drops lanes that were ended from the list of lanes waiting for a GPU that stands still.
   void ForgetEnded();
 

@@ -27,9 +27,9 @@ void LaneExecutor::RegisterState(StateRegistry& registry) {
   registry.Add(aggregation_);
 }
 
-void LaneExecutor::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
+void LaneExecutor::VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archive) {
   table_.VisitSentBy(gpus, archive);
-  for (const uint32_t gpu : gpus) clock_.VisitGpu(gpu, archive);
+  for (const GpuIndex gpu : gpus) clock_.VisitGpu(gpu, archive);
   load_store_.VisitGpus(gpus, archive);
 }
 
@@ -40,7 +40,7 @@ void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
     table_.VisitConnection(id, archive);
     queue_pairs().VisitQueuePair(table_.connection(id).flow, archive);
   }
-  for (const uint32_t gpu : group.gpus) {
+  for (const GpuIndex gpu : group.gpus) {
     proxy_threads_.Visit(gpu, archive);
     clock_.VisitGpu(gpu, archive);
     queue_pairs().VisitPorts(NicOf(gpu), archive);
@@ -67,8 +67,8 @@ void LaneExecutor::PutTimers(const NicGroup& group, const std::vector<uint8_t>& 
   }
 }
 
-NicGroup LaneExecutor::NicGroupOf(std::span<const uint32_t> gpus) const {
-  return table_.NicGroupOf(gpus, [this](uint32_t gpu) {
+NicGroup LaneExecutor::NicGroupOf(std::span<const GpuIndex> gpus) const {
+  return table_.NicGroupOf(gpus, [this](GpuIndex gpu) {
     const ProxyCosts& costs = proxies_.CostsOf(gpu);
     return Mix64(static_cast<uint64_t>(costs.post_ps)) ^ static_cast<uint64_t>(costs.arrival_ps);
   });

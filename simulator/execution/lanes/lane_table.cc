@@ -73,7 +73,7 @@ LaneIndex LaneTable::OpenLane(ChannelIndex channel_id, uint32_t number) {
   Lane& lane = lanes_[id];
   lane = Lane{};
   lane.free_ps = channel.end_ps;
-  const uint32_t gpu = table_.GpuOfRank(program.communicator, program.rank);
+  const GpuIndex gpu = table_.GpuOfRank(program.communicator, program.rank);
   // The number is the same on corresponding rails.
   const uint64_t local_number = table_.LocalNumberOf(program.communicator, program.rank);
   lane.tie = table_.TieOf(

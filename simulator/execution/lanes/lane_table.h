@@ -52,7 +52,7 @@ class LaneTable {
   const RankProgram& ProgramOf(LaneIndex id) const {
     return channels_[positions_[id].channel].program;
   }
-  uint32_t GpuOf(LaneIndex id) const {
+  GpuIndex GpuOf(LaneIndex id) const {
     const RankProgram& program = ProgramOf(id);
     return table_.GpuOfRank(program.communicator, program.rank);
   }

@@ -82,10 +82,10 @@ std::vector<std::vector<uint32_t>> MeshLanes(const FabricGraph& graph,
 
 // Returns those of the GPUs that are on the first one's server, by local index.
 std::vector<DeviceId> NeighboursOfFirst(const FabricGraph& graph,
-                                        const std::vector<uint32_t>& gpus) {
+                                        const std::vector<GpuIndex>& gpus) {
   std::vector<DeviceId> neighbours;
   const int32_t server = graph.device(graph.gpus()[gpus.front()]).server;
-  for (const uint32_t gpu : gpus) {
+  for (const GpuIndex gpu : gpus) {
     const DeviceId device = graph.gpus()[gpu];
     if (graph.device(device).server == server) neighbours.push_back(device);
   }
@@ -95,10 +95,10 @@ std::vector<DeviceId> NeighboursOfFirst(const FabricGraph& graph,
   return neighbours;
 }
 
-uint32_t MostGpusPerNic(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+uint32_t MostGpusPerNic(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
   std::map<DeviceId, uint32_t> gpus_of_nic;
   uint32_t most = 1;
-  for (const uint32_t gpu : gpus) {
+  for (const GpuIndex gpu : gpus) {
     const auto nic = graph.NicOfGpu(graph.gpus()[gpu]);
     if (nic) most = std::max(most, ++gpus_of_nic[*nic]);
   }
@@ -107,9 +107,9 @@ uint32_t MostGpusPerNic(const FabricGraph& graph, const std::vector<uint32_t>& g
 
 // Returns the rate of the GPUs' slowest NIC: ranks agree on the lowest bandwidth that any of them
 // has found (bwInter in initTransportsRank, src/init.cc).
-uint64_t LeastNicRateBps(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+uint64_t LeastNicRateBps(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
   uint64_t least_bps = UINT64_MAX;
-  for (const uint32_t gpu : gpus) {
+  for (const GpuIndex gpu : gpus) {
     const auto nic = graph.NicOfGpu(graph.gpus()[gpu]);
     if (nic) least_bps = std::min(least_bps, NicRateBps(graph, *nic));
   }
@@ -117,11 +117,11 @@ uint64_t LeastNicRateBps(const FabricGraph& graph, const std::vector<uint32_t>& 
 }
 
 // Returns kMixed for CPUs that differ, as NCCL does (initTransportsRank, src/init.cc).
-CommunicatorCpu CpuOfAll(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
-  const auto cpu_of = [&](uint32_t gpu) { return CpuOf(graph.device(graph.gpus()[gpu]).cpu); };
+CommunicatorCpu CpuOfAll(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
+  const auto cpu_of = [&](GpuIndex gpu) { return CpuOf(graph.device(graph.gpus()[gpu]).cpu); };
   const CommunicatorCpu first = cpu_of(gpus.front());
   const bool is_same =
-      std::ranges::all_of(gpus, [&](uint32_t gpu) { return cpu_of(gpu) == first; });
+      std::ranges::all_of(gpus, [&](GpuIndex gpu) { return cpu_of(gpu) == first; });
   return is_same ? first : CommunicatorCpu::kMixed;
 }
 
@@ -132,10 +132,14 @@ CommunicatorCpu CpuOf(CpuVendor vendor) {
   return vendor == CpuVendor::kArm ? CommunicatorCpu::kArm : CommunicatorCpu::kIntel;
 }
 
-CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+std::vector<GpuIndex> GpusOf(const TraceCommunicator& communicator) {
+  return {communicator.ranks.begin(), communicator.ranks.end()};
+}
+
+CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
   CommunicatorLayout layout;
   std::map<int32_t, uint32_t> node_of_server;
-  for (const uint32_t gpu : gpus) {
+  for (const GpuIndex gpu : gpus) {
     const Device& device = graph.device(graph.gpus()[gpu]);
     const auto node =
         node_of_server.try_emplace(device.server, static_cast<uint32_t>(node_of_server.size()))
@@ -173,7 +177,7 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t
 }
 
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const TraceCommunicator& communicator) {
-  CommunicatorLayout layout = LayoutOf(graph, communicator.ranks);
+  CommunicatorLayout layout = LayoutOf(graph, GpusOf(communicator));
   layout.rings = communicator.rings;
   layout.tree_parents = communicator.tree_parents;
   return layout;

@@ -13,9 +13,11 @@ namespace railyard {
 // Converts the vendor. An unknown vendor counts as Intel.
 CommunicatorCpu CpuOf(CpuVendor vendor);
 
-// Returns the layout that NCCL would detect for a communicator's GPUs, which are numbers in rank
-// order.
-CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<uint32_t>& gpus);
+// Returns the GPUs of the communicator's ranks: rank r of a job runs on GPU r (ADR 0066).
+std::vector<GpuIndex> GpusOf(const TraceCommunicator& communicator);
+
+// Returns the layout that NCCL would detect for a communicator's GPUs, which are in rank order.
+CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<GpuIndex>& gpus);
 // Returns the layout with the rings and trees that the communicator's log states.
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const TraceCommunicator& communicator);
 

@@ -32,7 +32,7 @@ class PathTracer {
   // A slice that a lane is about to take and send.
   struct Slice {
     LaneIndex lane;
-    uint32_t gpu = 0;
+    GpuIndex gpu{0};
     uint32_t collective = 0;
     uint32_t channel = 0;      // of the collective
     uint32_t lane_number = 0;  // among those of its channel's batch
@@ -67,7 +67,7 @@ class PathTracer {
 
   // Called when a channel of a GPU's program begins; when one of its lanes begins; when a lane
   // ends.
-  void StartChannel(ChannelIndex channel, uint32_t gpu, uint32_t collective);
+  void StartChannel(ChannelIndex channel, GpuIndex gpu, uint32_t collective);
   void StartLane(LaneIndex lane, ChannelIndex channel);
   void EndLane(LaneIndex lane, ChannelIndex channel);
   // Called when the lane's GPU begins to stand still.

@@ -72,7 +72,7 @@ class NetworkProxies {
   void Resend(ConnectionId connection, LaneObserver& observer);
 
   // Returns the costs of one message for the GPU's proxy.
-  const ProxyCosts& CostsOf(uint32_t gpu) const { return costs_[gpu]; }
+  const ProxyCosts& CostsOf(GpuIndex gpu) const { return costs_[gpu]; }
 
  private:
   // The purpose of a kPost event, encoded in the low bits of its target.
@@ -88,10 +88,10 @@ class NetworkProxies {
   // Posts the messages that are both staged and granted.
   void QueueReady(ConnectionId connection);
   // Returns when the GPU's proxy has finished posting one more message.
-  int64_t PostedPs(uint32_t gpu) {
+  int64_t PostedPs(GpuIndex gpu) {
     return parts_.threads.Occupy(gpu, parts_.engine.NowPs(), costs_[gpu].post_ps);
   }
-  int64_t SeenPs(uint32_t gpu) {
+  int64_t SeenPs(GpuIndex gpu) {
     return parts_.threads.Occupy(gpu, parts_.engine.NowPs(), costs_[gpu].arrival_ps);
   }
 

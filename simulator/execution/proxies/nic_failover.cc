@@ -47,7 +47,7 @@ bool NicFailover::OpenAround(ConnectionId id) {
 }
 
 bool NicFailover::UsesAny(const Connection& connection, const std::set<DeviceId>& nics) const {
-  const auto is_any = [&](uint32_t a, uint32_t b) {
+  const auto is_any = [&](GpuIndex a, GpuIndex b) {
     return nics.contains(NicOf(a)) || nics.contains(NicOf(b));
   };
   if (!connection.is_detoured) return is_any(connection.injecting_gpu, connection.to_gpu);
@@ -62,7 +62,7 @@ std::vector<NicWay> NicFailover::WaysAround(const Connection& connection,
                                             const std::set<DeviceId>& nics) const {
   std::vector<NicWay> ways;
   if (nics.empty() || !UsesAny(connection, nics)) return ways;
-  const auto device_of = [this](uint32_t gpu) -> const Device& {
+  const auto device_of = [this](GpuIndex gpu) -> const Device& {
     return parts_.graph.device(parts_.graph.gpus()[gpu]);
   };
   const int32_t from_server = device_of(connection.injecting_gpu).server;
@@ -70,7 +70,7 @@ std::vector<NicWay> NicFailover::WaysAround(const Connection& connection,
   const auto own = static_cast<uint32_t>(
       device_of(is_receivers ? connection.to_gpu : connection.injecting_gpu).local_index);
   std::vector<uint32_t> rails;
-  for (uint32_t gpu = 0; gpu < parts_.graph.gpus().size(); ++gpu) {
+  for (GpuIndex gpu{0}; gpu < parts_.graph.gpus().size(); ++gpu) {
     const Device& device = device_of(gpu);
     if (device.server == from_server) rails.push_back(static_cast<uint32_t>(device.local_index));
   }
@@ -78,9 +78,9 @@ std::vector<NicWay> NicFailover::WaysAround(const Connection& connection,
   std::ranges::rotate(rails, std::ranges::upper_bound(rails, own));
   std::set<std::pair<DeviceId, DeviceId>> taken;  // GPUs may share a NIC
   for (const uint32_t rail : rails) {
-    const std::optional<uint32_t> from =
+    const std::optional<GpuIndex> from =
         parts_.table.FindGpuOfServer(connection.injecting_gpu, rail);
-    const std::optional<uint32_t> to = parts_.table.FindGpuOfServer(connection.to_gpu, rail);
+    const std::optional<GpuIndex> to = parts_.table.FindGpuOfServer(connection.to_gpu, rail);
     if (!from || !to) continue;
     const auto sending_nic = parts_.graph.NicOfGpu(parts_.graph.gpus()[*from]);
     const auto receiving_nic = parts_.graph.NicOfGpu(parts_.graph.gpus()[*to]);
@@ -149,7 +149,7 @@ void NicFailover::LeaveFlow(ConnectionId id) {
 
 void NicFailover::OpenDetour(ConnectionId id, std::span<const NicWay> ways) {
   const Connection& connection = parts_.table.connection(id);
-  std::vector<uint32_t> gpus = {connection.from_gpu, connection.injecting_gpu, connection.to_gpu};
+  std::vector<GpuIndex> gpus = {connection.from_gpu, connection.injecting_gpu, connection.to_gpu};
   for (const NicWay& way : ways) {
     gpus.push_back(way.sending_gpu);
     gpus.push_back(way.receiving_gpu);

@@ -51,7 +51,7 @@ class NicFailover {
 
  private:
   bool Answers(DeviceId nic) const;
-  DeviceId NicOf(uint32_t gpu) const {
+  DeviceId NicOf(GpuIndex gpu) const {
     return parts_.graph.NicOfGpu(parts_.graph.gpus()[gpu]).value();
   }
   std::set<DeviceId>& DeadNicsOf(const Connection& connection) {

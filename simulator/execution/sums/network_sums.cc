@@ -50,7 +50,7 @@ void NetworkSums::Stage(const LaneId& lane, const LaneConnections& peers, Connec
 
 void NetworkSums::JoinTree(const LaneId& lane, const LanePeers& listed, ConnectionId id) {
   const uint32_t communicator = table_.connection(id).communicator;
-  std::vector<uint32_t> gpus;
+  std::vector<GpuIndex> gpus;
   uint32_t place = 0;
   uint32_t first_rank = Connection::kNone;
   for (const LanePeer& peer : listed.send_to) {

@@ -8,7 +8,7 @@ namespace railyard {
 void SwitchSums::Request(std::span<const ConnectionId> operands, const MessageSize& size) {
   Connection& first = table_.connection(operands.front());
   if (first.flow == FlowId::kNone) {
-    std::vector<uint32_t> members;
+    std::vector<GpuIndex> members;
     for (const ConnectionId operand : operands) {
       members.push_back(table_.connection(operand).from_gpu);
     }

@@ -9,7 +9,7 @@ uint32_t ExecutorPartitions::LocalNumberOf(uint32_t communicator, uint32_t rank)
   return executor_.connection_table().LocalNumberOf(communicator, rank);
 }
 
-bool ExecutorPartitions::StandsStill(uint32_t gpu) const {
+bool ExecutorPartitions::StandsStill(GpuIndex gpu) const {
   return executor_.clock().StandsStill(gpu);
 }
 

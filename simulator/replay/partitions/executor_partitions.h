@@ -19,7 +19,7 @@ class ExecutorPartitions final : public PartitionHost {
       : network_(network), executor_(executor), keep_paths_(keep_paths) {}
 
   uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const override;
-  bool StandsStill(uint32_t gpu) const override;
+  bool StandsStill(GpuIndex gpu) const override;
   bool MayMoveConnections() override;
   void Renew(Partition& partition) override;
   void Visit(const Partition& partition, StateArchive& archive) override;

@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "simulator/execution/paths/fabric_layout.h"
+
 namespace railyard {
 namespace {
 
@@ -18,15 +20,15 @@ bool AreJoined(const FabricGraph& graph, uint32_t a, uint32_t b) {
 }
 
 // The same of all pairs; GPUs on the same NVSwitches need not be looked at one by one.
-bool AreAllJoined(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
+bool AreAllJoined(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
   // They may also communicate over PCIe, whose links belong to no partition.
   if (graph.HostBridgeOf(graph.gpus()[gpus.front()])) return false;
-  const auto shared_with_first = [&](uint32_t gpu) {
+  const auto shared_with_first = [&](GpuIndex gpu) {
     return graph.SharedNvSwitches(graph.gpus()[gpus.front()], graph.gpus()[gpu]);
   };
   const std::vector<DeviceId> nvswitches = shared_with_first(gpus.back());
   const bool share_nvswitches =
-      !nvswitches.empty() && std::all_of(gpus.begin() + 1, gpus.end(), [&](uint32_t gpu) {
+      !nvswitches.empty() && std::all_of(gpus.begin() + 1, gpus.end(), [&](GpuIndex gpu) {
         return shared_with_first(gpu) == nvswitches;
       });
   const size_t rows = share_nvswitches ? 1 : gpus.size();
@@ -38,7 +40,7 @@ bool AreAllJoined(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
   return true;
 }
 
-void AddLinks(const FabricGraph& graph, uint32_t gpu, std::vector<LinkId>& links) {
+void AddLinks(const FabricGraph& graph, GpuIndex gpu, std::vector<LinkId>& links) {
   for (const auto edge :
        boost::make_iterator_range(boost::out_edges(graph.gpus()[gpu], graph.graph()))) {
     if (graph.graph()[edge].tier != Tier::kNvlink) continue;
@@ -59,7 +61,7 @@ std::vector<uint64_t> PropertiesOf(const FabricGraph& graph, const NvlinkPartiti
     properties.push_back(device.compute_capability);
     properties.push_back(static_cast<uint64_t>(device.cpu));
   };
-  for (const uint32_t gpu : partition.gpus) add_device(graph.gpus()[gpu]);
+  for (const GpuIndex gpu : partition.gpus) add_device(graph.gpus()[gpu]);
   for (const LinkId id : partition.links) {
     const LinkProperties& link = graph.link(id);
     add_device(graph.link_source(id));
@@ -78,12 +80,12 @@ NvlinkPartitions::NvlinkPartitions(const FabricGraph& graph,
       is_joined_(parents_.size()),
       of_gpu_(graph.gpus().size(), kNone),
       place_of_gpu_(graph.gpus().size()) {
-  std::iota(parents_.begin(), parents_.end(), 0u);
+  std::iota(parents_.begin(), parents_.end(), GpuIndex{0});
   for (const TraceCommunicator& communicator : communicators) {
-    uses_.push_back(Join(graph, communicator.ranks));
+    uses_.push_back(Join(graph, GpusOf(communicator)));
   }
   std::vector<uint32_t> of_root(parents_.size(), kNone);
-  for (uint32_t gpu = 0; gpu < parents_.size(); ++gpu) {
+  for (GpuIndex gpu{0}; gpu < parents_.size(); ++gpu) {
     if (!is_joined_[gpu]) continue;
     uint32_t& partition = of_root[RootOf(gpu)];
     if (partition == kNone) {
@@ -106,9 +108,9 @@ NvlinkPartitions::NvlinkPartitions(const FabricGraph& graph,
   }
 }
 
-NvlinkUse NvlinkPartitions::Join(const FabricGraph& graph, const std::vector<uint32_t>& gpus) {
-  std::map<int32_t, uint32_t> first_of_server;
-  for (const uint32_t gpu : gpus) {
+NvlinkUse NvlinkPartitions::Join(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
+  std::map<int32_t, GpuIndex> first_of_server;
+  for (const GpuIndex gpu : gpus) {
     const auto [first, is_first] =
         first_of_server.try_emplace(graph.device(graph.gpus()[gpu]).server, gpu);
     if (!is_first) JoinGpus(first->second, gpu);
@@ -119,12 +121,12 @@ NvlinkUse NvlinkPartitions::Join(const FabricGraph& graph, const std::vector<uin
   return is_only ? NvlinkUse::kOnly : NvlinkUse::kMixed;
 }
 
-void NvlinkPartitions::JoinGpus(uint32_t a, uint32_t b) {
+void NvlinkPartitions::JoinGpus(GpuIndex a, GpuIndex b) {
   is_joined_[a] = is_joined_[b] = true;
   parents_[RootOf(a)] = RootOf(b);
 }
 
-uint32_t NvlinkPartitions::RootOf(uint32_t gpu) {
+GpuIndex NvlinkPartitions::RootOf(GpuIndex gpu) {
   while (parents_[gpu] != gpu) gpu = parents_[gpu] = parents_[parents_[gpu]];
   return gpu;
 }

@@ -14,7 +14,7 @@ namespace railyard {
 
 // GPUs of one server that a job's communicators join, with all their NVLinks.
 struct NvlinkPartition {
-  std::vector<uint32_t> gpus;  // by number, ascending
+  std::vector<GpuIndex> gpus;  // by number, ascending
   std::vector<LinkId> links;
   // Equal for partitions whose GPUs and links are equal, in this order.
   uint32_t shape = 0;
@@ -37,19 +37,19 @@ class NvlinkPartitions {
   const std::vector<NvlinkPartition>& partitions() const { return partitions_; }
   NvlinkUse UseOf(uint32_t communicator) const { return uses_[communicator]; }
   // Returns the number of a GPU's partition; kNone if no communicator uses its NVLinks.
-  uint32_t OfGpu(uint32_t gpu) const { return of_gpu_[gpu]; }
+  uint32_t OfGpu(GpuIndex gpu) const { return of_gpu_[gpu]; }
   // Return a GPU's place among those of its partition, and the GPU at a place.
-  uint32_t PlaceOf(uint32_t gpu) const { return place_of_gpu_[gpu]; }
+  uint32_t PlaceOf(GpuIndex gpu) const { return place_of_gpu_[gpu]; }
   uint32_t GpuAt(uint32_t partition, uint32_t place) const {
     return partitions_[partition].gpus[place];
   }
 
  private:
-  NvlinkUse Join(const FabricGraph& graph, const std::vector<uint32_t>& gpus);
-  void JoinGpus(uint32_t a, uint32_t b);
-  uint32_t RootOf(uint32_t gpu);
+  NvlinkUse Join(const FabricGraph& graph, const std::vector<GpuIndex>& gpus);
+  void JoinGpus(GpuIndex a, GpuIndex b);
+  GpuIndex RootOf(GpuIndex gpu);
 
-  std::vector<uint32_t> parents_;  // by GPU: of a forest with a tree for each partition
+  std::vector<GpuIndex> parents_;  // by GPU: of a forest with a tree for each partition
   std::vector<bool> is_joined_;    // by GPU
   std::vector<NvlinkUse> uses_;    // by communicator
   std::vector<uint32_t> of_gpu_;

@@ -14,7 +14,7 @@ namespace railyard {
 // resources they use: either GPUs of one server with their NVLinks, or GPUs on servers of their own
 // with their NICs at one switch.
 struct Partition {
-  std::vector<uint32_t> gpus;     // by place
+  std::vector<GpuIndex> gpus;     // by place
   std::vector<LinkId> links{};    // NVLinks
   uint32_t shape = 0;             // NvlinkPartition's
   bool of_nics = false;           // else of NVLinks
@@ -25,7 +25,7 @@ struct Partition {
   bool is_faulty = false;         // some fault may do something to it
 
   // Returns the place of a GPU among them.
-  uint32_t PlaceOf(uint32_t gpu) const {
+  uint32_t PlaceOf(GpuIndex gpu) const {
     uint32_t place = 0;
     while (place < gpus.size() && gpus[place] != gpu) ++place;
     return place;

@@ -46,7 +46,7 @@ void PartitionMap::AddPartitionsOfNvlinks() {
   for (const NvlinkPartition& nvlinks : nvlinks_->partitions()) {
     Partition partition{.gpus = nvlinks.gpus, .links = nvlinks.links, .shape = nvlinks.shape};
     partition.is_in_turn = std::ranges::all_of(
-        nvlinks.gpus, [&](uint32_t gpu) { return gpu >= job.rank_count || are_in_turn(gpu); });
+        nvlinks.gpus, [&](GpuIndex gpu) { return gpu >= job.rank_count || are_in_turn(gpu); });
     partition.is_faulty = MayFail(nvlinks.links, nvlinks.gpus);
     partitions_.push_back(std::move(partition));
   }
@@ -54,25 +54,25 @@ void PartitionMap::AddPartitionsOfNvlinks() {
 
 // Returns true if some fault may affect any of them.
 bool PartitionMap::MayFail(const std::vector<LinkId>& links,
-                           const std::vector<uint32_t>& gpus) const {
+                           const std::vector<GpuIndex>& gpus) const {
   return std::ranges::find_first_of(links, settings_.faulty_links) != links.end() ||
          std::ranges::find_first_of(gpus, settings_.faulty_gpus) != gpus.end();
 }
 
-bool PartitionMap::AreOnServersOfTheirOwn(const std::vector<uint32_t>& gpus) const {
+bool PartitionMap::AreOnServersOfTheirOwn(const std::vector<GpuIndex>& gpus) const {
   std::set<int64_t> servers;
-  for (const uint32_t gpu : gpus) servers.insert(graph_.device(graph_.gpus()[gpu]).server);
+  for (const GpuIndex gpu : gpus) servers.insert(graph_.device(graph_.gpus()[gpu]).server);
   return servers.size() == gpus.size();
 }
 
 // Adds a partition for each set of GPUs on servers of their own that a communicator joins.
 void PartitionMap::AddPartitionsOfNics() {
-  std::map<std::vector<uint32_t>, uint32_t> numbers;
+  std::map<std::vector<GpuIndex>, uint32_t> numbers;
   of_nics_.assign(plans_.communicator_count(), kNone);
   for (uint32_t id = 0; id < plans_.communicator_count(); ++id) {
-    const std::vector<uint32_t>& gpus = plans_.gpus(id);
+    const std::vector<GpuIndex>& gpus = plans_.gpus(id);
     const bool have_nics =
-        std::ranges::all_of(gpus, [&](uint32_t gpu) { return NicOf(gpu).has_value(); });
+        std::ranges::all_of(gpus, [&](GpuIndex gpu) { return NicOf(gpu).has_value(); });
     if (gpus.size() < 2 || !have_nics || !AreOnServersOfTheirOwn(gpus)) continue;
     const auto [it, is_new] = numbers.try_emplace(gpus, count());
     of_nics_[id] = it->second;
@@ -81,13 +81,13 @@ void PartitionMap::AddPartitionsOfNics() {
   if (!numbers.empty()) FindNeighbours();
 }
 
-Partition PartitionMap::PartitionOfNics(const std::vector<uint32_t>& gpus) const {
+Partition PartitionMap::PartitionOfNics(const std::vector<GpuIndex>& gpus) const {
   std::vector<LinkId> links;
   const auto add_both_ways = [&](LinkId link) {
     links.push_back(link);
     links.push_back(graph_.ReverseLink(link));
   };
-  for (const uint32_t gpu : gpus) {
+  for (const GpuIndex gpu : gpus) {
     const DeviceId nic = NicOf(gpu).value();
     for (const LinkId wire : graph_.WiresOfNic(nic)) add_both_ways(wire);
     for (const LinkId link : graph_.HostPath(graph_.gpus()[gpu], nic)) add_both_ways(link);
@@ -102,7 +102,7 @@ void PartitionMap::FindNeighbours() {
   std::map<DeviceId, std::vector<uint32_t>> communicators_of_nic;
   for (uint32_t id = 0; id < plans_.communicator_count(); ++id) {
     if (nvlinks_->UseOf(id) == NvlinkUse::kOnly) continue;
-    for (const uint32_t gpu : plans_.gpus(id)) {
+    for (const GpuIndex gpu : plans_.gpus(id)) {
       const std::optional<DeviceId> nic = NicOf(gpu);
       if (nic) communicators_of_nic[*nic].push_back(id);
     }
@@ -111,11 +111,11 @@ void PartitionMap::FindNeighbours() {
     if (!partition.of_nics) continue;
     partition.may_touch.assign(plans_.communicator_count(), false);
     partition.is_near.assign(graph_.gpus().size(), false);
-    for (const uint32_t gpu : partition.gpus) {
+    for (const GpuIndex gpu : partition.gpus) {
       for (const uint32_t id : communicators_of_nic[NicOf(gpu).value()]) {
         if (partition.may_touch[id]) continue;
         partition.may_touch[id] = true;
-        for (const uint32_t near : plans_.gpus(id)) partition.is_near[near] = true;
+        for (const GpuIndex near : plans_.gpus(id)) partition.is_near[near] = true;
       }
     }
   }
@@ -140,7 +140,7 @@ bool PartitionMap::UsesNics(uint32_t rank, const JobOperation& operation) const 
 // A rank of the communicator may be alone in its server.
 uint32_t PartitionMap::PartitionOf(const Call& call) const {
   if (!nvlinks_) return kNone;
-  if (UsesNvlinks(call.rank, calls_.OperationOf(call))) return nvlinks_->OfGpu(call.rank);
+  if (UsesNvlinks(call.rank, calls_.OperationOf(call))) return nvlinks_->OfGpu(call.gpu());
   if (of_nics_.empty()) return kNone;
   return of_nics_[calls_.CollectiveOf(call).communicator];
 }
@@ -157,8 +157,8 @@ bool PartitionMap::IsOfPartitionAlone(uint32_t number, uint32_t collective) cons
          algorithm == Algorithm::kPat;
 }
 
-bool PartitionMap::IsMetAt(const Partition& partition, uint32_t gpu) const {
-  return std::ranges::any_of(partition.gpus, [&](uint32_t other) {
+bool PartitionMap::IsMetAt(const Partition& partition, GpuIndex gpu) const {
+  return std::ranges::any_of(partition.gpus, [&](GpuIndex other) {
     return partition.of_nics ? NicOf(other) == NicOf(gpu) : other == gpu;
   });
 }
@@ -168,7 +168,7 @@ bool PartitionMap::IsMetAt(const Partition& partition, uint32_t gpu) const {
 // Equal for communicators of one class.
 std::vector<uint32_t> PartitionMap::MembersOfClass(uint32_t id) const {
   const CommunicatorLayout& layout = plans_.planner(id).layout();
-  const std::vector<uint32_t>& gpus = plans_.gpus(id);
+  const std::vector<GpuIndex>& gpus = plans_.gpus(id);
   const bool is_logged = !layout.rings.empty() || !layout.tree_parents.empty();
   const bool is_of_nvlinks = nvlinks_ && nvlinks_->UseOf(id) == NvlinkUse::kOnly;
   const bool is_of_nics = !of_nics_.empty() && of_nics_[id] != kNone;

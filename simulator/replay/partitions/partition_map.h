@@ -28,7 +28,7 @@ class PartitionMap {
     bool of_nics = true;
     // Links and GPUs that some fault may affect.
     std::vector<LinkId> faulty_links{};
-    std::vector<uint32_t> faulty_gpus{};
+    std::vector<GpuIndex> faulty_gpus{};
   };
   // Rank r of the job is GPU r. All references must outlive this.
   PartitionMap(const FabricGraph& graph, const CallTable& calls, PlanCache& plans,
@@ -54,7 +54,7 @@ class PartitionMap {
   bool UsesNvlinks(uint32_t rank, const JobOperation& operation) const;
   bool UsesNics(uint32_t rank, const JobOperation& operation) const;
   // Returns true if traffic over the GPU's NVLinks and NIC crosses resources of the partition.
-  bool IsMetAt(const Partition& partition, uint32_t gpu) const;
+  bool IsMetAt(const Partition& partition, GpuIndex gpu) const;
   // Returns a class per communicator: collectives of one kind and size on communicators of one
   // class differ only in the servers, or the rail, that they use.
   std::vector<uint32_t> ClassesOfCommunicators() const;
@@ -64,11 +64,11 @@ class PartitionMap {
  private:
   void AddPartitionsOfNvlinks();
   void AddPartitionsOfNics();
-  Partition PartitionOfNics(const std::vector<uint32_t>& gpus) const;
+  Partition PartitionOfNics(const std::vector<GpuIndex>& gpus) const;
   void FindNeighbours();
-  bool MayFail(const std::vector<LinkId>& links, const std::vector<uint32_t>& gpus) const;
-  bool AreOnServersOfTheirOwn(const std::vector<uint32_t>& gpus) const;
-  std::optional<DeviceId> NicOf(uint32_t gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]); }
+  bool MayFail(const std::vector<LinkId>& links, const std::vector<GpuIndex>& gpus) const;
+  bool AreOnServersOfTheirOwn(const std::vector<GpuIndex>& gpus) const;
+  std::optional<DeviceId> NicOf(GpuIndex gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]); }
   std::vector<uint32_t> MembersOfClass(uint32_t communicator) const;
 
   const FabricGraph& graph_;

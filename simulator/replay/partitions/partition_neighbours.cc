@@ -10,8 +10,8 @@ namespace railyard {
 bool PartitionNeighbours::Touches(const Call& call, const Partition& partition) {
   if (calls_.OperationOf(call).is_compute()) return false;
   if (!partition.may_touch[calls_.CollectiveOf(call).communicator]) return false;
-  const std::vector<uint32_t>& gpus = plans_.GpusOnNetworkOf(call);
-  return std::ranges::any_of(partition.gpus, [&](uint32_t gpu) {
+  const std::vector<GpuIndex>& gpus = plans_.GpusOnNetworkOf(call);
+  return std::ranges::any_of(partition.gpus, [&](GpuIndex gpu) {
     const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
     return std::ranges::any_of(
         gpus, [&](uint32_t other) { return graph_.NicOfGpu(graph_.gpus()[other]) == nic; });

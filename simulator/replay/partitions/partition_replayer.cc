@@ -55,7 +55,7 @@ void PartitionReplayer::Follow(uint32_t operation) {
   const Partition& partition = run_.map.partition(PartitionOf(operation));
   const CurrentEpisode& episode = *activities_[PartitionOf(operation)].episode;
   const Episode& known = cache_.episode(episode.known);
-  const uint32_t place = partition.PlaceOf(running.call.rank);
+  const uint32_t place = partition.PlaceOf(running.call.gpu());
   const auto told = std::ranges::find(known.operations, place, &EpisodeOperation::rank);
   SIM_CHECK(told != known.operations.end() && told->begin_ps == running.start_ps - episode.begin_ps,
             "a call that is replayed began otherwise");
@@ -113,7 +113,7 @@ bool PartitionReplayer::MayHaveEpisode(uint32_t number, uint32_t collective) {
   }
   // A GPU that stands still does not end what it has begun.
   return std::ranges::none_of(partition.gpus,
-                              [this](uint32_t gpu) { return run_.host.StandsStill(gpu); });
+                              [this](GpuIndex gpu) { return run_.host.StandsStill(gpu); });
 }
 
 // Returns true if the calls may end before something disturbs them.
@@ -187,7 +187,7 @@ std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(uint32_t 
   }
   std::unordered_set<uint32_t> places;
   for (const EpisodeCall& call : calls) {
-    const uint32_t place = partition.PlaceOf(call.call.rank);
+    const uint32_t place = partition.PlaceOf(call.call.gpu());
     places.insert(place);
     if (!activities_[number].made.contains(MadeKey(run_.numbers.Of(call.call), place))) return {};
   }
@@ -203,9 +203,9 @@ uint32_t PartitionReplayer::FindKnown(const Partition& partition,
                                       const std::vector<EpisodeCall>& calls, uint32_t state) {
   const EpisodeCall& first = calls.front();
   std::vector<uint32_t>& known =
-      cache_.Find(state, partition.PlaceOf(first.call.rank), run_.numbers.Of(first.call));
+      cache_.Find(state, partition.PlaceOf(first.call.gpu()), run_.numbers.Of(first.call));
   const auto is_call = [&](const EpisodeOperation& told, const EpisodeCall& call) {
-    return told.rank == partition.PlaceOf(call.call.rank) &&
+    return told.rank == partition.PlaceOf(call.call.gpu()) &&
            told.begin_ps == call.begin_ps - first.begin_ps &&
            told.plan == run_.numbers.Of(call.call);
   };
@@ -274,7 +274,7 @@ void PartitionReplayer::OnEnd(uint32_t operation) {
   const Partition& partition = run_.map.partition(number);
   Activity& activity = activities_[number];
   const StreamRunner::Running& running = run_.streams.running()[operation];
-  const uint32_t place = partition.PlaceOf(running.call.rank);
+  const uint32_t place = partition.PlaceOf(running.call.gpu());
   std::erase(activity.operations, operation);
   if (running.told_end_ps == 0) {
     --activity.launched;
@@ -345,7 +345,7 @@ void PartitionReplayer::Rebuild() {
   }
 }
 
-void PartitionReplayer::OnDetour(std::span<const uint32_t> gpus) {
+void PartitionReplayer::OnDetour(std::span<const GpuIndex> gpus) {
   gpus_on_detours_.insert(gpus.begin(), gpus.end());
   for (uint32_t number = 0; number < activities_.size(); ++number) {
     Activity& activity = activities_[number];
@@ -359,7 +359,7 @@ void PartitionReplayer::OnDetour(std::span<const uint32_t> gpus) {
 
 bool PartitionReplayer::IsOnDetour(const Partition& partition) const {
   return std::ranges::any_of(gpus_on_detours_,
-                             [&](uint32_t gpu) { return run_.map.IsMetAt(partition, gpu); });
+                             [&](GpuIndex gpu) { return run_.map.IsMetAt(partition, gpu); });
 }
 
 }  // namespace railyard

@@ -68,7 +68,7 @@ class PartitionReplayer {
 
   // Must be called when traffic of other rails crosses the NICs and NVLinks of these GPUs from now
   // on. Throws FabricNetwork::NotApart if it crosses a partition that is being replayed.
-  void OnDetour(std::span<const uint32_t> gpus);
+  void OnDetour(std::span<const GpuIndex> gpus);
   // Must be called when a part of the job is halted: its calls no longer run, and its connections
   // are closed. Throws FabricNetwork::NotApart if one of its partitions is being replayed.
   void Halt(uint32_t part);
@@ -161,7 +161,7 @@ class PartitionReplayer {
   std::vector<Activity> activities_;              // by partition
   std::vector<uint32_t> partition_of_operation_;  // by operation that runs; kNone: of none
   uint32_t replayed_ = 0;                         // partitions, now
-  std::set<uint32_t> gpus_on_detours_;
+  std::set<GpuIndex> gpus_on_detours_;
   CountReplayed counting_ = CountAtOnce;
 };
 

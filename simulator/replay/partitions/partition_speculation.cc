@@ -54,7 +54,7 @@ uint32_t PartitionReplayer::RecordAhead(const Partition& partition,
   std::vector<StreamRunner::AheadCall> ahead;
   for (const EpisodeCall& call : calls) {
     ahead.push_back({.call = call.call, .begin_ps = call.begin_ps});
-    episode.operations.push_back({.rank = partition.PlaceOf(call.call.rank),
+    episode.operations.push_back({.rank = partition.PlaceOf(call.call.gpu()),
                                   .plan = run_.numbers.Of(call.call),
                                   .begin_ps = call.begin_ps - begin_ps});
   }
@@ -66,7 +66,7 @@ uint32_t PartitionReplayer::RecordAhead(const Partition& partition,
     if (keep_paths_) {
       episode.paths[call] = path;
       episode.paths[call].origin_ps -= begin_ps;
-      episode.paths[call].Rename([&](uint32_t gpu) { return partition.PlaceOf(gpu); });
+      episode.paths[call].Rename([&](GpuIndex gpu) { return partition.PlaceOf(gpu); });
     }
     if (--calls_left > 0) return;
     episode.duration_ps = since_begin_ps;

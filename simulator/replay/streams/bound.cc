@@ -13,7 +13,7 @@ BoundModel::BoundModel(const FabricGraph& graph, const NicSettings& nic)
       local_load_(graph.gpus().size()),
       nic_load_(graph.device_count()),
       nic_bps_(graph.device_count()) {
-  for (uint32_t gpu = 0; gpu < ends_.size(); ++gpu) {
+  for (GpuIndex gpu{0}; gpu < ends_.size(); ++gpu) {
     Ends& ends = ends_[gpu];
     AddLocalLinks(Tier::kNvlink, gpu);
     ends.efficiency_per_mille = graph.nvlink.efficiency_per_mille;
@@ -41,7 +41,7 @@ BoundModel::BoundModel(const FabricGraph& graph, const NicSettings& nic)
   }
 }
 
-void BoundModel::AddLocalLinks(Tier tier, uint32_t gpu) {
+void BoundModel::AddLocalLinks(Tier tier, GpuIndex gpu) {
   Ends& ends = ends_[gpu];
   ends.local_latency_ps = kNeverPs;
   for (const auto edge :
@@ -53,14 +53,14 @@ void BoundModel::AddLocalLinks(Tier tier, uint32_t gpu) {
   }
 }
 
-void BoundModel::AddLocal(uint32_t from_gpu, uint32_t to_gpu, uint64_t bytes) {
+void BoundModel::AddLocal(GpuIndex from_gpu, GpuIndex to_gpu, uint64_t bytes) {
   local_load_[from_gpu].out_bytes += bytes;
   local_load_[to_gpu].in_bytes += bytes;
   touched_gpus_.push_back(from_gpu);
   touched_gpus_.push_back(to_gpu);
 }
 
-void BoundModel::Add(bool network, uint32_t from_gpu, uint32_t to_gpu, uint32_t injecting_gpu,
+void BoundModel::Add(bool network, GpuIndex from_gpu, GpuIndex to_gpu, GpuIndex injecting_gpu,
                      uint64_t bytes) {
   if (bytes == 0 || (!network && from_gpu == to_gpu)) return;
   const auto local_latency_ps = [this](uint32_t a, uint32_t b) {
@@ -85,7 +85,7 @@ void BoundModel::Add(bool network, uint32_t from_gpu, uint32_t to_gpu, uint32_t 
 
 int64_t BoundModel::Take() {
   int64_t bound_ps = 0;
-  for (const uint32_t gpu : touched_gpus_) {
+  for (const GpuIndex gpu : touched_gpus_) {
     Load& load = local_load_[gpu];
     const uint64_t payload = std::max(load.out_bytes, load.in_bytes);
     if (payload == 0) continue;

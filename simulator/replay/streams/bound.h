@@ -21,7 +21,7 @@ class BoundModel {
 
   // Adds `bytes` from one GPU to another; over the network they leave by the NIC of
   // `injecting_gpu`.
-  void Add(bool network, uint32_t from_gpu, uint32_t to_gpu, uint32_t injecting_gpu,
+  void Add(bool network, GpuIndex from_gpu, GpuIndex to_gpu, GpuIndex injecting_gpu,
            uint64_t bytes);
   // Returns the bound in ps of the bytes added since the last call.
   int64_t Take();
@@ -39,8 +39,8 @@ class BoundModel {
     uint64_t out_bytes = 0;
     uint64_t in_bytes = 0;
   };
-  void AddLocalLinks(Tier tier, uint32_t gpu);
-  void AddLocal(uint32_t from_gpu, uint32_t to_gpu, uint64_t bytes);
+  void AddLocalLinks(Tier tier, GpuIndex gpu);
+  void AddLocal(GpuIndex from_gpu, GpuIndex to_gpu, uint64_t bytes);
 
   const FabricGraph& graph_;
   uint32_t mtu_bytes_;
@@ -49,7 +49,7 @@ class BoundModel {
   std::vector<Load> local_load_;   // by GPU
   std::vector<Load> nic_load_;     // by device
   std::vector<uint64_t> nic_bps_;  // by device
-  std::vector<uint32_t> touched_gpus_;
+  std::vector<GpuIndex> touched_gpus_;
   std::vector<uint32_t> touched_nics_;
   int64_t latency_ps_ = kNeverPs;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/check.h"
+#include "topologies/graph/fabric_graph.h"
 #include "workloads/job/job.h"
 
 namespace railyard {
@@ -18,6 +19,9 @@ namespace railyard {
 struct Call {
   uint32_t rank = 0;
   uint32_t index = 0;  // into Job::operations[rank]
+
+  // Rank r of a job runs on GPU r (ADR 0066).
+  GpuIndex gpu() const { return GpuIndex{rank}; }
   bool operator==(const Call&) const = default;
 };
 

@@ -27,7 +27,7 @@ PlanCache::PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl
       gpu_(gpu),
       moved_(moved),
       bound_model_(graph, nic) {
-  for (uint32_t i = 0; i < graph.gpus().size(); ++i) {
+  for (GpuIndex i{0}; i < graph.gpus().size(); ++i) {
     const Device& device = graph.device(graph.gpus()[i]);
     gpu_at_[{device.server, device.local_index}] = i;
   }
@@ -41,7 +41,7 @@ PlanCache::Communicator PlanCache::BuildCommunicator(
     uint32_t number, std::shared_ptr<const NcclPlanner> planner) const {
   const TraceCommunicator& traced = job_.communicators[number];
   Communicator communicator;
-  communicator.gpus = traced.ranks;
+  communicator.gpus = GpusOf(traced);
   communicator.planner = planner != nullptr
                              ? std::move(planner)
                              : std::make_shared<const NcclPlanner>(LayoutOf(graph_, traced), nccl_);
@@ -161,7 +161,7 @@ int64_t PlanCache::BoundOf(uint32_t id) {
   return bound_model_.Take();
 }
 
-uint32_t PlanCache::GpuOfServer(uint32_t gpu, uint32_t local_index) const {
+GpuIndex PlanCache::GpuOfServer(GpuIndex gpu, uint32_t local_index) const {
   return gpu_at_.at({graph_.device(graph_.gpus()[gpu]).server, local_index});
 }
 
@@ -170,8 +170,8 @@ void PlanCache::AddToBound(uint32_t number, uint32_t channel, uint32_t from, uin
   // A connection that took other ways before has no least load of a link.
   if (moved_.move_count() > 0 && moved_.HasMoved(number, channel, from, to, use)) return;
   const ConnectionRoute route = planner(number).RouteOf(channel, from, to, use);
-  const uint32_t from_gpu = gpus(number)[from];
-  const uint32_t injecting_gpu =
+  const GpuIndex from_gpu = gpus(number)[from];
+  const GpuIndex injecting_gpu =
       route.network ? GpuOfServer(from_gpu, route.sending_local_index) : from_gpu;
   bound_model_.Add(route.network, from_gpu, gpus(number)[to], injecting_gpu, bytes);
 }
@@ -210,15 +210,15 @@ int64_t PlanCache::BoundOfSchedule(uint32_t communicator, const CollectiveSchedu
 
 // --- Schedules of calls --------------------------------------------------------------------------
 
-const std::vector<uint32_t>& PlanCache::GpusOnNetworkOf(const Call& call) {
+const std::vector<GpuIndex>& PlanCache::GpusOnNetworkOf(const Call& call) {
   const uint32_t id = job_.CollectiveOf(call.rank, job_.operations[call.rank][call.index]);
   const JobCollective& collective = job_.collectives[id];
   const Communicator& communicator = communicators_[collective.communicator];
-  std::vector<uint32_t>* found = &scratch_gpus_;
+  std::vector<GpuIndex>* found = &scratch_gpus_;
   if (!collective.is_p2p()) {
     Plan& plan = PlanOf(id);
     plan.on_network.resize(communicator.gpus.size());
-    std::optional<std::vector<uint32_t>>& of_rank =
+    std::optional<std::vector<GpuIndex>>& of_rank =
         plan.on_network[job_.CommunicatorRank(collective.communicator, call.rank)];
     if (of_rank) return *of_rank;
     found = &of_rank.emplace();
@@ -231,7 +231,7 @@ const std::vector<uint32_t>& PlanCache::GpusOnNetworkOf(const Call& call) {
 }
 
 void PlanCache::AddGpusOnNetwork(const Communicator& communicator, const JobCollective& collective,
-                                 const Call& call, std::vector<uint32_t>& gpus) {
+                                 const Call& call, std::vector<GpuIndex>& gpus) {
   const uint32_t own = job_.CommunicatorRank(collective.communicator, call.rank);
   const auto add = [&](uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
     if (use == ConnectionUse::kSwitchOperand || use == ConnectionUse::kSwitchResult) return;

@@ -67,7 +67,7 @@ class PlanCache {
     return *communicators_[communicator].planner;
   }
   // Returns the GPUs by rank of the communicator.
-  const std::vector<uint32_t>& gpus(uint32_t communicator) const {
+  const std::vector<GpuIndex>& gpus(uint32_t communicator) const {
     return communicators_[communicator].gpus;
   }
   // Discards the plans of a part of the job whose ranks have moved to other GPUs.
@@ -92,7 +92,7 @@ class PlanCache {
   std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Call& call);
   // Returns the GPUs whose NICs carry data that the call sends or receives, ascending. Valid until
   // the next call of this function.
-  const std::vector<uint32_t>& GpusOnNetworkOf(const Call& call);
+  const std::vector<GpuIndex>& GpusOnNetworkOf(const Call& call);
 
   // Returns the assumptions about layouts that NCCL's rules do not cover.
   std::vector<std::string> Assumptions() const;
@@ -104,11 +104,11 @@ class PlanCache {
     StepCosts costs;
     int64_t bound_ps = -1;                                         // not computed yet
     uint64_t bound_moves = 0;                                      // MovedConnections' when it was
-    std::vector<std::optional<std::vector<uint32_t>>> on_network;  // by rank, once asked for
+    std::vector<std::optional<std::vector<GpuIndex>>> on_network;  // by rank, once asked for
   };
   struct Communicator {
     std::shared_ptr<const NcclPlanner> planner;
-    std::vector<uint32_t> gpus;
+    std::vector<GpuIndex> gpus;
     std::map<Key, Plan> plans;  // regular jobs have few
   };
 
@@ -119,9 +119,9 @@ class PlanCache {
   int64_t BoundOfSchedule(uint32_t communicator, const CollectiveSchedule& schedule);
   void AddToBound(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
                   ConnectionUse use, uint64_t bytes);
-  uint32_t GpuOfServer(uint32_t gpu, uint32_t local_index) const;
+  GpuIndex GpuOfServer(GpuIndex gpu, uint32_t local_index) const;
   void AddGpusOnNetwork(const Communicator& communicator, const JobCollective& collective,
-                        const Call& call, std::vector<uint32_t>& gpus);
+                        const Call& call, std::vector<GpuIndex>& gpus);
 
   const FabricGraph& graph_;
   const Job& job_;
@@ -129,10 +129,10 @@ class PlanCache {
   GpuCosts gpu_;
   const MovedConnections& moved_;
   BoundModel bound_model_;
-  std::map<std::pair<int64_t, int64_t>, uint32_t> gpu_at_;  // by server and local index
+  std::map<std::pair<int64_t, int64_t>, GpuIndex> gpu_at_;  // by server and local index
   std::vector<Communicator> communicators_;
   std::vector<std::vector<Call>> p2p_calls_;  // by collective; of those made of Send and Recv
-  std::vector<uint32_t> scratch_gpus_;        // GpusOnNetworkOf's
+  std::vector<GpuIndex> scratch_gpus_;        // GpusOnNetworkOf's
 };
 
 }  // namespace railyard

@@ -96,7 +96,7 @@ void ReplayEngine::NumberPlans() {
 
 // --- Parts of the job ----------------------------------------------------------------------------
 
-void ReplayEngine::SetGpuSpeed(uint32_t gpu, double speed) {
+void ReplayEngine::SetGpuSpeed(GpuIndex gpu, double speed) {
   streams_.ChangeSpeed(gpu, executor_->clock().SpeedOf(gpu), speed);
   executor_->SetGpuSpeed(gpu, speed);
 }
@@ -181,7 +181,7 @@ std::string ReplayEngine::ExplainWaiting() const {
   std::vector<StreamRunner::Pending> pending = streams_.pending();
   std::ranges::sort(pending, {}, &StreamRunner::Pending::number);
   for (const StreamRunner::Pending& call : pending) stall.pending.push_back(streams_.CallOf(call));
-  for (uint32_t gpu = 0; gpu < graph_.gpus().size(); ++gpu) {
+  for (GpuIndex gpu{0}; gpu < graph_.gpus().size(); ++gpu) {
     stall.is_gpu_stopped.push_back(executor_->clock().StandsStill(gpu));
   }
   return WaitExplainer(graph_, calls_, std::move(stall)).Explain();
@@ -228,7 +228,7 @@ void ReplayEngine::OnPayloadTaken(uint32_t collective, uint64_t bytes) {
 }
 
 // Traffic of other rails crosses what these GPUs' partitions consist of from now on.
-void ReplayEngine::OnDetour(std::span<const uint32_t> gpus) {
+void ReplayEngine::OnDetour(std::span<const GpuIndex> gpus) {
   CheckNothingFailsAhead();
   partitions_.OnDetour(gpus);
 }

@@ -91,7 +91,7 @@ class ReplayEngine final : private LaneObserver,
 
   // Sets the share of its speed at which a GPU works from now on, its computation included; 0: it
   // stands still.
-  void SetGpuSpeed(uint32_t gpu, double speed);
+  void SetGpuSpeed(GpuIndex gpu, double speed);
 
   // --- Parts of the job --------------------------------------------------------------------------
   // Stops a part of the job: none of its operations begins any more.
@@ -207,7 +207,7 @@ class ReplayEngine final : private LaneObserver,
   void OnLossRecovered(uint32_t connection) override;
   void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
   void OnPayloadTaken(uint32_t collective, uint64_t bytes) override;
-  void OnDetour(std::span<const uint32_t> gpus) override;
+  void OnDetour(std::span<const GpuIndex> gpus) override;
 
   // Implements MovedConnections.
   uint64_t move_count() const override;

@@ -29,7 +29,7 @@ struct ReplayRules {
   bool has_load = false;           // some fault has GPUs send what is no operation's
   // Links and GPUs that some fault may affect.
   std::vector<LinkId> faulty_links{};
-  std::vector<uint32_t> faulty_gpus{};
+  std::vector<GpuIndex> faulty_gpus{};
   // Keeps critical paths of collectives (paths(), waits()).
   bool keep_paths = false;
 };

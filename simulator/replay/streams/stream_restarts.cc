@@ -38,7 +38,7 @@ int64_t StreamRunner::TakeLeftPs(const Pending& pending, double speed) {
   return late.left_ps - at_full_speed_ps(now_ps - late.since_ps);
 }
 
-void StreamRunner::ChangeSpeed(uint32_t gpu, double before, double after) {
+void StreamRunner::ChangeSpeed(GpuIndex gpu, double before, double after) {
   const int64_t now_ps = engine_.NowPs();
   std::vector<Pending> computing;
   const auto is_computing = [&](const Pending& pending) {

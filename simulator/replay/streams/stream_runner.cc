@@ -54,14 +54,14 @@ void StreamRunner::MayBegin(const Call& call, int64_t begin_ps) {
   std::push_heap(pending_.begin(), pending_.end());
 }
 
-// Rank r is GPU r; what is computed before a call takes a slow one longer.
+// What is computed before a call takes a slow GPU longer.
 void StreamRunner::MayBeginAfter(int64_t end_ps, const Call& call, int64_t begin_ps) {
   const int64_t compute_ps = begin_ps - end_ps;
-  if (compute_ps > 0 && clock_.StandsStill(call.rank)) {
+  if (compute_ps > 0 && clock_.StandsStill(call.gpu())) {
     Stop(call.rank, calls_.NumberOf(call), compute_ps);
     return;
   }
-  const int64_t slowed_ps = clock_.AtSpeedOfPs(call.rank, compute_ps);
+  const int64_t slowed_ps = clock_.AtSpeedOfPs(call.gpu(), compute_ps);
   if (slowed_ps > kTimeEndPs - end_ps || !late_.empty()) [[unlikely]] {
     NoteLate(calls_.NumberOf(call), end_ps, compute_ps, slowed_ps);
   }

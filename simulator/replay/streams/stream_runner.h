@@ -109,7 +109,7 @@ class StreamRunner {
   // --- Parts of the job (stream_restarts.cc) -----------------------------------------------------
   // Must be called when the speed of the host's GPU changes from `before` to `after`, as shares of
   // its full speed; 0: it stands still. Its computation continues at the new speed.
-  void ChangeSpeed(uint32_t gpu, double before, double after);
+  void ChangeSpeed(GpuIndex gpu, double before, double after);
   // Stops the part: its operations neither begin nor end any more. Returns how many of its calls
   // ran; they are removed.
   uint64_t Halt(uint32_t part);

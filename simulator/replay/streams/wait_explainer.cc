@@ -39,7 +39,7 @@ std::string WaitExplainer::WaitText(const LaneExecutor::Waiting& wait,
                      wait.for_data ? "data from" : "a free slot of", PeerOf(wait), wait.channel);
 }
 
-std::string WaitExplainer::StoppedText(uint32_t gpu) const {
+std::string WaitExplainer::StoppedText(GpuIndex gpu) const {
   return fmt::format("{}, rank {}, stands still", graph_.device(graph_.gpus()[gpu]).name, gpu);
 }
 
@@ -66,8 +66,8 @@ WaitExplainer::Chain WaitExplainer::Follow(
       }
       return chain;
     }
-    if (IsStopped(peer)) {
-      chain.cause = StoppedText(peer);
+    if (IsStopped(GpuIndex{peer})) {
+      chain.cause = StoppedText(GpuIndex{peer});
       return chain;
     }
     const auto found = waits_of_rank.find(peer);
@@ -134,7 +134,7 @@ std::string WaitExplainer::Explain() const {
     text += fmt::format("{}{}{}\n", WaitText(wait, " in " + NameOf(CallOf(wait))),
                         wait.transport.empty() ? "" : "; ", wait.transport);
   }
-  for (uint32_t gpu = 0; gpu < graph_.gpus().size(); ++gpu) {
+  for (GpuIndex gpu{0}; gpu < graph_.gpus().size(); ++gpu) {
     if (IsStopped(gpu)) text += StoppedText(gpu) + "\n";
   }
   // Ranks for which others wait may themselves wait in another collective.

@@ -40,11 +40,11 @@ class WaitExplainer {
     return stall_.running[wait.operation];
   }
   uint32_t PeerOf(const LaneExecutor::Waiting& wait) const;
-  bool IsStopped(uint32_t gpu) const {
+  bool IsStopped(GpuIndex gpu) const {
     return gpu < stall_.is_gpu_stopped.size() && stall_.is_gpu_stopped[gpu];
   }
   std::string WaitText(const LaneExecutor::Waiting& wait, const std::string& in) const;
-  std::string StoppedText(uint32_t gpu) const;
+  std::string StoppedText(GpuIndex gpu) const;
   std::string CauseOfIdle(uint32_t rank) const;
   Chain Follow(const std::map<uint32_t, std::vector<size_t>>& waits_of_rank, size_t first) const;
   std::string Chains() const;

@@ -146,7 +146,7 @@ void FaultAim::AimAtGpus(const std::vector<FaultTarget>& targets, FaultSpec& fau
           fmt::format("{} is no GPU (expected e.g. \"server1/gpu3\")", Quote(target.name)));
       return;
     }
-    fault.gpus.push_back(static_cast<uint32_t>(gpu - gpus.begin()));
+    fault.gpus.emplace_back(gpu - gpus.begin());
   }
 }
 

@@ -268,10 +268,10 @@ class EffectLoader {
                              Quote(load.Text("message", ""))));
     }
     if (fabric_ == nullptr || spec.senders.empty() || spec.receivers.empty()) return;
-    const auto nic_of = [this](uint32_t gpu) { return fabric_->NicOfGpu(fabric_->gpus()[gpu]); };
+    const auto nic_of = [this](GpuIndex gpu) { return fabric_->NicOfGpu(fabric_->gpus()[gpu]); };
     size_t pairs = 0;
-    for (const uint32_t sender : spec.senders) {
-      for (const uint32_t receiver : spec.receivers) {
+    for (const GpuIndex sender : spec.senders) {
+      for (const GpuIndex receiver : spec.receivers) {
         const auto from = nic_of(sender);
         const auto to = nic_of(receiver);
         if (!from || !to) {

@@ -217,11 +217,11 @@ void FaultTargets::AddDevices(const ProtoCursor& cursor, const char* field, int 
   cursor.Error(diagnostics_, field, std::move(what), index);
 }
 
-std::vector<uint32_t> FaultTargets::LoadGpus(const ProtoCursor& message, const char* field) {
-  std::vector<uint32_t> gpus;
+std::vector<GpuIndex> FaultTargets::LoadGpus(const ProtoCursor& message, const char* field) {
+  std::vector<GpuIndex> gpus;
   if (fabric_ == nullptr) return gpus;
   const std::string name = message.Text(field, "");
-  for (uint32_t gpu = 0; gpu < fabric_->gpus().size(); ++gpu) {
+  for (GpuIndex gpu{0}; gpu < fabric_->gpus().size(); ++gpu) {
     if (FitsPattern(name, fabric_->device(fabric_->gpus()[gpu]).name)) gpus.push_back(gpu);
   }
   if (gpus.empty()) {

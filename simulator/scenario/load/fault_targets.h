@@ -31,7 +31,7 @@ class FaultTargets {
   // Returns the targets that a fault's `link`, `device` or `domain` names. Empty after a finding.
   std::vector<FaultTarget> Load(const ProtoCursor& fault);
   // Returns GPUs by name or pattern. Empty after a finding.
-  std::vector<uint32_t> LoadGpus(const ProtoCursor& message, const char* field);
+  std::vector<GpuIndex> LoadGpus(const ProtoCursor& message, const char* field);
   // Returns a cable or device by its name, without patterns; nullopt if there is none.
   std::optional<FaultTarget> Find(const std::string& name) const;
 

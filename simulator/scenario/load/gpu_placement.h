@@ -16,13 +16,13 @@ enum class PlacementPolicy : uint8_t { kPacked, kStriped, kByRail, kRandom };
 // STRIPED: one of every server, then again; BY_RAIL: of every server the GPU of the lowest local
 // index, then of the next, ranks in the order of GPUs; RANDOM: drawn with `seed`, ranks in the
 // order drawn. nullopt if too few are left.
-std::optional<std::vector<uint32_t>> PlaceRanks(const FabricGraph& fabric, PlacementPolicy policy,
+std::optional<std::vector<GpuIndex>> PlaceRanks(const FabricGraph& fabric, PlacementPolicy policy,
                                                 uint32_t rank_count, uint64_t seed,
                                                 const std::vector<bool>& taken);
 
 // Returns the GPU closest to `gpu` that is not taken: of its server if there is one, else the one
 // of the closest number, the lower of two. nullopt if there is none.
-std::optional<uint32_t> NearestFreeGpu(const FabricGraph& fabric, uint32_t gpu,
+std::optional<GpuIndex> NearestFreeGpu(const FabricGraph& fabric, GpuIndex gpu,
                                        const std::vector<bool>& taken);
 
 }  // namespace railyard

@@ -59,7 +59,7 @@ class JobsLoader {
       JobPart& part = entry.workload->job.parts.front();
       part.name = entry.name;
       part.start_ps = entry.start_ps;
-      part.global_ranks = std::move(entry.gpus);
+      part.global_ranks.assign(entry.gpus.begin(), entry.gpus.end());
       jobs.push_back(std::move(entry.workload->job));
       for (ImportReport& report : entry.workload->import_reports) {
         loaded.import_reports.push_back(std::move(report));
@@ -77,11 +77,11 @@ class JobsLoader {
     int64_t start_ps = 0;
     std::optional<ProtoCursor> cursor;
     std::optional<ProtoCursor> placement;
-    std::vector<uint32_t> gpus;
+    std::vector<GpuIndex> gpus;
     std::optional<LoadedWorkload> workload;
   };
 
-  std::string NameOfGpu(uint32_t gpu) const { return fabric_->device(fabric_->gpus()[gpu]).name; }
+  std::string NameOfGpu(GpuIndex gpu) const { return fabric_->device(fabric_->gpus()[gpu]).name; }
 
   void LoadEntry(int index) {
     Entry& entry = entries_[static_cast<size_t>(index)];
@@ -133,9 +133,9 @@ class JobsLoader {
 
   void NameGpus(int index, int field_index, const std::string& pattern, Entry& entry) {
     const size_t named_before = entry.gpus.size();
-    std::optional<uint32_t> first_taken;
+    std::optional<GpuIndex> first_taken;
     size_t taken = 0;
-    for (uint32_t gpu = 0; gpu < job_of_gpu_.size(); ++gpu) {
+    for (GpuIndex gpu{0}; gpu < job_of_gpu_.size(); ++gpu) {
       if (!FitsPattern(pattern, NameOfGpu(gpu))) continue;
       entry.gpus.push_back(gpu);
       if (job_of_gpu_[gpu] == kNobody) {
@@ -173,7 +173,7 @@ class JobsLoader {
 
   std::vector<bool> Taken() const {
     std::vector<bool> taken(job_of_gpu_.size());
-    for (size_t gpu = 0; gpu < taken.size(); ++gpu) taken[gpu] = job_of_gpu_[gpu] != kNobody;
+    for (GpuIndex gpu{0}; gpu < taken.size(); ++gpu) taken[gpu] = job_of_gpu_[gpu] != kNobody;
     return taken;
   }
 
@@ -211,7 +211,7 @@ class JobsLoader {
     }
     entry.gpus = *std::move(gpus);
     const auto job = static_cast<int>(&entry - entries_.data());
-    for (const uint32_t gpu : entry.gpus) job_of_gpu_[gpu] = job;
+    for (const GpuIndex gpu : entry.gpus) job_of_gpu_[gpu] = job;
   }
 
   void CheckNames() {
@@ -249,7 +249,7 @@ class JobsLoader {
   struct Overlap {
     int job = 0;
     int field_index = 0;
-    uint32_t gpu = 0;
+    GpuIndex gpu{0};
     size_t more = 0;
   };
 

@@ -100,7 +100,7 @@ struct Server {
 std::map<int32_t, Server> ServersOf(const FabricGraph& fabric, const Job& job) {
   std::map<int32_t, Server> servers;
   const std::vector<uint32_t> part_of_rank = job.PartsOfRanks();
-  for (uint32_t gpu = 0; gpu < fabric.gpus().size(); ++gpu) {
+  for (GpuIndex gpu{0}; gpu < fabric.gpus().size(); ++gpu) {
     const Device& device = fabric.device(fabric.gpus()[gpu]);
     Server& server = servers[device.server];
     server.name = device.name.substr(0, device.name.find('/'));

@@ -32,7 +32,7 @@ void AggregationTransport::HandlePort(void* self, uint32_t port) {
 
 // --- Trees ---------------------------------------------------------------------------------------
 
-std::vector<LinkId> AggregationTransport::WayUp(uint32_t gpu, std::span<const uint32_t> gpus,
+std::vector<LinkId> AggregationTransport::WayUp(GpuIndex gpu, std::span<const GpuIndex> gpus,
                                                 uint64_t entropy) const {
   const bool is_first = gpu == gpus.front();
   Path path = routing_.Resolve(graph_.gpus()[is_first ? gpus[1] : gpu], graph_.gpus()[gpus.front()],
@@ -43,13 +43,13 @@ std::vector<LinkId> AggregationTransport::WayUp(uint32_t gpu, std::span<const ui
   return path;
 }
 
-uint32_t AggregationTransport::OpenTree(std::span<const uint32_t> gpus, uint64_t entropy) {
+uint32_t AggregationTransport::OpenTree(std::span<const GpuIndex> gpus, uint64_t entropy) {
   SIM_CHECK(gpus.size() >= 2, "an aggregation tree of one");
   const auto first_member = static_cast<uint32_t>(members_.size());
   const auto tree = static_cast<uint32_t>(trees_.size());
   trees_.push_back({first_member, static_cast<uint32_t>(gpus.size())});
   std::vector<std::vector<LinkId>> ways;
-  for (const uint32_t gpu : gpus) {
+  for (const GpuIndex gpu : gpus) {
     const std::vector<LinkId>& way = ways.emplace_back(WayUp(gpu, gpus, entropy));
     Member member;
     member.tree = tree;

@@ -52,7 +52,7 @@ class AggregationTransport final : public PacketSink, public StateOwner {
   // Returns the member number of the first GPU; the others follow in order. Preconditions: there
   // are at least two GPUs, and routes over switches and without detours lead from each NIC to the
   // first.
-  uint32_t OpenTree(std::span<const uint32_t> gpus, uint64_t entropy);
+  uint32_t OpenTree(std::span<const GpuIndex> gpus, uint64_t entropy);
   // Sets the sink that receives the callbacks for the member's results.
   void Join(uint32_t member, const SinkRef& sink);
   // Appends an operation to a member's queue; all members of a tree must post the same operations
@@ -138,7 +138,7 @@ class AggregationTransport final : public PacketSink, public StateOwner {
   };
 
   // Returns the links from a GPU's memory to the switch of the first GPU's NIC.
-  std::vector<LinkId> WayUp(uint32_t gpu, std::span<const uint32_t> gpus, uint64_t entropy) const;
+  std::vector<LinkId> WayUp(GpuIndex gpu, std::span<const GpuIndex> gpus, uint64_t entropy) const;
   void AddNodes(uint32_t first_member, std::span<const std::vector<LinkId>> ways);
   uint32_t PortOf(LinkId wire);
   bool MaySend(const Member& member) const;

@@ -15,21 +15,21 @@ NicDetours::NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store,
 
 // --- Opening -------------------------------------------------------------------------------------
 
-bool NicDetours::CanTake(uint32_t source_gpu, uint32_t destination_gpu, const NicWay& way) const {
-  const auto are_joined = [this](uint32_t a, uint32_t b) {
+bool NicDetours::CanTake(GpuIndex source_gpu, GpuIndex destination_gpu, const NicWay& way) const {
+  const auto are_joined = [this](GpuIndex a, GpuIndex b) {
     return a == b || !graph_.NvlinkPaths(graph_.gpus()[a], graph_.gpus()[b]).empty();
   };
   return are_joined(source_gpu, way.sending_gpu) && are_joined(way.receiving_gpu, destination_gpu);
 }
 
-FlowId NicDetours::Open(const SinkRef& /*sink*/, uint32_t /*source_gpu*/,
-                        uint32_t /*destination_gpu*/, uint64_t /*entropy*/) {
+FlowId NicDetours::Open(const SinkRef& /*sink*/, GpuIndex /*source_gpu*/,
+                        GpuIndex /*destination_gpu*/, uint64_t /*entropy*/) {
   SIM_CHECK(false, "a detour is opened without its ways");
   return {};
 }
 
-FlowId NicDetours::OpenOver(std::span<const NicWay> ways, const SinkRef& sink, uint32_t source_gpu,
-                            uint32_t destination_gpu, uint64_t entropy) {
+FlowId NicDetours::OpenOver(std::span<const NicWay> ways, const SinkRef& sink, GpuIndex source_gpu,
+                            GpuIndex destination_gpu, uint64_t entropy) {
   const FlowId id{detours_.size()};
   detours_.push_back({.user = sink,
                       .first_lane = static_cast<uint32_t>(lanes_.size()),

@@ -26,8 +26,8 @@ namespace railyard {
 
 // The GPUs, one on the sender's and one on the receiver's server, whose NICs a detour uses.
 struct NicWay {
-  uint32_t sending_gpu = 0;
-  uint32_t receiving_gpu = 0;
+  GpuIndex sending_gpu{0};
+  GpuIndex receiving_gpu{0};
 };
 
 class NicDetours final : public CompositeTransport, public StateOwner {
@@ -36,11 +36,11 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store, RdmaTransport& rdma);
 
   // Returns whether NVLinks join both ends to the GPUs of the way's NICs.
-  bool CanTake(uint32_t source_gpu, uint32_t destination_gpu, const NicWay& way) const;
+  bool CanTake(GpuIndex source_gpu, GpuIndex destination_gpu, const NicWay& way) const;
   // Opens a flow over these ways and returns its number, dense from 0. Precondition: CanTake() is
   // true for each.
-  FlowId OpenOver(std::span<const NicWay> ways, const SinkRef& sink, uint32_t source_gpu,
-                  uint32_t destination_gpu, uint64_t entropy);
+  FlowId OpenOver(std::span<const NicWay> ways, const SinkRef& sink, GpuIndex source_gpu,
+                  GpuIndex destination_gpu, uint64_t entropy);
   // Marks all messages posted so far as retransmissions of a loss. OnLossRecovered() is called when
   // they have arrived.
   void MarkRepeated(FlowId detour);
@@ -51,7 +51,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
 
   // Implementation of Transport. Detours can only be opened with OpenOver(); calling Open() is a
   // programming error. Grants without `tells_sender` must precede those with it.
-  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+  FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) override;
   void Post(FlowId detour, const PostedMessage& message) override;
   void Grant(FlowId detour, bool tells_sender) override;

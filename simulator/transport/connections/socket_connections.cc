@@ -39,13 +39,14 @@ uint32_t SocketConnections::AddThread() {
 
 int64_t SocketConnections::Occupy(uint32_t thread, int64_t duration_ps) {
   const int64_t now_ps = engine_.NowPs();
-  if ((thread & kProxy) != 0) return proxies_.Occupy(thread & ~kProxy, now_ps, duration_ps);
+  if ((thread & kProxy) != 0)
+    return proxies_.Occupy(GpuIndex{thread & ~kProxy}, now_ps, duration_ps);
   int64_t& free_ps = thread_free_ps_[thread];
   free_ps = std::max(free_ps, now_ps) + duration_ps;
   return free_ps;
 }
 
-FlowId SocketConnections::Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+FlowId SocketConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
                                uint64_t entropy) {
   const FlowId id{connections_.size()};
   SocketConnection& opened = connections_.emplace_back();
@@ -71,8 +72,8 @@ FlowId SocketConnections::Open(const SinkRef& sink, uint32_t source_gpu, uint32_
 }
 
 void SocketConnections::AddStream(uint32_t id, uint64_t entropy, uint32_t send_thread,
-                                  uint32_t receive_thread, uint32_t source_gpu,
-                                  uint32_t destination_gpu) {
+                                  uint32_t receive_thread, GpuIndex source_gpu,
+                                  GpuIndex destination_gpu) {
   const auto number = static_cast<uint32_t>(streams_.size());
   Stream& stream = streams_.emplace_back();
   stream.connection = id;

@@ -38,7 +38,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
 
   // Implementation of Transport. `entropy` also orders events. Grants are not sent, since the
   // sender waits for room in the kernels' buffers instead.
-  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+  FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) override;
   void Post(FlowId socket_connection, const PostedMessage& message) override;
   void Grant(FlowId socket_connection, bool tells_sender) override;
@@ -109,7 +109,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   // Occupies a helper thread, or the proxy of a GPU, for `duration_ps`. Returns when it is done.
   int64_t Occupy(uint32_t thread, int64_t duration_ps);
   void AddStream(uint32_t socket_connection, uint64_t entropy, uint32_t send_thread,
-                 uint32_t receive_thread, uint32_t source_gpu, uint32_t destination_gpu);
+                 uint32_t receive_thread, GpuIndex source_gpu, GpuIndex destination_gpu);
   void Append(uint32_t stream, uint64_t message, const MessageSize& size);
   void StartCopy(uint32_t stream, Direction direction, uint32_t bytes);
   void CopyIn(uint32_t stream);

@@ -26,21 +26,21 @@ StripedConnections::StripedConnections(const FabricGraph& graph, RdmaTransport& 
 
 // --- Opening -------------------------------------------------------------------------------------
 
-uint32_t StripedConnections::DeviceCount(uint32_t source_gpu, uint32_t destination_gpu) const {
+uint32_t StripedConnections::DeviceCount(GpuIndex source_gpu, GpuIndex destination_gpu) const {
   if (link_aggregation_) return 1;
   const size_t ports = std::max(PortsOfNic(source_gpu).size(), PortsOfNic(destination_gpu).size());
   return static_cast<uint32_t>(ports);
 }
 
-bool StripedConnections::AreSeveral(uint32_t source_gpu, uint32_t destination_gpu) const {
+bool StripedConnections::AreSeveral(GpuIndex source_gpu, GpuIndex destination_gpu) const {
   return settings_.ib_qps_per_connection * DeviceCount(source_gpu, destination_gpu) > 1;
 }
 
-std::vector<LinkId> StripedConnections::PortsOfNic(uint32_t gpu) const {
+std::vector<LinkId> StripedConnections::PortsOfNic(GpuIndex gpu) const {
   return graph_.WiresOfNic(graph_.NicOfGpu(graph_.gpus()[gpu]).value());
 }
 
-FlowId StripedConnections::Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+FlowId StripedConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
                                 uint64_t entropy) {
   const FlowId id{stripes_.size()};
   Stripe& stripe = stripes_.emplace_back();

@@ -47,11 +47,11 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   ~StripedConnections() override;
 
   // Returns whether a connection between these GPUs has more than one queue pair.
-  bool AreSeveral(uint32_t source_gpu, uint32_t destination_gpu) const;
+  bool AreSeveral(GpuIndex source_gpu, GpuIndex destination_gpu) const;
 
   // Implementation of Transport. A message's loss tolerance applies to each of its parts. Grants
   // always tell the sender.
-  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+  FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) override;
   void Post(FlowId stripe, const PostedMessage& message) override;
   void Grant(FlowId stripe, bool tells_sender) override;
@@ -122,8 +122,8 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   };
   struct Stripe {
     SinkRef user;
-    uint32_t source_gpu = 0;
-    uint32_t destination_gpu = 0;
+    GpuIndex source_gpu{0};
+    GpuIndex destination_gpu{0};
     uint64_t entropy = 0;
     uint32_t device_count = 1;
     uint32_t per_message = 1;    // queue pairs
@@ -153,8 +153,8 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   SinkRef UserOf(uint32_t use) const override { return stripes_[uses_[use].stripe].user; }
   // Returns the queue pairs that the sender uses, by their place in the connection.
   std::vector<FlowId> QueuePairsOf(uint32_t stripe) const;
-  std::vector<LinkId> PortsOfNic(uint32_t gpu) const;
-  uint32_t DeviceCount(uint32_t source_gpu, uint32_t destination_gpu) const;
+  std::vector<LinkId> PortsOfNic(GpuIndex gpu) const;
+  uint32_t DeviceCount(GpuIndex source_gpu, GpuIndex destination_gpu) const;
   static uint64_t EntropyOf(const Stripe& stripe, uint32_t place);
   uint32_t OpenUse(uint32_t stripe, uint32_t device, uint64_t entropy);
   void SendPart(Stripe& stripe, uint64_t message, uint32_t part);

@@ -71,7 +71,7 @@ class NetworkStack {
   virtual ~NetworkStack() = default;
 
   // Returns the transport of a job's connections between these two GPUs.
-  virtual Transport& Between(uint32_t source_gpu, uint32_t destination_gpu) = 0;
+  virtual Transport& Between(GpuIndex source_gpu, GpuIndex destination_gpu) = 0;
   // Returns the transport of flows that no collective library has made, such as background traffic.
   virtual Transport& Plain() = 0;
   // Returns the stack's queue pairs, or null if it has none.

@@ -17,16 +17,16 @@ class ProxyThreads {
 
   // Occupies the thread for `duration_ps`, from `now_ps` or from the end of its earlier work.
   // Returns the end.
-  int64_t Occupy(uint32_t gpu, int64_t now_ps, int64_t duration_ps) {
+  int64_t Occupy(GpuIndex gpu, int64_t now_ps, int64_t duration_ps) {
     int64_t& free_ps = free_ps_[gpu];
     free_ps = std::max(free_ps, now_ps) + duration_ps;
     return free_ps;
   }
 
   void Visit(StateArchive& archive) {
-    for (uint32_t gpu = 0; gpu < free_ps_.size(); ++gpu) Visit(gpu, archive);
+    for (GpuIndex gpu{0}; gpu < free_ps_.size(); ++gpu) Visit(gpu, archive);
   }
-  void Visit(uint32_t gpu, StateArchive& archive) {
+  void Visit(GpuIndex gpu, StateArchive& archive) {
     if (archive.is_naming()) archive.BeginRecord("proxy thread", gpu);
     archive.Named("free_ps").Instant(free_ps_[gpu]);
   }

@@ -66,7 +66,7 @@ class Transport {
 
   // Opens a flow between two GPUs, given by number, and returns the flow's number, dense from 0.
   // `entropy` is the input of hashes and must be a function of what the flow connects.
-  virtual FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+  virtual FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
                       uint64_t entropy) = 0;
   virtual void Post(FlowId flow, const PostedMessage& message) = 0;
   // Grants one more message to the sender. With `tells_sender` the sender learns of it:

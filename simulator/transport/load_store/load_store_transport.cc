@@ -87,7 +87,7 @@ void LoadStoreTransport::FindPlanes() {
   }
   up_links_.assign(planes.size() * planes_max_, LinkId::kNone);
   down_links_.assign(planes.size() * planes_max_, LinkId::kNone);
-  for (size_t gpu = 0; gpu < planes.size(); ++gpu) {
+  for (GpuIndex gpu{0}; gpu < planes.size(); ++gpu) {
     for (size_t plane = 0; plane < planes[gpu].size(); ++plane) {
       const LinkId up = graph_.FindLink(graph_.gpus()[gpu], planes[gpu][plane]).value();
       const auto down = graph_.FindLink(planes[gpu][plane], graph_.gpus()[gpu]);
@@ -97,7 +97,7 @@ void LoadStoreTransport::FindPlanes() {
   }
 }
 
-bool LoadStoreTransport::AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
+bool LoadStoreTransport::AreAllPlanes(GpuIndex source_gpu, GpuIndex destination_gpu,
                                       const std::vector<FabricGraph::NvlinkPath>& paths) const {
   for (uint32_t plane = 0; plane < planes_max_; ++plane) {
     const LinkId up = up_links_[source_gpu * planes_max_ + plane];
@@ -132,8 +132,8 @@ uint8_t LoadStoreTransport::NumberOf(MessageSink* sink) {
   return static_cast<uint8_t>(number);
 }
 
-FlowId LoadStoreTransport::Open(const SinkRef& sink, uint32_t source_gpu,
-                                uint32_t destination_gpu) {
+FlowId LoadStoreTransport::Open(const SinkRef& sink, GpuIndex source_gpu,
+                                GpuIndex destination_gpu) {
   const DeviceId source = graph_.gpus()[source_gpu];
   const DeviceId destination = graph_.gpus()[destination_gpu];
   Flow flow;
@@ -380,8 +380,8 @@ void LoadStoreTransport::Visit(StateArchive& archive) {
   VisitFields(ports_, archive);
 }
 
-void LoadStoreTransport::VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive) {
-  for (const uint32_t gpu : gpus) {
+void LoadStoreTransport::VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archive) {
+  for (const GpuIndex gpu : gpus) {
     for (const FlowId flow : flows_of_gpu_[gpu]) VisitFields(flows_[flow], flow, archive);
     for (size_t port = gpu; port < ports_.size(); port += flows_of_gpu_.size()) {
       VisitFields(ports_[port], port, archive);

@@ -47,11 +47,11 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
 
   // Opens a flow of stores between two GPUs, given by number, over NVLink, or over PCIe if no
   // NVLink joins them. Returns the flow's number, dense from 0.
-  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu);
+  FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu);
   // Opens a flow of stores of a GPU into the memory at the host bridge nearest to `owner_gpu`, or
   // of loads of a GPU from the memory at its own host bridge.
-  FlowId OpenHostStore(const SinkRef& sink, uint32_t source_gpu, uint32_t owner_gpu);
-  FlowId OpenHostLoad(const SinkRef& sink, uint32_t gpu);
+  FlowId OpenHostStore(const SinkRef& sink, GpuIndex source_gpu, GpuIndex owner_gpu);
+  FlowId OpenHostLoad(const SinkRef& sink, GpuIndex gpu);
   // Posts a message. An idle port sends at the next ServeDue(), which must be called within the
   // same event. Preconditions: fewer than kMessageSlots messages of the flow are undelivered, and 0
   // < bytes < 4 GiB.
@@ -66,17 +66,17 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
 
   // Returns whether there are at least two GPUs, given by number, and an NVSwitch joins all of
   // them.
-  bool CanGroup(std::span<const uint32_t> gpus) const;
+  bool CanGroup(std::span<const GpuIndex> gpus) const;
   struct GroupMember {
-    uint32_t gpu = 0;
+    GpuIndex gpu{0};
     SinkRef sink;  // called when the message is in this GPU's memory
   };
   // Opens a group for stores of `head_gpu` into the memories of all members, which may include it.
   // Returns the group's number, dense from 0 over both kinds. Precondition: CanGroup() of all.
-  FlowId OpenMulticast(uint32_t head_gpu, const std::vector<GroupMember>& members);
+  FlowId OpenMulticast(GpuIndex head_gpu, const std::vector<GroupMember>& members);
   // Opens a group for loads of `head_gpu` that sum over the members. `sink` receives a callback for
   // each sum that has arrived.
-  FlowId OpenReduce(const SinkRef& sink, uint32_t head_gpu, const std::vector<uint32_t>& members);
+  FlowId OpenReduce(const SinkRef& sink, GpuIndex head_gpu, const std::vector<GpuIndex>& members);
   // Works like Post(). A slot is free when every member has the message. `bytes` is what each
   // member receives.
   void PostMulticast(FlowId group, uint64_t bytes);
@@ -91,12 +91,12 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   std::string state_name() const override { return "NVLink and PCIe flows"; }
   void Visit(StateArchive& archive) override;
   // Visits only the flows on which these GPUs send.
-  void VisitGpus(std::span<const uint32_t> gpus, StateArchive& archive);
+  void VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archive);
 
   TimingWheel::PrefetchTable FlowTable() const { return {&flows_base_, sizeof(Flow)}; }
   // Returns the flows that send from a GPU, given by number, in the order in which they were
   // opened.
-  std::span<const FlowId> FlowsOf(uint32_t gpu) const { return flows_of_gpu_[gpu]; }
+  std::span<const FlowId> FlowsOf(GpuIndex gpu) const { return flows_of_gpu_[gpu]; }
   // Returns the user of the flow, or the first user of a group's flow.
   SinkRef FirstUserOf(FlowId flow) const;
   // Path of a flow over one plane and the plane's weight, for bounds and ledgers.
@@ -224,13 +224,13 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   };
 
   // Groups (nvlink_groups.cc).
-  std::vector<GroupPlane> PlanesOf(std::span<const uint32_t> gpus) const;
-  FlowId AddGroup(PacketKind kind, uint32_t head_gpu, std::vector<Receiver> receivers,
+  std::vector<GroupPlane> PlanesOf(std::span<const GpuIndex> gpus) const;
+  FlowId AddGroup(PacketKind kind, GpuIndex head_gpu, std::vector<Receiver> receivers,
                   const std::vector<GroupPlane>& planes);
-  LinkId UpLink(uint32_t gpu, const GroupPlane& plane) const;
-  FlowId AddGroupFlow(FlowId group, uint32_t gpu, uint32_t first_path, uint8_t path_links,
+  LinkId UpLink(GpuIndex gpu, const GroupPlane& plane) const;
+  FlowId AddGroupFlow(FlowId group, GpuIndex gpu, uint32_t first_path, uint8_t path_links,
                       const std::vector<GroupPlane>& planes);
-  uint32_t AddFanOut(uint32_t head_gpu, const std::vector<GroupPlane>& planes);
+  uint32_t AddFanOut(GpuIndex head_gpu, const std::vector<GroupPlane>& planes);
   uint32_t TakeSlot(Group& group, uint64_t bytes);
   [[gnu::noinline]] void AddressToGroup(Packet& packet, FlowId flow_id, uint32_t slot);
   [[gnu::noinline]] void OnGroupArrival(uint32_t packet);
@@ -249,7 +249,7 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   void Enqueue(FlowId flow, uint32_t bytes);
   void FindPlanes();
   // Returns whether the paths are those over all NVSwitches of both GPUs, in order.
-  bool AreAllPlanes(uint32_t source_gpu, uint32_t destination_gpu,
+  bool AreAllPlanes(GpuIndex source_gpu, GpuIndex destination_gpu,
                     const std::vector<FabricGraph::NvlinkPath>& paths) const;
   uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
   [[gnu::noinline]] void SetSize(FlowId flow, const MessageSize& size);

@@ -16,11 +16,11 @@ constexpr uint16_t kGroupReadRequestWireBytes = 32;
 }  // namespace
 
 std::vector<LoadStoreTransport::GroupPlane> LoadStoreTransport::PlanesOf(
-    std::span<const uint32_t> gpus) const {
+    std::span<const GpuIndex> gpus) const {
   std::vector<GroupPlane> planes;
   if (gpus.size() < 2) return planes;
   std::vector<DeviceId> devices;
-  for (const uint32_t gpu : gpus) devices.push_back(graph_.gpus()[gpu]);
+  for (const GpuIndex gpu : gpus) devices.push_back(graph_.gpus()[gpu]);
   for (const DeviceId nvswitch : graph_.SharedNvSwitches(devices)) {
     GroupPlane plane{.up_links = {}, .down_links = {}, .lanes = UINT32_MAX};
     for (const DeviceId gpu : devices) {
@@ -35,18 +35,18 @@ std::vector<LoadStoreTransport::GroupPlane> LoadStoreTransport::PlanesOf(
   return planes;
 }
 
-bool LoadStoreTransport::CanGroup(std::span<const uint32_t> gpus) const {
+bool LoadStoreTransport::CanGroup(std::span<const GpuIndex> gpus) const {
   return !PlanesOf(gpus).empty();
 }
 
-LinkId LoadStoreTransport::UpLink(uint32_t gpu, const GroupPlane& plane) const {
+LinkId LoadStoreTransport::UpLink(GpuIndex gpu, const GroupPlane& plane) const {
   const DeviceId nvswitch = graph_.link_source(plane.down_links.front());
   const auto link = graph_.FindLink(graph_.gpus()[gpu], nvswitch);
   SIM_CHECK(link.has_value(), "a GPU that uses a group of another island");
   return *link;
 }
 
-FlowId LoadStoreTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
+FlowId LoadStoreTransport::AddGroup(PacketKind kind, GpuIndex head_gpu,
                                     std::vector<Receiver> receivers,
                                     const std::vector<GroupPlane>& planes) {
   SIM_CHECK(!planes.empty(), "a group of GPUs that no NVSwitch joins");
@@ -65,7 +65,7 @@ FlowId LoadStoreTransport::AddGroup(PacketKind kind, uint32_t head_gpu,
   return id;
 }
 
-FlowId LoadStoreTransport::AddGroupFlow(FlowId group, uint32_t gpu, uint32_t first_path,
+FlowId LoadStoreTransport::AddGroupFlow(FlowId group, GpuIndex gpu, uint32_t first_path,
                                         uint8_t path_links, const std::vector<GroupPlane>& planes) {
   std::vector<uint32_t> weights;
   for (const GroupPlane& plane : planes) weights.push_back(plane.lanes);
@@ -80,7 +80,7 @@ FlowId LoadStoreTransport::AddGroupFlow(FlowId group, uint32_t gpu, uint32_t fir
 }
 
 // Adds, for each plane, the link up and then all links down.
-uint32_t LoadStoreTransport::AddFanOut(uint32_t head_gpu, const std::vector<GroupPlane>& planes) {
+uint32_t LoadStoreTransport::AddFanOut(GpuIndex head_gpu, const std::vector<GroupPlane>& planes) {
   uint32_t first = 0;
   for (const GroupPlane& plane : planes) {
     std::vector<LinkId> links = {UpLink(head_gpu, plane)};
@@ -91,9 +91,9 @@ uint32_t LoadStoreTransport::AddFanOut(uint32_t head_gpu, const std::vector<Grou
   return first;
 }
 
-FlowId LoadStoreTransport::OpenMulticast(uint32_t head_gpu,
+FlowId LoadStoreTransport::OpenMulticast(GpuIndex head_gpu,
                                          const std::vector<GroupMember>& members) {
-  std::vector<uint32_t> gpus;
+  std::vector<GpuIndex> gpus;
   std::vector<Receiver> receivers;
   for (const GroupMember& member : members) {
     gpus.push_back(member.gpu);
@@ -106,8 +106,8 @@ FlowId LoadStoreTransport::OpenMulticast(uint32_t head_gpu,
   return id;
 }
 
-FlowId LoadStoreTransport::OpenReduce(const SinkRef& sink, uint32_t head_gpu,
-                                      const std::vector<uint32_t>& members) {
+FlowId LoadStoreTransport::OpenReduce(const SinkRef& sink, GpuIndex head_gpu,
+                                      const std::vector<GpuIndex>& members) {
   const auto planes = PlanesOf(members);
   const Receiver head = {.user = sink.number, .sink = NumberOf(sink.sink)};
   const FlowId id = AddGroup(PacketKind::kNvlinkOperand, head_gpu, {head}, planes);

@@ -5,14 +5,14 @@
 
 namespace railyard {
 
-FlowId LoadStoreTransport::OpenHostStore(const SinkRef& sink, uint32_t source_gpu,
-                                         uint32_t owner_gpu) {
+FlowId LoadStoreTransport::OpenHostStore(const SinkRef& sink, GpuIndex source_gpu,
+                                         GpuIndex owner_gpu) {
   const DeviceId bridge = graph_.HostBridgeOf(graph_.gpus()[owner_gpu]).value();
   const auto gpus = static_cast<uint32_t>(graph_.gpus().size());
   return AddPcieFlow(sink, gpus + source_gpu, graph_.HostPath(graph_.gpus()[source_gpu], bridge));
 }
 
-FlowId LoadStoreTransport::OpenHostLoad(const SinkRef& sink, uint32_t gpu) {
+FlowId LoadStoreTransport::OpenHostLoad(const SinkRef& sink, GpuIndex gpu) {
   const DeviceId device = graph_.gpus()[gpu];
   const DeviceId bridge = graph_.HostBridgeOf(device).value();
   const PathRef answer = network_.AddPath(graph_.HostPath(bridge, device));

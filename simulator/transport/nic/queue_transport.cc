@@ -85,7 +85,7 @@ uint64_t QueueTransport::WireBytes(uint64_t payload_bytes) const {
   return payload_bytes + packets * framing_.header_bytes + framing_.first_packet_bytes;
 }
 
-FlowId QueueTransport::OpenBound(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+FlowId QueueTransport::OpenBound(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
                                  uint64_t entropy, const std::optional<PortPins>& data_pins) {
   QueuePair pair;
   pair.data_pins = data_pins;

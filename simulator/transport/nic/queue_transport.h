@@ -37,12 +37,12 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
  public:
   // Flows are queue pairs. Precondition of all functions with a flow: its number is below
   // queue_count() / 2.
-  FlowId Open(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+  FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) override {
     return OpenBound(sink, source_gpu, destination_gpu, entropy, std::nullopt);
   }
   // Opens a queue pair that is bound to one port of each NIC, if `data_pins` is set.
-  FlowId OpenBound(const SinkRef& sink, uint32_t source_gpu, uint32_t destination_gpu,
+  FlowId OpenBound(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
                    uint64_t entropy, const std::optional<PortPins>& data_pins);
   // Appends a message to the data queue: an RDMA write with immediate (0 bytes: only the
   // immediate), or an application's write to a stream.

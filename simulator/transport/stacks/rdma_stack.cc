@@ -8,7 +8,7 @@ RdmaStack::RdmaStack(const NetworkStackParts& parts, const NetworkStackSettings&
       striped_(parts.graph, rdma_, parts.network.engine(), settings.nic, settings.ib),
       detours_(parts.graph, parts.load_store, rdma_) {}
 
-Transport& RdmaStack::Between(uint32_t source_gpu, uint32_t destination_gpu) {
+Transport& RdmaStack::Between(GpuIndex source_gpu, GpuIndex destination_gpu) {
   if (striped_.AreSeveral(source_gpu, destination_gpu)) return striped_;
   return rdma_;
 }

@@ -14,7 +14,7 @@ class RdmaStack final : public NetworkStack {
  public:
   RdmaStack(const NetworkStackParts& parts, const NetworkStackSettings& settings);
 
-  Transport& Between(uint32_t source_gpu, uint32_t destination_gpu) override;
+  Transport& Between(GpuIndex source_gpu, GpuIndex destination_gpu) override;
   Transport& Plain() override { return rdma_; }
   QueueTransport* queue_pairs() override { return &rdma_; }
   bool HasQueuePairConnections() const override { return true; }

@@ -12,7 +12,7 @@ class SocketStack final : public NetworkStack {
  public:
   SocketStack(const NetworkStackParts& parts, const NetworkStackSettings& settings);
 
-  Transport& Between(uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/) override {
+  Transport& Between(GpuIndex /*source_gpu*/, GpuIndex /*destination_gpu*/) override {
     return sockets_;
   }
   Transport& Plain() override { return tcp_; }

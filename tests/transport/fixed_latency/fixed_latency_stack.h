@@ -22,7 +22,7 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
                         bool shows_state)
       : engine_(engine), latency_ps_(latency_ps), rate_bps_(rate_bps), shows_state_(shows_state) {}
 
-  FlowId Open(const SinkRef& sink, uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/,
+  FlowId Open(const SinkRef& sink, GpuIndex /*source_gpu*/, GpuIndex /*destination_gpu*/,
               uint64_t /*entropy*/) override {
     flows_.push_back({.user = sink});
     return FlowId{flows_.size() - 1};
@@ -95,7 +95,7 @@ class FixedLatencyStack final : public NetworkStack {
                     bool shows_state)
       : transport_(engine, latency_ps, rate_bps, shows_state) {}
 
-  Transport& Between(uint32_t /*source_gpu*/, uint32_t /*destination_gpu*/) override {
+  Transport& Between(GpuIndex /*source_gpu*/, GpuIndex /*destination_gpu*/) override {
     return transport_;
   }
   Transport& Plain() override { return transport_; }
