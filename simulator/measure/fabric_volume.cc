@@ -59,7 +59,7 @@ class Counting {
       for (const JobOperation& call : job_.operations[global_rank]) {
         if (call.p2p_count == 0) continue;
         const JobCollective& collective = job_.collectives[job_.CollectiveOf(global_rank, call)];
-        const uint32_t own = job_.CommunicatorRank(collective.communicator, global_rank);
+        const RankIndex own = job_.CommunicatorRank(collective.communicator, global_rank);
         for (uint32_t i = 0; i < call.p2p_count; ++i) {
           const P2pCall& p2p = job_.p2p_calls[call.p2p_first + i];
           if (!p2p.is_send || p2p.peer == own || p2p.bytes == 0) continue;

@@ -15,7 +15,7 @@ namespace railyard {
 namespace {
 
 template <typename Visit>
-void ForEachLane(const CollectiveSchedule& schedule, uint32_t rank, const Visit& visit) {
+void ForEachLane(const CollectiveSchedule& schedule, RankIndex rank, const Visit& visit) {
   for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
     for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
       for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
@@ -82,7 +82,7 @@ Step SentTo(const LaneId& lane, const Step& step, const LanePeers& peers, const 
 
 template <typename Visit>
 void ForEachTransfer(const PlannedCollective& planned, const Visit& visit) {
-  for (uint32_t rank = 0; rank < planned.schedules.size(); ++rank) {
+  for (RankIndex rank{0}; rank < planned.schedules.size(); ++rank) {
     const CollectiveSchedule& schedule = *planned.schedules[rank];
     ForEachLane(schedule, rank, [&](const LaneId& lane) {
       const LanePeers peers = schedule.PeersOf(lane);
@@ -126,13 +126,13 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   for (uint32_t global_rank = 0; global_rank < job.rank_count; ++global_rank) {
     for (const JobOperation& operation : job.operations[global_rank]) {
       if (operation.is_compute() || job.CollectiveOf(global_rank, operation) != 0) continue;
-      const uint32_t rank = job.CommunicatorRank(collective.communicator, global_rank);
+      const RankIndex rank = job.CommunicatorRank(collective.communicator, global_rank);
       planned.in_place = operation.in_place;
       planned.schedules[rank] = planner.PlanP2p(rank, job.p2p_calls.data() + operation.p2p_first,
                                                 operation.p2p_count, operation.in_place);
     }
   }
-  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+  for (RankIndex rank{0}; rank < ranks.size(); ++rank) {
     // A rank that neither sends nor receives.
     if (!planned.schedules[rank]) planned.schedules[rank] = planner.PlanP2p(rank, nullptr, 0);
   }
@@ -170,7 +170,7 @@ std::string CheckPlanned(const PlannedCollective& planned) {
 
 uint64_t StepCountOf(const PlannedCollective& planned) {
   uint64_t steps = 0;
-  for (uint32_t rank = 0; rank < planned.schedules.size(); ++rank) {
+  for (RankIndex rank{0}; rank < planned.schedules.size(); ++rank) {
     const CollectiveSchedule& schedule = *planned.schedules[rank];
     ForEachLane(schedule, rank, [&](const LaneId& lane) { steps += schedule.StepCount(lane); });
   }
@@ -215,7 +215,7 @@ void WriteScheduleJson(const PlannedCollective& planned, const TextSink& write) 
 
 std::string WhyNotGoal(const PlannedCollective& planned) {
   std::string why;
-  ForEachLane(*planned.schedules.front(), 0, [&](const LaneId& lane) {
+  ForEachLane(*planned.schedules.front(), RankIndex{0}, [&](const LaneId& lane) {
     const LanePeers peers = planned.schedules.front()->PeersOf(lane);
     for (const LanePeer& peer : peers.send_to) {
       if (peer.use == ConnectionUse::kSwitchOperand || peer.use == ConnectionUse::kSwitchResult ||
@@ -229,7 +229,7 @@ std::string WhyNotGoal(const PlannedCollective& planned) {
 
 void WriteScheduleGoal(const PlannedCollective& planned, const TextSink& write) {
   write(fmt::format("num_ranks {}\n", planned.schedules.size()));
-  for (uint32_t rank = 0; rank < planned.schedules.size(); ++rank) {
+  for (RankIndex rank{0}; rank < planned.schedules.size(); ++rank) {
     const CollectiveSchedule& schedule = *planned.schedules[rank];
     write(fmt::format("\nrank {} {{\n", rank));
     uint64_t label = 0;

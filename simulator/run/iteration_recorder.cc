@@ -236,7 +236,7 @@ std::optional<double> IterationRecorder::ImbalanceOf(const Iteration& iteration)
     if (!IsAllToAll(collective)) continue;
     std::vector<Load>& of_rank = loads[number];
     of_rank.resize(job_.communicators[collective.communicator].ranks.size());
-    const uint32_t own = job_.CommunicatorRank(collective.communicator, call.rank);
+    const RankIndex own = job_.CommunicatorRank(collective.communicator, call.rank);
     for (uint32_t i = 0; i < operation.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
       if (!p2p.is_send || p2p.peer == own) continue;

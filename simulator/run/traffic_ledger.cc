@@ -34,7 +34,7 @@ void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResul
       if (call.p2p_count == 0) continue;
       const uint32_t collective = job.CollectiveOf(rank, call);
       if (!has_ended(collective)) continue;
-      const uint32_t own = job.CommunicatorRank(job.collectives[collective].communicator, rank);
+      const RankIndex own = job.CommunicatorRank(job.collectives[collective].communicator, rank);
       ++count_of_list[{{call.p2p_first, call.p2p_count}, own}];
     }
   }

@@ -67,7 +67,7 @@ class ConnectionFixture : public ::testing::Test {
 
   static FabricSimulatorImpl& engine() { return FabricSimulatorImpl::Get(); }
   ConnectionId Between(uint32_t from, uint32_t to, uint32_t channel = 0) {
-    return table_->Between(0, channel, from, to, ConnectionUse::kRing);
+    return table_->Between(0, channel, RankIndex{from}, RankIndex{to}, ConnectionUse::kRing);
   }
   const Connection& At(ConnectionId id) const { return table_->connection(id); }
 

@@ -21,10 +21,10 @@ constexpr ConnectionId kNone = ConnectionId::kNone;
 using ConnectionTableTest = testing::ConnectionFixture;
 
 TEST_F(ConnectionTableTest, AConnectionIsOpenedOnceForItsChannelRanksAndUse) {
-  EXPECT_EQ(table_->Find(0, 0, 1, 2, ConnectionUse::kRing), kNone);
+  EXPECT_EQ(table_->Find(0, 0, RankIndex{1}, RankIndex{2}, ConnectionUse::kRing), kNone);
   const ConnectionId id = Between(1, 2);
   EXPECT_EQ(Between(1, 2), id);
-  EXPECT_EQ(table_->Find(0, 0, 1, 2, ConnectionUse::kRing), id);
+  EXPECT_EQ(table_->Find(0, 0, RankIndex{1}, RankIndex{2}, ConnectionUse::kRing), id);
   EXPECT_NE(Between(2, 1), id);
   EXPECT_NE(Between(1, 2, 1), id);
   EXPECT_THAT(table_->connections(), SizeIs(3));

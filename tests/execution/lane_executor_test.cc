@@ -93,7 +93,7 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
                                                        .channel_rate_bps = kCtaRateBps},
                                                       schedule.message_rule());
     executor_->Start({.operation = rank,
-                      .rank = rank,
+                      .rank = RankIndex{rank},
                       .costs = costs,
                       .line_costs = costs,
                       .schedule = &schedule});
@@ -105,7 +105,7 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
   }
   const MessageSlots& SlotsBetween(uint32_t from, uint32_t to) {
     ConnectionTable& table = executor_->connection_table();
-    return table.slots(table.Between(0, 0, from, to, ConnectionUse::kRing));
+    return table.slots(table.Between(0, 0, RankIndex{from}, RankIndex{to}, ConnectionUse::kRing));
   }
 
   void OnChannelFinished(uint32_t operation, int64_t end_ps,

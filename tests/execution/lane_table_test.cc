@@ -23,7 +23,7 @@ class LaneTableTest : public testing::ConnectionFixture {
 
   LaneIndex OpenLane(const CollectiveSchedule& schedule, uint32_t rank, int64_t now_ps = 0) {
     const ChannelIndex channel =
-        lanes().OpenChannel({.rank = rank, .schedule = &schedule}, 0, now_ps);
+        lanes().OpenChannel({.rank = RankIndex{rank}, .schedule = &schedule}, 0, now_ps);
     EXPECT_EQ(lanes().NextBatch(channel), 1u);
     return lanes().OpenLane(channel, 0);
   }

@@ -32,20 +32,20 @@ class ListedSchedule final : public CollectiveSchedule {
   uint32_t rank_count() const override { return static_cast<uint32_t>(steps_of_rank_.size()); }
   uint32_t channel_count() const override { return channels_; }
   const MessageRule& message_rule() const override { return rule_; }
-  uint32_t BatchCount(uint32_t rank, uint32_t /*channel*/) const override {
+  uint32_t BatchCount(RankIndex rank, uint32_t /*channel*/) const override {
     return steps_of_rank_.contains(rank) ? 1 : 0;
   }
-  uint32_t LaneCount(uint32_t /*rank*/, uint32_t /*channel*/, uint32_t /*batch*/) const override {
+  uint32_t LaneCount(RankIndex /*rank*/, uint32_t /*channel*/, uint32_t /*batch*/) const override {
     return 1;
   }
   LanePeers PeersOf(const LaneId& lane) const override {
     LanePeers peers;
     for (const Step& step : steps_of_rank_.at(lane.rank)) {
       if (step.recv_from != kNoPeer && peers.recv_from.empty()) {
-        peers.recv_from.push_back({.rank = static_cast<uint32_t>(step.recv_from)});
+        peers.recv_from.push_back({.rank = RankIndex{step.recv_from}});
       }
       if (step.send_to != kNoPeer && peers.send_to.empty()) {
-        peers.send_to.push_back({.rank = static_cast<uint32_t>(step.send_to)});
+        peers.send_to.push_back({.rank = RankIndex{step.send_to}});
       }
     }
     return peers;

@@ -12,7 +12,7 @@ namespace railyard::testing {
 // second of which others count as well.
 class FakePartitions final : public PartitionHost {
  public:
-  uint32_t LocalNumberOf(uint32_t communicator, uint32_t /*rank*/) const override {
+  uint32_t LocalNumberOf(uint32_t communicator, RankIndex /*rank*/) const override {
     return communicator < local_numbers.size() ? local_numbers[communicator] : 0;
   }
   bool StandsStill(GpuIndex gpu) const override { return gpu == stopped_gpu; }

@@ -27,8 +27,8 @@ class WaitExplainerTest : public ::testing::Test {
   void Waits(uint32_t rank, uint32_t peer, bool for_data = true) {
     LaneExecutor::Waiting& wait = stall_.lanes.emplace_back();
     wait.operation = rank;
-    wait.rank = rank;
-    wait.peer = peer;
+    wait.rank = RankIndex{rank};
+    wait.peer = RankIndex{peer};
     wait.for_data = for_data;
   }
   std::string Explain() const { return WaitExplainer(graph_, calls_, stall_).Explain(); }

@@ -52,15 +52,15 @@ TEST(ScheduleFileLoaderTest, AnAlgorithmIsAScheduleForAnyNumberOfBytes) {
   EXPECT_EQ(algorithm->channel_count, 2u);
   // 100 B: chunks of 64 and 36 B, in slots of 40 B: twice over.
   const ExplicitSchedule schedule(algorithm, 100, 40, {});
-  const LaneId lane{0, 1, 0, 0};
-  EXPECT_EQ(schedule.BatchCount(0, 0), 0u);
+  const LaneId lane{RankIndex{0}, 1, 0, 0};
+  EXPECT_EQ(schedule.BatchCount(RankIndex{0}, 0), 0u);
   ASSERT_EQ(schedule.StepCount(lane), 8u);
   EXPECT_EQ(schedule.StepAt(lane, 0).offset_bytes, 64u);
   EXPECT_EQ(schedule.StepAt(lane, 0).bytes, 36u);
   EXPECT_EQ(schedule.StepAt(lane, 4).bytes, 0u);
   EXPECT_EQ(schedule.StepAt(lane, 5).offset_bytes, 40u);
   EXPECT_EQ(schedule.StepAt(lane, 5).bytes, 24u);
-  EXPECT_EQ(ExplicitSchedule(algorithm, 0, 40, {}).BatchCount(0, 1), 0u);
+  EXPECT_EQ(ExplicitSchedule(algorithm, 0, 40, {}).BatchCount(RankIndex{0}, 1), 0u);
 }
 
 TEST(ScheduleFileLoaderTest, WhatIsNotDeliveredIsSaidAtItsStep) {

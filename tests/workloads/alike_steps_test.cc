@@ -63,7 +63,7 @@ TEST_P(AlikeStepsTest, OfARingHaveEqualPeersAndBytesAndAreManyPerRow) {
     collective.root = 3;
     const auto schedule = PlanRing(planner, collective);
     for (uint32_t channel = 0; channel < schedule->channel_count(); ++channel) {
-      for (uint32_t rank = 0; rank < kRanks; ++rank) {
+      for (RankIndex rank{0}; rank < kRanks; ++rank) {
         if (schedule->BatchCount(rank, channel) == 0) continue;
         const LaneId lane{rank, channel, 0, 0};
         const uint64_t rows = CheckRows(*schedule, lane);
@@ -88,12 +88,12 @@ INSTANTIATE_TEST_SUITE_P(Kinds, AlikeStepsTest,
 TEST(AlikeStepsOfMessagesTest, AreFullChunksAndTheRest) {
   const NcclPlanner planner(Nodes(2, 8), NcclSettings{});
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{5}, uint64_t{1} << 20, uint64_t{9'999'999}}) {
-    const std::vector<P2pCall> calls = {{true, 1, bytes}, {false, 12, bytes}};
-    const auto schedule = planner.PlanP2p(0, calls.data(), 2);
+    const std::vector<P2pCall> calls = {{true, RankIndex{1}, bytes}, {false, RankIndex{12}, bytes}};
+    const auto schedule = planner.PlanP2p(RankIndex{0}, calls.data(), 2);
     for (uint32_t channel = 0; channel < schedule->channel_count(); ++channel) {
-      for (uint32_t batch = 0; batch < schedule->BatchCount(0, channel); ++batch) {
-        for (uint32_t lane = 0; lane < schedule->LaneCount(0, channel, batch); ++lane) {
-          EXPECT_LE(CheckRows(*schedule, {0, channel, batch, lane}), 2u);
+      for (uint32_t batch = 0; batch < schedule->BatchCount(RankIndex{0}, channel); ++batch) {
+        for (uint32_t lane = 0; lane < schedule->LaneCount(RankIndex{0}, channel, batch); ++lane) {
+          EXPECT_LE(CheckRows(*schedule, {RankIndex{0}, channel, batch, lane}), 2u);
         }
       }
     }

@@ -71,8 +71,8 @@ uint64_t LargestChunk(const CommunicatorLayout& layout, const NcclSettings& sett
   const auto schedule = NcclPlanner(layout, settings)
                             .Plan(AllReduceOf(bytes), {Algorithm::kNvlsTree, Protocol::kSimple});
   uint64_t largest = 0;
-  for (uint32_t lane = 0; lane < schedule->LaneCount(0, 0, 0); ++lane) {
-    const LaneId id{0, 0, 0, lane};
+  for (uint32_t lane = 0; lane < schedule->LaneCount(RankIndex{0}, 0, 0); ++lane) {
+    const LaneId id{RankIndex{0}, 0, 0, lane};
     for (uint64_t i = 0; i < schedule->StepCount(id); ++i) {
       largest = std::max(largest, schedule->StepAt(id, i).bytes);
     }

@@ -38,7 +38,8 @@ struct Volume {
   uint64_t network_in = 0;
   uint64_t nvlink_out = 0;
 };
-Volume VolumeOf(const CollectiveSchedule& schedule, uint32_t rank) {
+Volume VolumeOf(const CollectiveSchedule& schedule, uint32_t number) {
+  const RankIndex rank{number};
   Volume volume;
   for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
     for (uint32_t i = 0; i < schedule.LaneCount(rank, channel, 0); ++i) {
@@ -133,21 +134,21 @@ TEST(CollnetSchedulesTest, DirectGathersAndScattersRails) {
 TEST(CollnetSchedulesTest, SmallBlocksShareAChunk) {
   const auto schedule = Planner(5, 8).Plan(Collective(CollectiveKind::kAllGather, 10'000),
                                            {Algorithm::kCollnetDirect, Protocol::kSimple});
-  const Step first = schedule->StepAt({8, 0, 0, 0}, 0);
+  const Step first = schedule->StepAt({RankIndex{8}, 0, 0, 0}, 0);
   EXPECT_EQ(first.pieces, 3u);
   EXPECT_EQ(first.bytes, 30'000u);
   EXPECT_EQ(first.owner, 0);
   EXPECT_EQ(first.stride_bytes, 80'000u);
-  const Step second = schedule->StepAt({8, 1, 0, 0}, 0);
+  const Step second = schedule->StepAt({RankIndex{8}, 1, 0, 0}, 0);
   EXPECT_EQ(second.pieces, 2u);
   EXPECT_EQ(second.owner, 24);
   EXPECT_EQ(second.offset_bytes, 240'000u);
-  EXPECT_EQ(schedule->BatchCount(8, 2), 0u);
+  EXPECT_EQ(schedule->BatchCount(RankIndex{8}, 2), 0u);
   // Rank 8's is the second of the first three; of the others it has none.
-  const std::vector<LanePeer> rail = schedule->PeersOf({8, 0, 0, 0}).send_to;
-  EXPECT_EQ(OwnedPieceOf(first, rail, 8).offset_bytes, 80'000u);
-  EXPECT_EQ(OwnedPieceOf(first, rail, 8).bytes, 10'000u);
-  EXPECT_EQ(OwnedPieceOf(second, rail, 8).bytes, 0u);
+  const std::vector<LanePeer> rail = schedule->PeersOf({RankIndex{8}, 0, 0, 0}).send_to;
+  EXPECT_EQ(OwnedPieceOf(first, rail, RankIndex{8}).offset_bytes, 80'000u);
+  EXPECT_EQ(OwnedPieceOf(first, rail, RankIndex{8}).bytes, 10'000u);
+  EXPECT_EQ(OwnedPieceOf(second, rail, RankIndex{8}).bytes, 0u);
 }
 
 // calcCollChunking: 16 channels and 8 heads work on 128 chunks at a time, two deep. 64 x 2 rounds
@@ -157,7 +158,7 @@ TEST(CollnetSchedulesTest, DirectTakesSmallerChunksForLess) {
   const NcclPlanner planner = Planner(2, 8);
   const auto chunk_bytes = [&](uint64_t bytes) {
     return planner.Plan(AllReduce(bytes), {Algorithm::kCollnetDirect, Protocol::kSimple})
-        ->StepAt({0, 0, 0, 0}, 0)
+        ->StepAt({RankIndex{0}, 0, 0, 0}, 0)
         .bytes;
   };
   EXPECT_EQ(chunk_bytes(8192 * kMiB), 512u << 10);

@@ -35,7 +35,7 @@ NcclSettings OneChannel() {
 using Sends = std::vector<std::pair<int32_t, uint64_t>>;
 Sends SendsOf(const CollectiveSchedule& schedule, uint32_t rank) {
   Sends sends;
-  const LaneId lane{rank, 0, 0, 0};
+  const LaneId lane{RankIndex{rank}, 0, 0, 0};
   for (uint64_t i = 0; i < schedule.StepCount(lane); ++i) {
     const Step step = schedule.StepAt(lane, i);
     if (step.send_to != kNoPeer) sends.emplace_back(step.send_to, step.bytes);
@@ -84,7 +84,7 @@ TEST(PatScheduleTest, SendsNMinusOneBlocks) {
     for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
       for (const uint64_t bytes : {uint64_t{77}, 100 * kKiB, 700 * kKiB}) {
         const auto schedule = Pat(ranks, kind, bytes);
-        for (uint32_t rank = 0; rank < ranks; ++rank) {
+        for (RankIndex rank{0}; rank < ranks; ++rank) {
           ASSERT_EQ(SumOf(SendsOf(*schedule, rank)), (ranks - 1) * bytes)
               << CollectiveKindName(kind) << " of " << bytes << " B on " << ranks << " ranks";
         }
@@ -95,7 +95,7 @@ TEST(PatScheduleTest, SendsNMinusOneBlocks) {
 
 TEST(PatScheduleTest, KeepsNoMoreThanEightMessagesUnderWay) {
   const auto schedule = Pat(64, CollectiveKind::kAllGather, 512 * kKiB);
-  const LaneId lane{5, 0, 0, 0};
+  const LaneId lane{RankIndex{5}, 0, 0, 0};
   int under_way = 0;
   int most = 0;
   for (uint64_t i = 0; i < schedule->StepCount(lane); ++i) {
@@ -137,7 +137,7 @@ TEST(DirectScheduleTest, SendsToEveryOtherRankWhatARingSendsToOne) {
   const auto all_reduce = plan(CollectiveKind::kAllReduce, uint64_t{8} * 4096);
   const auto all_gather = plan(CollectiveKind::kAllGather, 4096);
   const auto reduce_scatter = plan(CollectiveKind::kReduceScatter, 4096);
-  for (uint32_t rank = 0; rank < 8; ++rank) {
+  for (RankIndex rank{0}; rank < 8; ++rank) {
     EXPECT_EQ(SendsOf(*all_reduce, rank).size(), 14u);
     EXPECT_EQ(SumOf(SendsOf(*all_reduce, rank)), 2 * 7 * 4096u);
     std::set<int32_t> receivers;

@@ -37,8 +37,8 @@ Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t a
           call.is_p2p = true;
           call.p2p_first = static_cast<uint32_t>(job.p2p_calls.size());
           call.p2p_count = 2;
-          job.p2p_calls.push_back({true, 1 - rank, rank == 0 ? from_0 : from_1});
-          job.p2p_calls.push_back({false, 1 - rank, rank == 0 ? from_1 : from_0});
+          job.p2p_calls.push_back({true, RankIndex{1 - rank}, rank == 0 ? from_0 : from_1});
+          job.p2p_calls.push_back({false, RankIndex{1 - rank}, rank == 0 ? from_1 : from_0});
         }
         job.operations[rank].push_back({});
         job.operations[rank].push_back(call);

@@ -27,7 +27,7 @@ JobCollective Collective(CollectiveKind kind, uint64_t count, Datatype datatype,
 
 template <typename Visitor>
 void ForEachSend(const CollectiveSchedule& schedule, const Visitor& visit) {
-  for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+  for (RankIndex rank{0}; rank < schedule.rank_count(); ++rank) {
     for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
       if (schedule.BatchCount(rank, channel) == 0) continue;
       const LaneId lane{rank, channel, 0, 0};
@@ -81,7 +81,7 @@ TEST(NcclPlanner, SendsAllOfABroadcastOrReduceFromAllButOne) {
       *PlanRing(planner, Collective(CollectiveKind::kBroadcast, 99'999, Datatype::kInt8, 3)));
   const auto reduce = SentBytes(
       *PlanRing(planner, Collective(CollectiveKind::kReduce, 99'999, Datatype::kInt8, 3)));
-  for (uint32_t rank = 0; rank < 8; ++rank) {
+  for (RankIndex rank{0}; rank < 8; ++rank) {
     EXPECT_EQ(broadcast[rank], rank == 2 ? 0u : 99'999u);  // the root's predecessor is last
     EXPECT_EQ(reduce[rank], rank == 3 ? 0u : 99'999u);
   }
@@ -95,7 +95,7 @@ TEST(NcclPlanner, LoadsAllNicsOfAnAllReduceEqually) {
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> out;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> in;
   ForEachSend(*schedule, [&](const LaneId& lane, const Step& step) {
-    const uint32_t to = static_cast<uint32_t>(step.send_to);
+    const RankIndex to{step.send_to};
     const ConnectionRoute route =
         planner.RouteOf(lane.channel, lane.rank, to, ConnectionUse::kRing);
     if (!route.network) return;
@@ -130,7 +130,7 @@ TEST(NcclPlanner, PostsBroadcastAndReduceInSingleSlotsWithEightInFlight) {
     const auto schedule = PlanRing(planner, Collective(kind, 64 << 20, Datatype::kInt8));
     EXPECT_EQ(schedule->message_rule().slices_per_chunk, 1u);
     EXPECT_EQ(schedule->message_rule().in_flight_messages, 8u);
-    EXPECT_EQ(schedule->StepAt({1, 0, 0, 0}, 0).bytes, 512u << 10);
+    EXPECT_EQ(schedule->StepAt({RankIndex{1}, 0, 0, 0}, 0).bytes, 512u << 10);
   }
 }
 
@@ -140,7 +140,7 @@ TEST(NcclPlanner, ScalesChunksWithBuffsize) {
   const NcclPlanner planner(Nodes(1, 8), settings);
   const auto schedule =
       PlanRing(planner, Collective(CollectiveKind::kAllGather, 1 << 30, Datatype::kInt8));
-  EXPECT_EQ(schedule->StepAt({0, 0, 0, 0}, 0).bytes, 4u << 20);  // four slots of 1 MiB
+  EXPECT_EQ(schedule->StepAt({RankIndex{0}, 0, 0, 0}, 0).bytes, 4u << 20);  // four slots of 1 MiB
   EXPECT_EQ(schedule->message_rule().slice_bytes_min, 64u << 10);
 }
 
@@ -153,46 +153,54 @@ TEST(NcclPlanner, HasNoStepsForOneRank) {
 
 TEST(RouteOf, StaysOnNvlinkInsideAServer) {
   const NcclPlanner planner(Nodes(2, 8), {});
-  EXPECT_FALSE(planner.RouteOf(0, 0, 7, ConnectionUse::kRing).network);
-  EXPECT_FALSE(planner.RouteOf(0, 8, 11, ConnectionUse::kPointToPoint).network);
+  EXPECT_FALSE(planner.RouteOf(0, RankIndex{0}, RankIndex{7}, ConnectionUse::kRing).network);
+  EXPECT_FALSE(
+      planner.RouteOf(0, RankIndex{8}, RankIndex{11}, ConnectionUse::kPointToPoint).network);
 }
 
 TEST(RouteOf, RelaysRingsThroughTheRailsGpuWithCrossNic0) {
   NcclSettings settings;
   settings.cross_nic = 0;
   const NcclPlanner planner(Nodes(2, 8), settings);
-  const ConnectionRoute route =
-      planner.RouteOf(0, 1, 8, ConnectionUse::kRing);  // ring 0 leaves by GPU 1
+  const ConnectionRoute route = planner.RouteOf(0, RankIndex{1}, RankIndex{8},
+                                                ConnectionUse::kRing);  // ring 0 leaves by GPU 1
   EXPECT_TRUE(route.network);
   EXPECT_EQ(route.sending_local_index, 0u);
   settings.pxn_disable = true;
-  EXPECT_EQ(
-      NcclPlanner(Nodes(2, 8), settings).RouteOf(0, 1, 8, ConnectionUse::kRing).sending_local_index,
-      1u);
+  EXPECT_EQ(NcclPlanner(Nodes(2, 8), settings)
+                .RouteOf(0, RankIndex{1}, RankIndex{8}, ConnectionUse::kRing)
+                .sending_local_index,
+            1u);
 }
 
 TEST(RouteOf, SendsPointToPointOnTheDestinationsRail) {
   const NcclPlanner planner(Nodes(2, 8), {});
-  const ConnectionRoute route = planner.RouteOf(0, 2, 13, ConnectionUse::kPointToPoint);
+  const ConnectionRoute route =
+      planner.RouteOf(0, RankIndex{2}, RankIndex{13}, ConnectionUse::kPointToPoint);
   EXPECT_TRUE(route.network);
   EXPECT_EQ(route.sending_local_index, 5u);
-  EXPECT_EQ(planner.RouteOf(0, 2, 10, ConnectionUse::kPointToPoint).sending_local_index, 2u);
+  EXPECT_EQ(planner.RouteOf(0, RankIndex{2}, RankIndex{10}, ConnectionUse::kPointToPoint)
+                .sending_local_index,
+            2u);
 }
 
 TEST(RouteOf, SendsPointToPointByItsOwnNicWithoutPxn) {
   NcclSettings settings;
   settings.pxn_disable = true;
   EXPECT_EQ(NcclPlanner(Nodes(2, 8), settings)
-                .RouteOf(0, 2, 13, ConnectionUse::kPointToPoint)
+                .RouteOf(0, RankIndex{2}, RankIndex{13}, ConnectionUse::kPointToPoint)
                 .sending_local_index,
             2u);
 }
 
 TEST(RouteOf, DoesNotRelayThroughAGpuOutsideTheCommunicator) {
   const NcclPlanner planner(Nodes({2, 8}), {});
-  EXPECT_EQ(planner.RouteOf(0, 0, 7, ConnectionUse::kPointToPoint).sending_local_index,
+  EXPECT_EQ(planner.RouteOf(0, RankIndex{0}, RankIndex{7}, ConnectionUse::kPointToPoint)
+                .sending_local_index,
             0u);  // nobody at index 5 there
-  EXPECT_EQ(planner.RouteOf(0, 0, 3, ConnectionUse::kPointToPoint).sending_local_index, 1u);
+  EXPECT_EQ(planner.RouteOf(0, RankIndex{0}, RankIndex{3}, ConnectionUse::kPointToPoint)
+                .sending_local_index,
+            1u);
 }
 
 // The sizes, among powers of two, from which on something else is chosen: NCCL 2.30's own outcome
@@ -286,7 +294,7 @@ TEST(NcclPlanner, TreesCarryTheVectorUpAndDownOncePerEdge) {
       planner.Plan(Collective(CollectiveKind::kAllReduce, 16 << 20, Datatype::kFloat32),
                    {Algorithm::kTree, Protocol::kSimple});
   uint64_t sent = 0;
-  for (uint32_t rank = 0; rank < 32; ++rank) {
+  for (RankIndex rank{0}; rank < 32; ++rank) {
     for (uint32_t channel = 0; channel < schedule->channel_count(); ++channel) {
       for (uint32_t lane = 0; lane < schedule->LaneCount(rank, channel, 0); ++lane) {
         const LaneId id{rank, channel, 0, lane};

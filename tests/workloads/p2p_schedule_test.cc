@@ -25,8 +25,8 @@ NcclSettings Version(uint32_t version) {
 std::vector<P2pCall> AllToAllCalls(uint32_t rank_count, uint64_t bytes) {
   std::vector<P2pCall> calls;
   for (uint32_t peer = 0; peer < rank_count; ++peer) {
-    calls.push_back({true, peer, bytes});
-    calls.push_back({false, peer, bytes});
+    calls.push_back({true, RankIndex{peer}, bytes});
+    calls.push_back({false, RankIndex{peer}, bytes});
   }
   return calls;
 }
@@ -36,7 +36,8 @@ struct LaneSteps {
   LaneId id;
   std::vector<Step> steps;
 };
-std::vector<LaneSteps> LanesOf(const CollectiveSchedule& schedule, uint32_t rank) {
+std::vector<LaneSteps> LanesOf(const CollectiveSchedule& schedule, uint32_t number) {
+  const RankIndex rank{number};
   std::vector<LaneSteps> lanes;
   for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
     for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
@@ -58,7 +59,7 @@ TEST(P2pSchedule, SendsItsBlockToEveryOtherRankOfAnAllToAll) {
     constexpr uint64_t kBlock = 1'000'003;
     const auto calls = AllToAllCalls(32, kBlock);
     for (const uint32_t rank : {0u, 13u, 31u}) {
-      const auto schedule = planner.PlanP2p(rank, calls.data(), 64);
+      const auto schedule = planner.PlanP2p(RankIndex{rank}, calls.data(), 64);
       std::map<int32_t, uint64_t> sent;
       std::map<int32_t, uint64_t> received;
       for (const LaneSteps& lane : LanesOf(*schedule, rank)) {
@@ -79,14 +80,14 @@ TEST(P2pSchedule, SendsItsBlockToEveryOtherRankOfAnAllToAll) {
 TEST(P2pSchedule, PutsAtMostEightWorksInABatch) {
   const NcclPlanner planner(Nodes(16, 8), Version(22705));
   const auto calls = AllToAllCalls(128, 4096);
-  const auto schedule = planner.PlanP2p(5, calls.data(), 256);
+  const auto schedule = planner.PlanP2p(RankIndex{5}, calls.data(), 256);
   uint32_t batches = 0;
   for (uint32_t channel = 0; channel < 16; ++channel) {
-    batches += schedule->BatchCount(5, channel);
-    for (uint32_t batch = 0; batch < schedule->BatchCount(5, channel); ++batch) {
+    batches += schedule->BatchCount(RankIndex{5}, channel);
+    for (uint32_t batch = 0; batch < schedule->BatchCount(RankIndex{5}, channel); ++batch) {
       // Eight works of a Send and a Recv; the one with itself has no lanes.
-      EXPECT_GE(schedule->LaneCount(5, channel, batch), 14u);
-      EXPECT_LE(schedule->LaneCount(5, channel, batch), 16u);
+      EXPECT_GE(schedule->LaneCount(RankIndex{5}, channel, batch), 14u);
+      EXPECT_LE(schedule->LaneCount(RankIndex{5}, channel, batch), 16u);
     }
   }
   EXPECT_EQ(batches, 16u);  // 128 works of one part, one group of eight rounds per channel
@@ -95,15 +96,15 @@ TEST(P2pSchedule, PutsAtMostEightWorksInABatch) {
 
 TEST(P2pSchedule, HasAllEightSlotsForAFewMessages) {
   const NcclPlanner planner(Nodes(2, 8), Version(22705));
-  const std::vector<P2pCall> calls = {{true, 8, 1 << 20}, {true, 1, 1 << 20}};
-  EXPECT_EQ(planner.PlanP2p(0, calls.data(), 2)->message_rule().in_flight_messages, 8u);
+  const std::vector<P2pCall> calls = {{true, RankIndex{8}, 1 << 20}, {true, RankIndex{1}, 1 << 20}};
+  EXPECT_EQ(planner.PlanP2p(RankIndex{0}, calls.data(), 2)->message_rule().in_flight_messages, 8u);
 }
 
 TEST(P2pSchedule, ShapesNetworkChunksByTheMessage) {
   const NcclPlanner planner(Nodes(2, 8), Version(22705));
   const auto first_chunk = [&](uint32_t peer, uint64_t bytes) {
-    const P2pCall call{true, peer, bytes};
-    const auto schedule = planner.PlanP2p(0, &call, 1);
+    const P2pCall call{true, RankIndex{peer}, bytes};
+    const auto schedule = planner.PlanP2p(RankIndex{0}, &call, 1);
     return LanesOf(*schedule, 0).front().steps.front().bytes;
   };
   EXPECT_EQ(first_chunk(8, 100'000), 32u << 10);    // below 128 KiB
@@ -116,16 +117,17 @@ TEST(P2pSchedule, CapsTheChunkAtASlotOfTheBuffer) {
   NcclSettings settings;
   settings.buffsize_bytes = 512 << 10;
   const NcclPlanner planner(Nodes(1, 8), settings);
-  const P2pCall call{true, 1, 16 << 20};
-  EXPECT_EQ(LanesOf(*planner.PlanP2p(0, &call, 1), 0).front().steps.front().bytes, 64u << 10);
+  const P2pCall call{true, RankIndex{1}, 16 << 20};
+  EXPECT_EQ(LanesOf(*planner.PlanP2p(RankIndex{0}, &call, 1), 0).front().steps.front().bytes,
+            64u << 10);
 }
 
 TEST(P2pSchedule, SplitsAMessageInPartsOnChannelsOfTheirOwn) {
   // 2.30, 2 x 8: four channels per peer, one of them to begin with (16 ranks on 16 channels);
   // 1 MiB doubles to four parts of 256 KiB, still above 128 KiB.
   const NcclPlanner planner(Nodes(2, 8), Version(23007));
-  const P2pCall call{true, 8, 1 << 20};
-  const auto schedule = planner.PlanP2p(0, &call, 1);
+  const P2pCall call{true, RankIndex{8}, 1 << 20};
+  const auto schedule = planner.PlanP2p(RankIndex{0}, &call, 1);
   const auto lanes = LanesOf(*schedule, 0);
   ASSERT_EQ(lanes.size(), 4u);
   std::set<uint32_t> channels;
@@ -143,16 +145,16 @@ TEST(P2pSchedule, SplitsAMessageInPartsOnChannelsOfTheirOwn) {
 TEST(P2pSchedule, UsesFourChannelsPerPeerOfAServer) {
   // 1 x 8: 32 channels, 4 parts of at least 64 KiB to begin with.
   const NcclPlanner planner(Nodes(1, 8), Version(23007));
-  const P2pCall small{true, 1, 100'000};
-  EXPECT_EQ(LanesOf(*planner.PlanP2p(0, &small, 1), 0).size(), 2u);
-  const P2pCall large{true, 1, 4 << 20};
-  EXPECT_EQ(LanesOf(*planner.PlanP2p(0, &large, 1), 0).size(), 4u);
+  const P2pCall small{true, RankIndex{1}, 100'000};
+  EXPECT_EQ(LanesOf(*planner.PlanP2p(RankIndex{0}, &small, 1), 0).size(), 2u);
+  const P2pCall large{true, RankIndex{1}, 4 << 20};
+  EXPECT_EQ(LanesOf(*planner.PlanP2p(RankIndex{0}, &large, 1), 0).size(), 4u);
 }
 
 TEST(P2pSchedule, SendsAMessageOfNoBytes) {
   const NcclPlanner planner(Nodes(2, 8), Version(22705));
-  const P2pCall call{true, 9, 0};
-  const auto lanes = LanesOf(*planner.PlanP2p(0, &call, 1), 0);
+  const P2pCall call{true, RankIndex{9}, 0};
+  const auto lanes = LanesOf(*planner.PlanP2p(RankIndex{0}, &call, 1), 0);
   ASSERT_EQ(lanes.size(), 1u);
   ASSERT_EQ(lanes[0].steps.size(), 1u);
   EXPECT_EQ(lanes[0].steps[0].bytes, 0u);
@@ -160,9 +162,10 @@ TEST(P2pSchedule, SendsAMessageOfNoBytes) {
 }
 
 TEST(P2pSchedule, CopiesMessagesToItselfUnlessInPlace) {
-  const std::vector<P2pCall> calls = {{true, 0, 1 << 20}, {false, 0, 1 << 20}};
+  const std::vector<P2pCall> calls = {{true, RankIndex{0}, 1 << 20},
+                                      {false, RankIndex{0}, 1 << 20}};
   const NcclPlanner planner(Nodes(2, 8), {});
-  const auto schedule = planner.PlanP2p(0, calls.data(), 2);
+  const auto schedule = planner.PlanP2p(RankIndex{0}, calls.data(), 2);
   uint64_t copied_bytes = 0;
   for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
     const LanePeers peers = schedule->PeersOf(lane.id);
@@ -173,18 +176,19 @@ TEST(P2pSchedule, CopiesMessagesToItselfUnlessInPlace) {
     copied_bytes += lane.steps[0].bytes;
   }
   EXPECT_EQ(copied_bytes, 1u << 20);
-  EXPECT_TRUE(LanesOf(*planner.PlanP2p(0, calls.data(), 2, /*in_place=*/true), 0).empty());
+  EXPECT_TRUE(
+      LanesOf(*planner.PlanP2p(RankIndex{0}, calls.data(), 2, /*in_place=*/true), 0).empty());
   // A communicator of one rank has no channels.
   const NcclPlanner alone(Nodes(1, 1), {});
-  EXPECT_TRUE(LanesOf(*alone.PlanP2p(0, calls.data(), 2), 0).empty());
+  EXPECT_TRUE(LanesOf(*alone.PlanP2p(RankIndex{0}, calls.data(), 2), 0).empty());
 }
 
 // NCCL_P2P_LL_THRESHOLD: 16 KiB on each channel that a message may have, from 2.29 on that it has.
 TEST(P2pSchedule, SmallMessagesInsideAServerGoAsLl) {
   const auto line_bytes = [](uint32_t version, uint32_t nodes, uint64_t bytes) {
     const NcclPlanner planner(Nodes(nodes, 8), Version(version));
-    const P2pCall call = {true, 1, bytes};
-    const auto schedule = planner.PlanP2p(0, &call, 1);
+    const P2pCall call = {true, RankIndex{1}, bytes};
+    const auto schedule = planner.PlanP2p(RankIndex{0}, &call, 1);
     const LaneSteps lane = LanesOf(*schedule, 0).front();
     EXPECT_LE(lane.steps.front().bytes, 32u << 10);
     return schedule->MessageRuleOf(lane.id).line_wire_bytes;
@@ -195,8 +199,8 @@ TEST(P2pSchedule, SmallMessagesInsideAServerGoAsLl) {
   // The same holds for several servers, but not between them.
   EXPECT_EQ(line_bytes(23007, 2, 16 << 10), 16u);
   const NcclPlanner planner(Nodes(2, 8), Version(23007));
-  const P2pCall away = {true, 9, 16 << 10};
-  const auto schedule = planner.PlanP2p(0, &away, 1);
+  const P2pCall away = {true, RankIndex{9}, 16 << 10};
+  const auto schedule = planner.PlanP2p(RankIndex{0}, &away, 1);
   EXPECT_EQ(schedule->MessageRuleOf(LanesOf(*schedule, 0).front().id).line_wire_bytes, 1u);
 }
 
@@ -206,7 +210,7 @@ TEST(P2pSchedule, BatchesHoldRoundsOfTheSameEight) {
     const NcclPlanner planner(Nodes(16, 1), Version(version));
     const P2pOrder order(Nodes(16, 1), version, planner.channels().p2p_channel_count);
     const auto calls = AllToAllCalls(16, 1 << 20);
-    const auto schedule = planner.PlanP2p(0, calls.data(), 32);
+    const auto schedule = planner.PlanP2p(RankIndex{0}, calls.data(), 32);
     bool is_mixed = false;
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> eight;
     for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
@@ -226,7 +230,7 @@ TEST(P2pSchedule, WorksOfABatchShareTheWarps) {
   const NcclPlanner planner(Nodes(1, 8), {});
   const auto calls = AllToAllCalls(8, 512 << 20);  // on all channels each
   for (const bool in_place : {false, true}) {
-    const auto schedule = planner.PlanP2p(0, calls.data(), 16, in_place);
+    const auto schedule = planner.PlanP2p(RankIndex{0}, calls.data(), 16, in_place);
     for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
       const bool is_copy = schedule->PeersOf(lane.id).send_to.empty() &&
                            schedule->PeersOf(lane.id).recv_from.empty();
@@ -236,18 +240,19 @@ TEST(P2pSchedule, WorksOfABatchShareTheWarps) {
     }
   }
   // Sends without receives are works of their own.
-  const std::vector<P2pCall> sends = {{true, 1, 1 << 20}, {true, 2, 1 << 20}};
-  const auto schedule = planner.PlanP2p(0, sends.data(), 2);
+  const std::vector<P2pCall> sends = {{true, RankIndex{1}, 1 << 20}, {true, RankIndex{2}, 1 << 20}};
+  const auto schedule = planner.PlanP2p(RankIndex{0}, sends.data(), 2);
   for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
-    const uint32_t lanes = schedule->LaneCount(0, lane.id.channel, lane.id.batch);
+    const uint32_t lanes = schedule->LaneCount(RankIndex{0}, lane.id.channel, lane.id.batch);
     EXPECT_EQ(schedule->WarpShareOf(lane.id).of, lanes);
   }
 }
 
 TEST(P2pSchedule, ServesRepeatedMessagesToAPeerInBatchesOfTheirOwn) {
   const NcclPlanner planner(Nodes(2, 8), Version(22705));
-  const std::vector<P2pCall> calls = {{true, 8, 1000}, {true, 8, 2000}, {false, 8, 3000}};
-  const auto schedule = planner.PlanP2p(0, calls.data(), 3);
+  const std::vector<P2pCall> calls = {
+      {true, RankIndex{8}, 1000}, {true, RankIndex{8}, 2000}, {false, RankIndex{8}, 3000}};
+  const auto schedule = planner.PlanP2p(RankIndex{0}, calls.data(), 3);
   const auto lanes = LanesOf(*schedule, 0);
   ASSERT_EQ(lanes.size(), 3u);
   // Round 8 sends to the other server and receives from it: the first Send and the Recv share a
@@ -263,10 +268,10 @@ TEST(P2pSchedule, ServesRepeatedMessagesToAPeerInBatchesOfTheirOwn) {
 TEST(P2pSchedule, DefinesOnlyTheLanesOfItsRank) {
   const NcclPlanner planner(Nodes(2, 8), {});
   const auto calls = AllToAllCalls(16, 4096);
-  const auto schedule = planner.PlanP2p(3, calls.data(), 32);
+  const auto schedule = planner.PlanP2p(RankIndex{3}, calls.data(), 32);
   for (uint32_t channel = 0; channel < schedule->channel_count(); ++channel) {
-    EXPECT_EQ(schedule->BatchCount(4, channel), 0u);
-    EXPECT_EQ(schedule->LaneCount(4, channel, 0), 0u);
+    EXPECT_EQ(schedule->BatchCount(RankIndex{4}, channel), 0u);
+    EXPECT_EQ(schedule->LaneCount(RankIndex{4}, channel, 0), 0u);
   }
 }
 

@@ -143,7 +143,8 @@ TEST(PciePathsTest, TwoChannelsInTheOrderOfTheGpus) {
   EXPECT_EQ(planner.channels().rings.size(), 2u);
   EXPECT_EQ(planner.channels().p2p_channel_count, 2u);
   EXPECT_EQ(planner.channels().p2p_channels_per_peer, 2u);
-  EXPECT_TRUE(planner.RouteOf(0, 0, 1, ConnectionUse::kRing).over_host_memory);
+  EXPECT_TRUE(
+      planner.RouteOf(0, RankIndex{0}, RankIndex{1}, ConnectionUse::kRing).over_host_memory);
   // LL128 wants NVLink, and NVLS an NVSwitch (ncclTopoTuneModel).
   JobCollective collective;
   collective.kind = CollectiveKind::kAllReduce;
@@ -162,7 +163,7 @@ TEST(PciePathsTest, WithoutP2pThereIsNoNvlink) {
   layout.nvlink = true;
   layout.nvswitch = true;
   const NcclPlanner planner(layout, UpTo(PathType::kLoc));
-  EXPECT_EQ(planner.TransportBetween(0, 1), LocalTransport::kSharedMemory);
+  EXPECT_EQ(planner.TransportBetween(RankIndex{0}, RankIndex{1}), LocalTransport::kSharedMemory);
   EXPECT_EQ(planner.channels().rings.size(), 2u);
 }
 

@@ -24,7 +24,7 @@ RingSchedule Make(CollectiveKind kind, std::vector<uint32_t> ring, uint64_t bloc
 // "recv<from|send>to @offset +bytes flags" of each step, to compare programs as text.
 std::vector<std::string> Program(const RingSchedule& schedule, uint32_t rank) {
   std::vector<std::string> program;
-  const LaneId lane{rank, 0, 0, 0};
+  const LaneId lane{RankIndex{rank}, 0, 0, 0};
   for (uint64_t i = 0; i < schedule.StepCount(lane); ++i) {
     const Step step = schedule.StepAt(lane, i);
     std::string text;
@@ -59,7 +59,7 @@ TEST(RingSchedule, RunsAllReduceOfTwoRanks) {
 TEST(RingSchedule, SplitsTheRestOfAnAllReduceAmongTheRanks) {
   // Four ranks, chunks of 2 MiB: a loop of 8 MiB, then 2 MiB in chunks of 512 KiB.
   const auto schedule = Make(CollectiveKind::kAllReduce, {0, 1, 2, 3}, 10 << 20, 2 << 20);
-  const LaneId lane{1, 0, 0, 0};
+  const LaneId lane{RankIndex{1}, 0, 0, 0};
   ASSERT_EQ(schedule.StepCount(lane), 14u);
   for (uint64_t i = 0; i < 7; ++i) EXPECT_EQ(schedule.StepAt(lane, i).bytes, 2u << 20);
   for (uint64_t i = 7; i < 14; ++i) EXPECT_EQ(schedule.StepAt(lane, i).bytes, 512u << 10);
@@ -70,7 +70,7 @@ TEST(RingSchedule, RoundsSmallChunksTo16BytesAndLeavesTheLastEmpty) {
   // 100 B over 8 ranks: ceil(12.5) → 16; six of 16, one of 4, one of 0.
   const auto schedule = Make(CollectiveKind::kAllReduce, {0, 1, 2, 3, 4, 5, 6, 7}, 100, 2 << 20);
   std::vector<uint64_t> first_sends;  // position i sends chunk i-1 first
-  for (uint32_t rank = 0; rank < 8; ++rank) {
+  for (RankIndex rank{0}; rank < 8; ++rank) {
     first_sends.push_back(schedule.StepAt({rank, 0, 0, 0}, 0).bytes);
   }
   EXPECT_THAT(first_sends, ElementsAre(0, 16, 16, 16, 16, 16, 16, 4));
@@ -118,9 +118,9 @@ TEST(RingSchedule, ReducesFromTheRanksAfterTheRootRoundToIt) {
 
 TEST(RingSchedule, HasNothingToDoOnAnIdleChannel) {
   const auto schedule = Make(CollectiveKind::kAllReduce, {0, 1}, 0, 512);
-  EXPECT_EQ(schedule.BatchCount(0, 0), 0u);
-  EXPECT_EQ(schedule.LaneCount(0, 0, 0), 0u);
-  EXPECT_EQ(schedule.StepCount({0, 0, 0, 0}), 0u);
+  EXPECT_EQ(schedule.BatchCount(RankIndex{0}, 0), 0u);
+  EXPECT_EQ(schedule.LaneCount(RankIndex{0}, 0, 0), 0u);
+  EXPECT_EQ(schedule.StepCount({RankIndex{0}, 0, 0, 0}), 0u);
 }
 
 }  // namespace

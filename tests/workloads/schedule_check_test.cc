@@ -189,12 +189,15 @@ TEST(CheckSchedule, FindsNvlsOfIslandsWithMoreGpusThanHeadsRight) {
       EXPECT_EQ(CheckSchedule({CollectiveKind::kAllReduce, bytes, 0}, islands * 40,
                               [&](uint32_t) -> const CollectiveSchedule& { return *schedule; }),
                 "");
-      EXPECT_EQ(schedule->LaneCount(35, 0, 0), 2u);
-      EXPECT_GT(schedule->LaneCount(31, 0, 0), 2u);
+      EXPECT_EQ(schedule->LaneCount(RankIndex{35}, 0, 0), 2u);
+      EXPECT_GT(schedule->LaneCount(RankIndex{31}, 0, 0), 2u);
       // In one server what has the own slice to move takes as long as what has those of all.
-      EXPECT_EQ(schedule->WarpShareOf({.rank = 0, .channel = 0, .batch = 0, .lane = 0}).of, 1u);
-      EXPECT_EQ(schedule->WarpShareOf({.rank = 0, .channel = 0, .batch = 0, .lane = 1}).of,
-                islands == 1 ? 32u : 1u);
+      EXPECT_EQ(
+          schedule->WarpShareOf({.rank = RankIndex{0}, .channel = 0, .batch = 0, .lane = 0}).of,
+          1u);
+      EXPECT_EQ(
+          schedule->WarpShareOf({.rank = RankIndex{0}, .channel = 0, .batch = 0, .lane = 1}).of,
+          islands == 1 ? 32u : 1u);
     }
   }
 }
@@ -263,7 +266,7 @@ TEST(CheckSchedule, LooksAtTheAlgorithmsOfTheNetwork) {
 std::string CheckP2p(const NcclPlanner& planner, const ScheduleSubject& subject,
                      const std::vector<std::vector<P2pCall>>& calls) {
   std::vector<std::shared_ptr<const CollectiveSchedule>> schedules;
-  for (uint32_t rank = 0; rank < calls.size(); ++rank) {
+  for (RankIndex rank{0}; rank < calls.size(); ++rank) {
     schedules.push_back(
         planner.PlanP2p(rank, calls[rank].data(), static_cast<uint32_t>(calls[rank].size())));
   }
@@ -276,8 +279,8 @@ std::vector<std::vector<P2pCall>> AllToAll(uint32_t ranks, uint64_t bytes) {
   std::vector<std::vector<P2pCall>> calls(ranks);
   for (auto& of_rank : calls) {
     for (uint32_t peer = 0; peer < ranks; ++peer) {
-      of_rank.push_back({true, peer, bytes});
-      of_rank.push_back({false, peer, bytes});
+      of_rank.push_back({true, RankIndex{peer}, bytes});
+      of_rank.push_back({false, RankIndex{peer}, bytes});
     }
   }
   return calls;
@@ -302,11 +305,11 @@ TEST(CheckSchedule, FindsGatherAndScatterRight) {
   const NcclPlanner planner(Nodes(2, 8), {});
   std::vector<std::vector<P2pCall>> gather(16);
   std::vector<std::vector<P2pCall>> scatter(16);
-  for (uint32_t rank = 0; rank < 16; ++rank) {
-    gather[rank].push_back({true, 5, 999'999});
-    gather[5].push_back({false, rank, 999'999});
-    scatter[5].push_back({true, rank, 999'999});
-    scatter[rank].push_back({false, 5, 999'999});
+  for (RankIndex rank{0}; rank < 16; ++rank) {
+    gather[rank].push_back({true, RankIndex{5}, 999'999});
+    gather[5].push_back({false, RankIndex{rank}, 999'999});
+    scatter[5].push_back({true, RankIndex{rank}, 999'999});
+    scatter[rank].push_back({false, RankIndex{5}, 999'999});
   }
   EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kGather, 999'999, 5}, gather), "");
   EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, 5}, scatter), "");
@@ -326,16 +329,16 @@ TEST(CheckSchedule, FindsGatherAndScatterRight) {
 TEST(CheckSchedule, FindsRepeatedAndUnequalMessagesRight) {
   const NcclPlanner planner(Nodes(2, 8), {});
   std::vector<std::vector<P2pCall>> calls(16);
-  calls[0] = {{true, 9, 5'000'000}, {true, 9, 1}, {false, 9, 77}};
-  calls[9] = {{false, 0, 5'000'000}, {true, 0, 77}, {false, 0, 1}};
+  calls[0] = {{true, RankIndex{9}, 5'000'000}, {true, RankIndex{9}, 1}, {false, RankIndex{9}, 77}};
+  calls[9] = {{false, RankIndex{0}, 5'000'000}, {true, RankIndex{0}, 77}, {false, RankIndex{0}, 1}};
   EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kSend, 0, 0}, calls), "");
 }
 
 TEST(CheckSchedule, ReportsMessagesOfDifferentSize) {
   const NcclPlanner planner(Nodes(2, 8), {});
   std::vector<std::vector<P2pCall>> calls(16);
-  calls[0] = {{true, 9, 1'000}};
-  calls[9] = {{false, 0, 1'001}};
+  calls[0] = {{true, RankIndex{9}, 1'000}};
+  calls[9] = {{false, RankIndex{0}, 1'001}};
   EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kSend, 0, 0}, calls),
               HasSubstr("receives 1001 B at offset 0 where rank 0 sent 1000 B"));
 }
@@ -343,7 +346,7 @@ TEST(CheckSchedule, ReportsMessagesOfDifferentSize) {
 TEST(CheckSchedule, ReportsAMessageThatNobodyReceives) {
   const NcclPlanner planner(Nodes(2, 8), {});
   std::vector<std::vector<P2pCall>> calls(16);
-  calls[0] = {{true, 9, 1'000}};
+  calls[0] = {{true, RankIndex{9}, 1'000}};
   EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kSend, 0, 0}, calls),
               HasSubstr("rank 9 never receives 1 of the messages of rank 0"));
 }
@@ -358,10 +361,10 @@ class Broken final : public CollectiveSchedule {
   uint32_t rank_count() const override { return inner_->rank_count(); }
   uint32_t channel_count() const override { return inner_->channel_count(); }
   const MessageRule& message_rule() const override { return inner_->message_rule(); }
-  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override {
+  uint32_t BatchCount(RankIndex rank, uint32_t channel) const override {
     return inner_->BatchCount(rank, channel);
   }
-  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override {
+  uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override {
     return inner_->LaneCount(rank, channel, batch);
   }
   LanePeers PeersOf(const LaneId& lane) const override { return inner_->PeersOf(lane); }

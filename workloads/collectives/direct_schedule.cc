@@ -29,8 +29,8 @@ LanePeers DirectSchedule::PeersOf(const LaneId& lane) const {
   LanePeers peers;
   for (uint32_t rank = 0; rank < parameters_.rank_count; ++rank) {
     if (rank == lane.rank) continue;
-    peers.recv_from.push_back({rank, ConnectionUse::kExchange});
-    peers.send_to.push_back({rank, ConnectionUse::kExchange});
+    peers.recv_from.push_back({RankIndex{rank}, ConnectionUse::kExchange});
+    peers.send_to.push_back({RankIndex{rank}, ConnectionUse::kExchange});
   }
   return peers;
 }

@@ -32,7 +32,7 @@ class NumberCheck {
     }
     for (const auto& [at, lanes] : algorithm_.lanes) {
       for (uint32_t lane = 0; lane < lanes.size(); ++lane) {
-        place.lane = {.rank = at.first, .channel = at.second, .lane = lane};
+        place.lane = {.rank = RankIndex{at.first}, .channel = at.second, .lane = lane};
         if (at.first >= algorithm_.rank_count || at.second >= algorithm_.channel_count) {
           return "steps of a rank or channel that does not exist";
         }

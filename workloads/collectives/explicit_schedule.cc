@@ -29,11 +29,11 @@ ExplicitSchedule::ExplicitSchedule(std::shared_ptr<const ExplicitAlgorithm> algo
   passes_ = DivideUp(chunk_bytes_, slot_bytes_);
 }
 
-uint32_t ExplicitSchedule::BatchCount(uint32_t rank, uint32_t channel) const {
+uint32_t ExplicitSchedule::BatchCount(RankIndex rank, uint32_t channel) const {
   return block_bytes_ != 0 && algorithm_->lanes.contains({rank, channel}) ? 1 : 0;
 }
 
-uint32_t ExplicitSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t /*batch*/) const {
+uint32_t ExplicitSchedule::LaneCount(RankIndex rank, uint32_t channel, uint32_t /*batch*/) const {
   return static_cast<uint32_t>(algorithm_->lanes.at({rank, channel}).size());
 }
 
@@ -48,7 +48,7 @@ LanePeers ExplicitSchedule::PeersOf(const LaneId& lane) const {
   const auto list = [](const std::set<int32_t>& ranks, std::vector<LanePeer>& listed) {
     for (const int32_t rank : ranks) {
       if (rank == kNoPeer) continue;
-      listed.push_back({static_cast<uint32_t>(rank), ConnectionUse::kExchange});
+      listed.push_back({RankIndex{rank}, ConnectionUse::kExchange});
     }
   };
   list(receives, peers.recv_from);

@@ -47,8 +47,8 @@ class ExplicitSchedule final : public CollectiveSchedule {
   uint32_t rank_count() const override { return algorithm_->rank_count; }
   uint32_t channel_count() const override { return algorithm_->channel_count; }
   const MessageRule& message_rule() const override { return message_rule_; }
-  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
-  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
+  uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;

@@ -42,11 +42,12 @@ uint32_t HalvingDoublingSchedule::RankAt(uint32_t place) const {
 LanePeers HalvingDoublingSchedule::PeersOf(const LaneId& lane) const {
   std::vector<LanePeer> peers;
   if (IsFolded(lane.rank)) {
-    peers.push_back({lane.rank + 1, ConnectionUse::kExchange});
+    peers.push_back({RankIndex{lane.rank + 1}, ConnectionUse::kExchange});
   } else {
-    if (TakesFolded(lane.rank)) peers.push_back({lane.rank - 1, ConnectionUse::kExchange});
+    if (TakesFolded(lane.rank))
+      peers.push_back({RankIndex{lane.rank - 1}, ConnectionUse::kExchange});
     for (uint32_t d = 0; d < halvings_; ++d) {
-      peers.push_back({RankAt(PlaceOf(lane.rank) ^ 1u << d), ConnectionUse::kExchange});
+      peers.push_back({RankIndex{RankAt(PlaceOf(lane.rank) ^ 1u << d)}, ConnectionUse::kExchange});
     }
   }
   return {peers, peers};

@@ -27,7 +27,7 @@ HeadTable::HeadTable(std::vector<std::vector<uint32_t>> ranks_by_server)
 std::vector<LanePeer> HeadTable::HeadsOfSlice(uint32_t rank, ConnectionUse use) const {
   std::vector<LanePeer> peers;
   peers.reserve(servers.size());
-  for (const auto& ranks : servers) peers.push_back({ranks[head_of[rank]], use});
+  for (const auto& ranks : servers) peers.push_back({RankIndex{ranks[head_of[rank]]}, use});
   return peers;
 }
 

@@ -139,8 +139,8 @@ LanePeers PatSchedule::PeersOf(const LaneId& lane) const {
   const uint32_t n = parameters_.rank_count;
   LanePeers peers;
   for (uint32_t way = 1; way < n; way *= 2) {
-    const LanePeer above = {(lane.rank + way) % n, ConnectionUse::kExchange};
-    const LanePeer below = {(lane.rank + n - way) % n, ConnectionUse::kExchange};
+    const LanePeer above = {RankIndex{(lane.rank + way) % n}, ConnectionUse::kExchange};
+    const LanePeer below = {RankIndex{(lane.rank + n - way) % n}, ConnectionUse::kExchange};
     const bool gathers = parameters_.kind == CollectiveKind::kAllGather;
     peers.recv_from.push_back(gathers ? above : below);
     peers.send_to.push_back(gathers ? below : above);

@@ -66,11 +66,11 @@ RingSchedule::RingSchedule(std::shared_ptr<const RingTable> rings, const RingPar
   }
 }
 
-uint32_t RingSchedule::BatchCount(uint32_t /*rank*/, uint32_t channel) const {
+uint32_t RingSchedule::BatchCount(RankIndex /*rank*/, uint32_t channel) const {
   return channels_[channel].bytes != 0 ? 1 : 0;
 }
 
-uint32_t RingSchedule::LaneCount(uint32_t /*rank*/, uint32_t channel, uint32_t /*batch*/) const {
+uint32_t RingSchedule::LaneCount(RankIndex /*rank*/, uint32_t channel, uint32_t /*batch*/) const {
   return channels_[channel].bytes != 0 ? 1 : 0;
 }
 
@@ -84,8 +84,8 @@ LanePeers RingSchedule::PeersOf(const LaneId& lane) const {
   const bool is_first = (is_broadcast && lane.rank == root_) || (is_reduce && previous == root_);
   const bool is_last = (is_broadcast && next == root_) || (is_reduce && lane.rank == root_);
   LanePeers peers;
-  if (!is_first) peers.recv_from = {{previous, ConnectionUse::kRing}};
-  if (!is_last) peers.send_to = {{next, ConnectionUse::kRing}};
+  if (!is_first) peers.recv_from = {{RankIndex{previous}, ConnectionUse::kRing}};
+  if (!is_last) peers.send_to = {{RankIndex{next}, ConnectionUse::kRing}};
   return peers;
 }
 

@@ -17,7 +17,7 @@ Slice SliceOf(const MessageRule& rule, uint64_t chunk_bytes, uint32_t index) {
   return {begin, std::min(slice_bytes, chunk_bytes - begin)};
 }
 
-OwnedPiece OwnedPieceOf(const Step& step, const std::vector<LanePeer>& listed, uint32_t rank) {
+OwnedPiece OwnedPieceOf(const Step& step, const std::vector<LanePeer>& listed, RankIndex rank) {
   const auto place_of = [&](uint32_t wanted) {
     return std::ranges::find(listed, wanted, &LanePeer::rank) - listed.begin();
   };

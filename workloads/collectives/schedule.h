@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/units/rank_index.h"
+
 namespace railyard {
 
 inline constexpr int32_t kNoPeer = -1;
@@ -43,7 +45,7 @@ struct Step {
 // run in order, and the batches of a channel run one after the other. Ring and tree collectives
 // have one batch.
 struct LaneId {
-  uint32_t rank = 0;     // communicator rank
+  RankIndex rank{0};
   uint32_t channel = 0;  // the communicator's channel
   uint32_t batch = 0;
   uint32_t lane = 0;
@@ -70,7 +72,7 @@ enum class ConnectionUse : uint8_t {
 // A rank that a lane receives from or sends to. It is the lane's own rank only if a switch is
 // between.
 struct LanePeer {
-  uint32_t rank = 0;
+  RankIndex rank{0};
   ConnectionUse use = ConnectionUse::kRing;
 };
 
@@ -80,7 +82,7 @@ struct OwnedPiece {
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;
 };
-OwnedPiece OwnedPieceOf(const Step& step, const std::vector<LanePeer>& listed, uint32_t rank);
+OwnedPiece OwnedPieceOf(const Step& step, const std::vector<LanePeer>& listed, RankIndex rank);
 
 // `parts` of `of` equal parts.
 struct WarpShare {
@@ -133,8 +135,8 @@ class CollectiveSchedule {
   // Returns the lane's message rule. In Send and Recv each message has its own protocol and
   // credits.
   virtual const MessageRule& MessageRuleOf(const LaneId& /*lane*/) const { return message_rule(); }
-  virtual uint32_t BatchCount(uint32_t rank, uint32_t channel) const = 0;  // 0: channel idle here
-  virtual uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const = 0;
+  virtual uint32_t BatchCount(RankIndex rank, uint32_t channel) const = 0;  // 0: channel idle here
+  virtual uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const = 0;
   virtual LanePeers PeersOf(const LaneId& lane) const = 0;
   // Returns the lane's share of the warps that move data in its direction, which are half of the
   // CTA's.

@@ -44,7 +44,7 @@ class ScheduleRun {
       RunLane(lane);
     }
     if (error_.empty()) CheckFinished();
-    for (uint32_t rank = 0; error_.empty() && rank < rank_count_; ++rank) {
+    for (RankIndex rank{0}; error_.empty() && rank < rank_count_; ++rank) {
       error_ = result_.Check(rank);
       if (!error_.empty()) place_.lane.rank = rank;
     }
@@ -64,7 +64,7 @@ class ScheduleRun {
   };
   // The batches that one rank runs on one channel, one after the other.
   struct Program {
-    uint32_t rank = 0;
+    RankIndex rank{0};
     uint32_t channel = 0;
     uint32_t batch = 0;
     uint32_t batch_count = 0;
@@ -77,7 +77,7 @@ class ScheduleRun {
   };
 
   void Start() {
-    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+    for (RankIndex rank{0}; rank < rank_count_; ++rank) {
       const CollectiveSchedule& schedule = *schedules_[rank];
       for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
         const uint32_t batches = schedule.BatchCount(rank, channel);
@@ -319,7 +319,7 @@ class ScheduleRun {
       const uint64_t pair = key / kUses;
       const uint32_t from = static_cast<uint32_t>(pair / rank_count_ % rank_count_);
       const uint32_t to = static_cast<uint32_t>(pair % rank_count_);
-      place_.lane.rank = to;
+      place_.lane.rank = RankIndex{to};
       error_ = fmt::format("channel {}: rank {} never receives {} of the messages of rank {}",
                            pair / rank_count_ / rank_count_, to, connection.messages.size(), from);
       return;

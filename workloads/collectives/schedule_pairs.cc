@@ -35,7 +35,7 @@ void AddLane(const CollectiveSchedule& schedule, const LaneId& lane, RankPairByt
 RankPairBytes PairBytesOf(const CollectiveSchedule& schedule) {
   RankPairBytes bytes;
   for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
-    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+    for (RankIndex rank{0}; rank < schedule.rank_count(); ++rank) {
       for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
         for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
           AddLane(schedule, {rank, channel, batch, lane}, bytes);

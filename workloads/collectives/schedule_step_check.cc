@@ -69,7 +69,7 @@ std::vector<LanePeer> PeersNamed(int32_t named, const std::vector<LanePeer>& by_
   if (named == kNoPeer) return {};
   if (named == kAllPeers) return by_rank;
   if (const LanePeer* peer = FindPeer(static_cast<uint32_t>(named), by_rank)) return {*peer};
-  return {{static_cast<uint32_t>(named), ConnectionUse::kRing}};
+  return {{RankIndex{named}, ConnectionUse::kRing}};
 }
 
 std::string CheckStep(const ScheduleSubject& subject, uint32_t rank_count, uint32_t rank,

@@ -31,10 +31,10 @@ class ShapedSchedule : public CollectiveSchedule {
 // share of the data.
 class ExchangeSchedule : public ShapedSchedule {
  public:
-  uint32_t BatchCount(uint32_t /*rank*/, uint32_t channel) const final {
+  uint32_t BatchCount(RankIndex /*rank*/, uint32_t channel) const final {
     return shares_[channel].bytes != 0 ? 1 : 0;
   }
-  uint32_t LaneCount(uint32_t /*rank*/, uint32_t /*channel*/, uint32_t /*batch*/) const final {
+  uint32_t LaneCount(RankIndex /*rank*/, uint32_t /*channel*/, uint32_t /*batch*/) const final {
     return 1;
   }
 

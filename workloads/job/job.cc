@@ -29,14 +29,14 @@ class P2pExpander {
     const bool all = operation.kind == CollectiveKind::kAllToAll;
     const bool gather = operation.kind == CollectiveKind::kGather;
     const bool is_root = !all && rank == operation.root;
-    const uint32_t root = all ? 0 : operation.root;
+    const RankIndex root{all ? 0 : operation.root};
     const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
     const auto [entry, is_new] =
         lists_.try_emplace(Key{operation.kind, size, root, is_root, bytes},
                            std::pair<uint32_t, uint32_t>{static_cast<uint32_t>(calls_.size()), 0});
     if (is_new) {
       if (gather) calls_.push_back({true, root, bytes});
-      for (uint32_t peer = 0; peer < size && (all || is_root); ++peer) {
+      for (RankIndex peer{0}; peer < size && (all || is_root); ++peer) {
         if (!gather) calls_.push_back({true, peer, bytes});
         if (all || gather) calls_.push_back({false, peer, bytes});
       }
@@ -298,13 +298,13 @@ std::vector<uint32_t> Job::PartsOfRanks() const {
   return part_of_rank;
 }
 
-uint32_t Job::CommunicatorRank(uint32_t communicator, uint32_t rank) const {
+RankIndex Job::CommunicatorRank(uint32_t communicator, uint32_t rank) const {
   const auto& of_rank = memberships[rank];
   const auto it = std::lower_bound(of_rank.begin(), of_rank.end(),
                                    std::pair<uint32_t, uint32_t>{communicator, 0});
   SIM_CHECK(it != of_rank.end() && it->first == communicator,
             "a call on a communicator the rank is not in");
-  return it->second;
+  return RankIndex{it->second};
 }
 
 std::optional<Job> BuildJob(const Trace& trace, Diagnostics& diagnostics) {

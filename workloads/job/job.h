@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/units/rank_index.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {
@@ -18,7 +19,7 @@ namespace railyard {
 // One Send or Recv of a rank within a point-to-point operation.
 struct P2pCall {
   bool is_send = false;
-  uint32_t peer = 0;  // communicator rank; may be the rank itself (a local copy, no traffic)
+  RankIndex peer{0};  // may be the rank itself (a local copy, no traffic)
   uint64_t bytes = 0;
   bool operator==(const P2pCall&) const = default;
 };
@@ -127,7 +128,7 @@ struct Job {
   }
 
   // Precondition: the global rank is in the communicator.
-  uint32_t CommunicatorRank(uint32_t communicator, uint32_t rank) const;
+  RankIndex CommunicatorRank(uint32_t communicator, uint32_t rank) const;
 };
 
 // Matches the k-th collective call of each communicator across its ranks, and sends with receives.

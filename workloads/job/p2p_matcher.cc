@@ -74,7 +74,7 @@ uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t communicator,
 
   const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
   const bool is_send = operation.kind == CollectiveKind::kSend;
-  pending_.push_back({index, {is_send, operation.peer, bytes}});
+  pending_.push_back({index, {is_send, RankIndex{operation.peer}, bytes}});
   Endpoint endpoint;
   endpoint.communicator = communicator;
   endpoint.source = is_send ? rank : operation.peer;

@@ -53,11 +53,11 @@ uint64_t CollnetBlocksSchedule::ChunkCount(uint32_t channel) const {
   return chunks > channel ? DivideUp(chunks - channel, channel_count()) : 0;
 }
 
-uint32_t CollnetBlocksSchedule::BatchCount(uint32_t /*rank*/, uint32_t channel) const {
+uint32_t CollnetBlocksSchedule::BatchCount(RankIndex /*rank*/, uint32_t channel) const {
   return ChunkCount(channel) != 0 ? 1 : 0;
 }
 
-uint32_t CollnetBlocksSchedule::LaneCount(uint32_t /*rank*/, uint32_t /*channel*/,
+uint32_t CollnetBlocksSchedule::LaneCount(RankIndex /*rank*/, uint32_t /*channel*/,
                                           uint32_t /*batch*/) const {
   return table_->heads() == 1 ? 2 : 3;
 }
@@ -66,7 +66,7 @@ LanePeers CollnetBlocksSchedule::PeersOf(const LaneId& lane) const {
   const ConnectionUse within = Gathers() ? ConnectionUse::kExchange : ConnectionUse::kTree;
   std::vector<LanePeer> others;
   for (const uint32_t rank : table_->servers[table_->server_of[lane.rank]]) {
-    if (rank != lane.rank) others.push_back({rank, within});
+    if (rank != lane.rank) others.push_back({RankIndex{rank}, within});
   }
   std::vector<LanePeer> rail = table_->HeadsOfSlice(lane.rank, ConnectionUse::kNetworkSum);
   switch (static_cast<Part>(lane.lane)) {

@@ -19,11 +19,11 @@ CollnetChainSchedule::CollnetChainSchedule(std::shared_ptr<const TreeTable> chai
             "a CollNetChain schedule without chains, or without a chunk size");
 }
 
-uint32_t CollnetChainSchedule::BatchCount(uint32_t /*rank*/, uint32_t channel) const {
-  return StepCount({.rank = 0, .channel = channel}) != 0 ? 1 : 0;
+uint32_t CollnetChainSchedule::BatchCount(RankIndex /*rank*/, uint32_t channel) const {
+  return StepCount({.rank = RankIndex{0}, .channel = channel}) != 0 ? 1 : 0;
 }
 
-uint32_t CollnetChainSchedule::LaneCount(uint32_t /*rank*/, uint32_t /*channel*/,
+uint32_t CollnetChainSchedule::LaneCount(RankIndex /*rank*/, uint32_t /*channel*/,
                                          uint32_t /*batch*/) const {
   return 2;
 }
@@ -32,14 +32,14 @@ LanePeers CollnetChainSchedule::PeersOf(const LaneId& lane) const {
   const TreePlace& place = PlaceOf(lane);
   const auto one = [](int32_t rank) {
     std::vector<LanePeer> peers;
-    if (rank != kNoPeer) peers.push_back({static_cast<uint32_t>(rank), ConnectionUse::kTree});
+    if (rank != kNoPeer) peers.push_back({RankIndex{rank}, ConnectionUse::kTree});
     return peers;
   };
   std::vector<LanePeer> above = one(place.up);
   if (place.up == kNoPeer) {
     const std::vector<TreePlace>& chain = (*chains_)[lane.channel];
     for (uint32_t rank = 0; rank < chain.size(); ++rank) {
-      if (chain[rank].up == kNoPeer) above.push_back({rank, ConnectionUse::kNetworkSum});
+      if (chain[rank].up == kNoPeer) above.push_back({RankIndex{rank}, ConnectionUse::kNetworkSum});
     }
   }
   std::vector<LanePeer> below = one(place.down[0]);

@@ -26,9 +26,9 @@ class CollnetChainSchedule final : public ShapedSchedule {
   // Precondition: at least two servers.
   CollnetChainSchedule(std::shared_ptr<const TreeTable> chains, CollnetChainParameters parameters);
 
-  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
+  uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
   // Lane 0 goes up, lane 1 down.
-  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;

@@ -23,11 +23,11 @@ uint64_t CollnetDirectSchedule::LoopCount() const {
   return (parameters_.bytes + loop_bytes - 1) / loop_bytes;
 }
 
-uint32_t CollnetDirectSchedule::BatchCount(uint32_t /*rank*/, uint32_t /*channel*/) const {
+uint32_t CollnetDirectSchedule::BatchCount(RankIndex /*rank*/, uint32_t /*channel*/) const {
   return LoopCount() != 0 ? 1 : 0;
 }
 
-uint32_t CollnetDirectSchedule::LaneCount(uint32_t /*rank*/, uint32_t /*channel*/,
+uint32_t CollnetDirectSchedule::LaneCount(RankIndex /*rank*/, uint32_t /*channel*/,
                                           uint32_t /*batch*/) const {
   return table_->heads() == 1 ? 2 : 4;
 }
@@ -38,7 +38,7 @@ LanePeers CollnetDirectSchedule::PeersOf(const LaneId& lane) const {
   const auto others = [&](ConnectionUse use) {
     std::vector<LanePeer> peers;
     for (const uint32_t rank : table_->servers[table_->server_of[lane.rank]]) {
-      if (rank != lane.rank) peers.push_back({rank, use});
+      if (rank != lane.rank) peers.push_back({RankIndex{rank}, use});
     }
     return peers;
   };

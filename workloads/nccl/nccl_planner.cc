@@ -36,8 +36,8 @@ class LocalSchedule final : public CollectiveSchedule {
   uint32_t rank_count() const override { return 1; }
   uint32_t channel_count() const override { return 0; }
   const MessageRule& message_rule() const override { return message_rule_; }
-  uint32_t BatchCount(uint32_t, uint32_t) const override { return 0; }
-  uint32_t LaneCount(uint32_t, uint32_t, uint32_t) const override { return 0; }
+  uint32_t BatchCount(RankIndex, uint32_t) const override { return 0; }
+  uint32_t LaneCount(RankIndex, uint32_t, uint32_t) const override { return 0; }
   LanePeers PeersOf(const LaneId&) const override { return {}; }
   uint64_t StepCount(const LaneId&) const override { return 0; }
   Step StepAt(const LaneId&, uint64_t) const override { return {}; }
@@ -462,7 +462,7 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanExplicit(
       RoundDown(slot.payload_bytes, slot.grain_bytes), MessageRuleOf(steps, slot, elements.bytes));
 }
 
-std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, const P2pCall* calls,
+std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(RankIndex rank, const P2pCall* calls,
                                                                uint32_t call_count,
                                                                bool in_place) const {
   return std::make_shared<P2pSchedule>(layout_, settings_, channels_, p2p_order_, rank, calls,
@@ -472,7 +472,7 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(uint32_t rank, co
 // Send/Recv, ncclTopoGetNetDev (src/graph/search.cc): by the GPU of the sender's server with the
 // destination's local index, if the communicator has a rank there, so that the fabric is crossed on
 // the destination's rail. Trees: by the NIC of the GPU that is joined to the other server.
-ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, uint32_t from, uint32_t to,
+ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, RankIndex from, RankIndex to,
                                      ConnectionUse use) const {
   const RankPlace& source = layout_.ranks[from];
   const RankPlace& target = layout_.ranks[to];

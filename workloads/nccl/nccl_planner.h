@@ -61,15 +61,15 @@ class NcclPlanner {
                                                  const ReplayChoice& choice) const;
   // Plans one rank's grouped sends and receives; only that rank's lanes are defined. Data that the
   // rank sends to itself is copied, or stays in place with `in_place`.
-  std::shared_ptr<const CollectiveSchedule> PlanP2p(uint32_t rank, const P2pCall* calls,
+  std::shared_ptr<const CollectiveSchedule> PlanP2p(RankIndex rank, const P2pCall* calls,
                                                     uint32_t call_count,
                                                     bool in_place = false) const;
   // Returns the transport between two ranks of a node.
-  LocalTransport TransportBetween(uint32_t from, uint32_t to) const {
+  LocalTransport TransportBetween(RankIndex from, RankIndex to) const {
     return LocalTransportOf(layout_, settings_, from, to);
   }
   // Precondition: there is such a connection with that use, e.g. to the next rank on a ring.
-  ConnectionRoute RouteOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) const;
+  ConnectionRoute RouteOf(uint32_t channel, RankIndex from, RankIndex to, ConnectionUse use) const;
 
  private:
   std::shared_ptr<const CollectiveSchedule> PlanRing(const JobCollective& collective,

@@ -23,7 +23,7 @@ NvlsSchedule::NvlsSchedule(std::shared_ptr<const HeadTable> table, NvlsParameter
             "NVLS over several servers is AllReduce, over one has a share for each channel");
 }
 
-uint32_t NvlsSchedule::BatchCount(uint32_t /*rank*/, uint32_t channel) const {
+uint32_t NvlsSchedule::BatchCount(RankIndex /*rank*/, uint32_t channel) const {
   return LoopCount(channel) != 0 ? 1 : 0;
 }
 
@@ -42,7 +42,7 @@ std::span<const NvlsSchedule::Part> NvlsSchedule::PartsOf(uint32_t rank, uint32_
   return kOther;
 }
 
-uint32_t NvlsSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t /*batch*/) const {
+uint32_t NvlsSchedule::LaneCount(RankIndex rank, uint32_t channel, uint32_t /*batch*/) const {
   return static_cast<uint32_t>(PartsOf(rank, channel).size());
 }
 
@@ -70,22 +70,21 @@ LanePeers NvlsSchedule::PeersOf(const LaneId& lane) const {
   const auto& ranks = table_->servers[table_->server_of[lane.rank]];
   const bool of_head = part == Part::kUp || part == Part::kDown;
   for (size_t i = 0; i < (of_head ? ranks.size() : heads_); ++i) {
-    operands.push_back({ranks[i], ConnectionUse::kSwitchOperand});
-    results.push_back({ranks[i], ConnectionUse::kSwitchResult});
+    operands.push_back({RankIndex{ranks[i]}, ConnectionUse::kSwitchOperand});
+    results.push_back({RankIndex{ranks[i]}, ConnectionUse::kSwitchResult});
   }
   const TreePlace place = TreeOf(lane.rank, lane.channel);
   std::vector<LanePeer> children;
   for (const int32_t child : place.down) {
-    if (child != kNoPeer) children.push_back({static_cast<uint32_t>(child), ConnectionUse::kTree});
+    if (child != kNoPeer) children.push_back({RankIndex{child}, ConnectionUse::kTree});
   }
   const auto joined = [](std::vector<LanePeer> a, const std::vector<LanePeer>& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
   };
   const std::vector<LanePeer> parent =
-      place.up == kNoPeer
-          ? std::vector<LanePeer>{}
-          : std::vector<LanePeer>{{static_cast<uint32_t>(place.up), ConnectionUse::kTree}};
+      place.up == kNoPeer ? std::vector<LanePeer>{}
+                          : std::vector<LanePeer>{{RankIndex{place.up}, ConnectionUse::kTree}};
   const std::vector<LanePeer> sum =
       parameters_.network_sum ? table_->HeadsOfSlice(lane.rank, ConnectionUse::kNetworkSum)
                               : std::vector<LanePeer>{};

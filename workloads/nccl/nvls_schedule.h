@@ -43,8 +43,8 @@ class NvlsSchedule final : public CollectiveSchedule {
   uint32_t rank_count() const override { return static_cast<uint32_t>(table_->head_of.size()); }
   uint32_t channel_count() const override { return parameters_.channel_count; }
   const MessageRule& message_rule() const override { return parameters_.message_rule; }
-  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
-  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
+  uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   // The parts of a CTA are sized for their work (src/device/all_reduce.h, nThreadsScatter, …): each
   // takes as long as the whole. In one server what has the own slice to move is slower by the
   // number of heads than what has all slices to move; over several it is as fast.

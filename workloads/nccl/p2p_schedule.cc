@@ -22,7 +22,7 @@ struct Turn {
   const P2pCall* call = nullptr;
 };
 
-std::vector<Turn> TurnsOf(const P2pOrder& order, uint32_t rank, const P2pCall* calls,
+std::vector<Turn> TurnsOf(const P2pOrder& order, RankIndex rank, const P2pCall* calls,
                           uint32_t call_count, bool in_place) {
   std::vector<Turn> turns;
   turns.reserve(call_count);
@@ -152,8 +152,8 @@ std::optional<P2pSchedule::Lane> P2pSchedule::PartOf(const P2pCall& call, uint32
 }
 
 P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
-                         const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
-                         const P2pCall* calls, uint32_t call_count, bool in_place)
+                         const CommunicatorChannels& channels, const P2pOrder& order,
+                         RankIndex rank, const P2pCall* calls, uint32_t call_count, bool in_place)
     : rank_(rank), rank_count_(static_cast<uint32_t>(layout.ranks.size())) {
   const PartRule rule = PartRuleOf(layout, settings, channels);
   const uint32_t channel_count = channels.p2p_channel_count;
@@ -220,11 +220,11 @@ void P2pSchedule::Tabulate(const std::vector<PlacedLane>& placed, uint32_t chann
   network_rule_.in_flight_messages = std::min(kSlots, 2 * kSlots / subs_max);
 }
 
-uint32_t P2pSchedule::BatchCount(uint32_t rank, uint32_t channel) const {
+uint32_t P2pSchedule::BatchCount(RankIndex rank, uint32_t channel) const {
   return rank == rank_ ? channel_batches_[channel + 1] - channel_batches_[channel] : 0;
 }
 
-uint32_t P2pSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const {
+uint32_t P2pSchedule::LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const {
   if (rank != rank_) return 0;
   const uint32_t at = channel_batches_[channel] + batch;
   return batch_lanes_[at + 1] - batch_lanes_[at];

@@ -26,7 +26,7 @@ class P2pSchedule final : public CollectiveSchedule {
   // rounds. Data that the rank sends to itself is copied by a work of its batch; with `in_place` it
   // makes no work (scheduleP2pTasksToPlan).
   P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
-              const CommunicatorChannels& channels, const P2pOrder& order, uint32_t rank,
+              const CommunicatorChannels& channels, const P2pOrder& order, RankIndex rank,
               const P2pCall* calls, uint32_t call_count, bool in_place);
 
   uint32_t rank_count() const override { return rank_count_; }
@@ -37,8 +37,8 @@ class P2pSchedule final : public CollectiveSchedule {
   const MessageRule& message_rule() const override { return network_rule_; }
   const MessageRule& MessageRuleOf(const LaneId& lane) const override;
   // Only the schedule's own rank has batches and lanes.
-  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
-  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
+  uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
   // The works of a batch share the CTA's warps; half of a work's send and half receive, or all copy
   // (RunWorkBatch, src/device/sendrecv.h).
@@ -50,7 +50,7 @@ class P2pSchedule final : public CollectiveSchedule {
  private:
   // A part of one message.
   struct Lane {
-    uint32_t peer = 0;  // the rank itself: a copy
+    RankIndex peer{0};  // the rank itself: a copy
     bool is_send = false;
     uint64_t offset_bytes = 0;  // of the part within the message
     uint64_t bytes = 0;
@@ -70,7 +70,7 @@ class P2pSchedule final : public CollectiveSchedule {
     return lanes_[batch_lanes_[BatchOf(lane)] + lane.lane];
   }
 
-  uint32_t rank_;
+  RankIndex rank_;
   uint32_t rank_count_;
   MessageRule network_rule_;
   std::vector<uint32_t> channel_batches_;  // by channel, and the end: first of batch_lanes_

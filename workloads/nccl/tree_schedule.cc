@@ -19,7 +19,7 @@ bool IsLeaf(const TreePlace& place) {
 std::vector<LanePeer> ChildrenOf(const TreePlace& place) {
   std::vector<LanePeer> children;
   for (const int32_t child : place.down) {
-    if (child != kNoPeer) children.push_back({static_cast<uint32_t>(child), ConnectionUse::kTree});
+    if (child != kNoPeer) children.push_back({RankIndex{child}, ConnectionUse::kTree});
   }
   return children;
 }
@@ -34,11 +34,11 @@ TreeSchedule::TreeSchedule(std::shared_ptr<const TreeTable> trees, TreeParameter
             "a tree schedule needs two ranks, and a share and a chunk size for each channel");
 }
 
-uint32_t TreeSchedule::BatchCount(uint32_t /*rank*/, uint32_t channel) const {
+uint32_t TreeSchedule::BatchCount(RankIndex /*rank*/, uint32_t channel) const {
   return parameters_.shares[channel].bytes != 0 ? 1 : 0;
 }
 
-uint32_t TreeSchedule::LaneCount(uint32_t rank, uint32_t channel, uint32_t /*batch*/) const {
+uint32_t TreeSchedule::LaneCount(RankIndex rank, uint32_t channel, uint32_t /*batch*/) const {
   return IsRoot((*trees_)[channel][rank]) ? 1 : 2;
 }
 
@@ -46,7 +46,7 @@ LanePeers TreeSchedule::PeersOf(const LaneId& lane) const {
   const TreePlace& place = PlaceOf(lane);
   std::vector<LanePeer> children = ChildrenOf(place);
   if (IsRoot(place)) return {children, children};
-  const std::vector<LanePeer> parent = {{static_cast<uint32_t>(place.up), ConnectionUse::kTree}};
+  const std::vector<LanePeer> parent = {{RankIndex{place.up}, ConnectionUse::kTree}};
   return lane.lane == 0 ? LanePeers{std::move(children), parent}
                         : LanePeers{parent, std::move(children)};
 }

@@ -31,9 +31,9 @@ class TreeSchedule final : public CollectiveSchedule {
   uint32_t rank_count() const override { return static_cast<uint32_t>(trees_->front().size()); }
   uint32_t channel_count() const override { return static_cast<uint32_t>(trees_->size()); }
   const MessageRule& message_rule() const override { return parameters_.message_rule; }
-  uint32_t BatchCount(uint32_t rank, uint32_t channel) const override;
+  uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
   // Lane 0 goes up, lane 1 down; the root's only lane does both.
-  uint32_t LaneCount(uint32_t rank, uint32_t channel, uint32_t batch) const override;
+  uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;

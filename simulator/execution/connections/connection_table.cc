@@ -95,29 +95,29 @@ uint64_t ConnectionTable::TieOf(GpuIndex gpu, uint64_t a, uint64_t b, uint64_t c
          (HashOf(a, b, c) & kLocalTieMask & ~kGpuTieMask) | (place.local_index & kGpuTieMask);
 }
 
-uint64_t ConnectionTable::KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
+uint64_t ConnectionTable::KeyOf(uint32_t channel, RankIndex from, RankIndex to, ConnectionUse use) {
   return static_cast<uint64_t>(use) << 61 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
 }
 
 // --- Opening and closing -------------------------------------------------------------------------
 
-ConnectionId ConnectionTable::Between(uint32_t communicator, uint32_t channel, uint32_t from,
-                                      uint32_t to, ConnectionUse use) {
+ConnectionId ConnectionTable::Between(uint32_t communicator, uint32_t channel, RankIndex from,
+                                      RankIndex to, ConnectionUse use) {
   const auto [it, is_new] =
       communicators_[communicator].connections.try_emplace(KeyOf(channel, from, to, use));
   if (is_new) it->second = Open(communicator, channel, from, to, use);
   return it->second;
 }
 
-ConnectionId ConnectionTable::Find(uint32_t communicator, uint32_t channel, uint32_t from,
-                                   uint32_t to, ConnectionUse use) const {
+ConnectionId ConnectionTable::Find(uint32_t communicator, uint32_t channel, RankIndex from,
+                                   RankIndex to, ConnectionUse use) const {
   const auto& connections = communicators_[communicator].connections;
   const auto found = connections.find(KeyOf(channel, from, to, use));
   return found == connections.end() ? ConnectionId::kNone : found->second;
 }
 
-ConnectionId ConnectionTable::Open(uint32_t communicator, uint32_t channel, uint32_t from,
-                                   uint32_t to, ConnectionUse use) {
+ConnectionId ConnectionTable::Open(uint32_t communicator, uint32_t channel, RankIndex from,
+                                   RankIndex to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[communicator].executed;
   const ConnectionId id{connections_.size()};
   SIM_CHECK(id < kConnectionsMax, "too many connections");
@@ -205,8 +205,8 @@ uint64_t ConnectionTable::LocalTieOf(const SinkRef& user) const {
   return (connections_[user.number].tie & kLocalTieMask) | role << kLocalTieBits;
 }
 
-uint64_t ConnectionTable::TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from,
-                                          uint32_t to, ConnectionUse use) const {
+uint64_t ConnectionTable::TieOfConnection(uint32_t communicator, uint32_t channel, RankIndex from,
+                                          RankIndex to, ConnectionUse use) const {
   const Communicator& owner = communicators_[communicator];
   const GpuPlace& sender = places_[owner.executed.gpus[from]];
   const GpuPlace& receiver = places_[owner.executed.gpus[to]];
@@ -266,7 +266,7 @@ void ConnectionTable::MoveTo(ConnectionId id, Transport& transport, FlowId flow)
   connections_[id].is_detoured = true;
 }
 
-void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, uint32_t first_rank,
+void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, RankIndex first_rank,
                                std::span<const GpuIndex> gpus, uint32_t place) {
   Communicator& communicator = communicators_[connections_[id].communicator];
   const uint64_t key = uint64_t{channel} << 32 | first_rank;

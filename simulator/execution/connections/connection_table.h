@@ -75,11 +75,11 @@ class ConnectionTable {
   const ExecutedCommunicator& executed(uint32_t communicator) const {
     return communicators_[communicator].executed;
   }
-  GpuIndex GpuOfRank(uint32_t communicator, uint32_t rank) const {
+  GpuIndex GpuOfRank(uint32_t communicator, RankIndex rank) const {
     return communicators_[communicator].executed.gpus[rank];
   }
   // Returns the communicator's number among those that the rank's GPU belongs to.
-  uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const {
+  uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const {
     return communicators_[communicator].local_numbers[rank];
   }
   // Returns the GPU's index in its server.
@@ -98,10 +98,10 @@ class ConnectionTable {
   // --- Opening and closing -----------------------------------------------------------------------
   // Returns the connection and opens it if necessary. `from` and `to` are ranks of the
   // communicator.
-  ConnectionId Between(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+  ConnectionId Between(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                        ConnectionUse use);
   // Returns kNone if the connection is not open.
-  ConnectionId Find(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+  ConnectionId Find(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                     ConnectionUse use) const;
   // Sets a function that is called before a network connection is opened. It returns true if it has
   // opened a detour instead.
@@ -112,7 +112,7 @@ class ConnectionTable {
   void MoveTo(ConnectionId connection, Transport& transport, FlowId flow);
   // Makes the connection of `gpus[place]` a member of an aggregation tree over `gpus`. There is one
   // tree per channel and first rank.
-  void JoinTree(ConnectionId connection, uint32_t channel, uint32_t first_rank,
+  void JoinTree(ConnectionId connection, uint32_t channel, RankIndex first_rank,
                 std::span<const GpuIndex> gpus, uint32_t place);
   // Closes and returns the connections of a part of the job.
   std::vector<ConnectionId> Close(uint32_t part);
@@ -197,13 +197,13 @@ class ConnectionTable {
     std::unordered_map<uint64_t, ConnectionId> connections{};  // by channel, ranks and use
   };
 
-  static uint64_t KeyOf(uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use);
+  static uint64_t KeyOf(uint32_t channel, RankIndex from, RankIndex to, ConnectionUse use);
   static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
-  ConnectionId Open(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+  ConnectionId Open(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                     ConnectionUse use);
   // `entropy` is the input of the ECMP hash of its queue pairs.
   void OpenRoute(ConnectionId id, const ConnectionRoute& route, uint64_t entropy);
-  uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+  uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                            ConnectionUse use) const;
   // Returns the key that orders a flow's events among those of its server.
   uint64_t LocalTieOf(const SinkRef& user) const;

@@ -22,7 +22,7 @@ using ChannelIndex = Identifier<struct ChannelIndexTag>;  // a channel of a prog
 struct RankProgram {
   uint32_t operation = 0;
   uint32_t communicator = 0;
-  uint32_t rank = 0;  // of the communicator
+  RankIndex rank{0};
   uint32_t collective = 0;
   uint32_t loss_tolerance_ppm = 0;  // of what it sends over the network
   uint8_t costs = 0;                // CtaClock::AddCosts

@@ -25,7 +25,7 @@ ChannelIndex LaneTable::OpenChannel(const RankProgram& program, uint32_t channel
 uint32_t LaneTable::NextBatch(ChannelIndex id) {
   ActiveChannel& channel = channels_[id];
   const CollectiveSchedule& schedule = *channel.program.schedule;
-  const uint32_t rank = channel.program.rank;
+  const RankIndex rank = channel.program.rank;
   const uint32_t batches = schedule.BatchCount(rank, channel.channel);
   // A batch may consist only of the rank's calls to itself, which have no lanes.
   uint32_t lanes = 0;

@@ -12,7 +12,7 @@ namespace {
 // The connection that a lane waits for, and the rank at its other end.
 struct Cause {
   ConnectionId connection = ConnectionId::kNone;
-  uint32_t peer = 0;
+  RankIndex peer{0};
   bool for_data = false;
 };
 

@@ -16,8 +16,8 @@ namespace railyard {
 struct WaitingLane {
   uint32_t operation = 0;
   uint32_t communicator = 0;
-  uint32_t rank = 0;
-  uint32_t peer = 0;  // communicator rank
+  RankIndex rank{0};
+  RankIndex peer{0};
   uint32_t channel = 0;
   bool for_data = false;  // else for a credit
   // The remaining fields describe a network connection.

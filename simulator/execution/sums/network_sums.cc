@@ -6,7 +6,7 @@
 
 namespace railyard {
 
-StepAggregation NetworkSums::AggregationOf(const LanePeers& listed, uint32_t rank,
+StepAggregation NetworkSums::AggregationOf(const LanePeers& listed, RankIndex rank,
                                            const Step& step) {
   if (!step.gathers && !step.scatters) return {};
   // One of the two directions is to or from the network.
@@ -52,7 +52,7 @@ void NetworkSums::JoinTree(const LaneId& lane, const LanePeers& listed, Connecti
   const uint32_t communicator = table_.connection(id).communicator;
   std::vector<GpuIndex> gpus;
   uint32_t place = 0;
-  uint32_t first_rank = Connection::kNone;
+  RankIndex first_rank = RankIndex::kNone;
   for (const LanePeer& peer : listed.send_to) {
     if (peer.use != ConnectionUse::kNetworkSum) continue;
     if (peer.rank == lane.rank) place = static_cast<uint32_t>(gpus.size());

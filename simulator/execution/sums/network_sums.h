@@ -21,7 +21,7 @@ class NetworkSums {
 
   // Returns the operation that a rank's step asks of the switches: a plain reduction, unless the
   // step gathers or scatters.
-  static StepAggregation AggregationOf(const LanePeers& listed, uint32_t rank, const Step& step);
+  static StepAggregation AggregationOf(const LanePeers& listed, RankIndex rank, const Step& step);
 
   // Puts a slice into the next slot of the rank's connection and counts it. The slot is free, so
   // the sum has room as well: the receive is posted together with the operand

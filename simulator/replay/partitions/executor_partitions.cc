@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-uint32_t ExecutorPartitions::LocalNumberOf(uint32_t communicator, uint32_t rank) const {
+uint32_t ExecutorPartitions::LocalNumberOf(uint32_t communicator, RankIndex rank) const {
   return executor_.connection_table().LocalNumberOf(communicator, rank);
 }
 

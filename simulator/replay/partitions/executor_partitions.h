@@ -18,7 +18,7 @@ class ExecutorPartitions final : public PartitionHost {
   ExecutorPartitions(FabricNetwork& network, LaneExecutor& executor, bool keep_paths)
       : network_(network), executor_(executor), keep_paths_(keep_paths) {}
 
-  uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const override;
+  uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const override;
   bool StandsStill(GpuIndex gpu) const override;
   bool MayMoveConnections() override;
   void Renew(Partition& partition) override;

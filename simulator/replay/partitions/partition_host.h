@@ -6,6 +6,7 @@
 
 #include "simulator/replay/partitions/partition.h"
 #include "simulator/state/state_archive.h"
+#include "simulator/units/rank_index.h"
 
 namespace railyard {
 
@@ -15,7 +16,7 @@ class PartitionHost {
 
   // Returns the communicator's number among those that its rank's GPU is in, which orders events
   // there.
-  virtual uint32_t LocalNumberOf(uint32_t communicator, uint32_t rank) const = 0;
+  virtual uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const = 0;
   virtual bool StandsStill(GpuIndex gpu) const = 0;
   // Returns true if connections may soon move to other NICs.
   virtual bool MayMoveConnections() = 0;

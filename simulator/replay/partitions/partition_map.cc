@@ -176,14 +176,14 @@ std::vector<uint32_t> PartitionMap::MembersOfClass(uint32_t id) const {
   std::vector<uint32_t> members;
   if (is_of_nvlinks) {
     members = {1, nvlinks_->partitions()[nvlinks_->OfGpu(gpus.front())].shape};
-    for (uint32_t rank = 0; rank < gpus.size(); ++rank) {
+    for (RankIndex rank{0}; rank < gpus.size(); ++rank) {
       members.push_back(nvlinks_->PlaceOf(gpus[rank]));
       members.push_back(host_.LocalNumberOf(id, rank));
     }
     return members;
   }
   members = {2, static_cast<uint32_t>(layout.generation), static_cast<uint32_t>(layout.cpu)};
-  for (uint32_t rank = 0; rank < gpus.size(); ++rank) {
+  for (RankIndex rank{0}; rank < gpus.size(); ++rank) {
     members.push_back(host_.LocalNumberOf(id, rank));
   }
   return members;

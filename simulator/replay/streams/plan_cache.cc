@@ -150,7 +150,7 @@ int64_t PlanCache::BoundOf(uint32_t id) {
   }
   for (const Call& call : p2p_calls_[id]) {
     const JobOperation& operation = job_.operations[call.rank][call.index];
-    const uint32_t rank = job_.CommunicatorRank(collective.communicator, call.rank);
+    const RankIndex rank = job_.CommunicatorRank(collective.communicator, call.rank);
     for (uint32_t i = 0; i < operation.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
       if (!p2p.is_send || p2p.peer == rank) continue;
@@ -165,7 +165,7 @@ GpuIndex PlanCache::GpuOfServer(GpuIndex gpu, uint32_t local_index) const {
   return gpu_at_.at({graph_.device(graph_.gpus()[gpu]).server, local_index});
 }
 
-void PlanCache::AddToBound(uint32_t number, uint32_t channel, uint32_t from, uint32_t to,
+void PlanCache::AddToBound(uint32_t number, uint32_t channel, RankIndex from, RankIndex to,
                            ConnectionUse use, uint64_t bytes) {
   // A connection that took other ways before has no least load of a link.
   if (moved_.move_count() > 0 && moved_.HasMoved(number, channel, from, to, use)) return;
@@ -177,7 +177,7 @@ void PlanCache::AddToBound(uint32_t number, uint32_t channel, uint32_t from, uin
 }
 
 int64_t PlanCache::BoundOfSchedule(uint32_t communicator, const CollectiveSchedule& schedule) {
-  std::map<std::pair<uint32_t, ConnectionUse>, uint64_t> sent;  // of one lane, by peer
+  std::map<std::pair<RankIndex, ConnectionUse>, uint64_t> sent;  // of one lane, by peer
   const auto add_lane = [&](const LaneId& lane) {
     const LanePeers peers = schedule.PeersOf(lane);
     const uint64_t steps = schedule.StepCount(lane);
@@ -202,7 +202,7 @@ int64_t PlanCache::BoundOfSchedule(uint32_t communicator, const CollectiveSchedu
       AddToBound(communicator, lane.channel, lane.rank, peer.first, peer.second, bytes);
     }
   };
-  for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+  for (RankIndex rank{0}; rank < schedule.rank_count(); ++rank) {
     ForEachLaneOf(schedule, rank, add_lane);
   }
   return bound_model_.Take();
@@ -232,8 +232,8 @@ const std::vector<GpuIndex>& PlanCache::GpusOnNetworkOf(const Call& call) {
 
 void PlanCache::AddGpusOnNetwork(const Communicator& communicator, const JobCollective& collective,
                                  const Call& call, std::vector<GpuIndex>& gpus) {
-  const uint32_t own = job_.CommunicatorRank(collective.communicator, call.rank);
-  const auto add = [&](uint32_t channel, uint32_t from, uint32_t to, ConnectionUse use) {
+  const RankIndex own = job_.CommunicatorRank(collective.communicator, call.rank);
+  const auto add = [&](uint32_t channel, RankIndex from, RankIndex to, ConnectionUse use) {
     if (use == ConnectionUse::kSwitchOperand || use == ConnectionUse::kSwitchResult) return;
     if (use == ConnectionUse::kNetworkSum) {
       gpus.push_back(communicator.gpus[own]);

@@ -27,7 +27,7 @@ namespace railyard {
 
 // Calls visit(lane) for each lane of one rank.
 template <typename Visit>
-void ForEachLaneOf(const CollectiveSchedule& schedule, uint32_t rank, Visit visit) {
+void ForEachLaneOf(const CollectiveSchedule& schedule, RankIndex rank, Visit visit) {
   for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
     for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
       for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
@@ -45,7 +45,7 @@ class MovedConnections {
   // Returns the number of moves so far; bounds are valid as long as it is the same.
   virtual uint64_t move_count() const = 0;
   // `from` and `to` are ranks of the communicator.
-  virtual bool HasMoved(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+  virtual bool HasMoved(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                         ConnectionUse use) const = 0;
 };
 
@@ -117,7 +117,7 @@ class PlanCache {
   void FindP2pCalls();
   Plan& PlanOf(uint32_t collective);
   int64_t BoundOfSchedule(uint32_t communicator, const CollectiveSchedule& schedule);
-  void AddToBound(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+  void AddToBound(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                   ConnectionUse use, uint64_t bytes);
   GpuIndex GpuOfServer(GpuIndex gpu, uint32_t local_index) const;
   void AddGpusOnNetwork(const Communicator& communicator, const JobCollective& collective,

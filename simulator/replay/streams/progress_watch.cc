@@ -25,7 +25,7 @@ void ProgressWatch::Begin(uint32_t id) {
       i += alike;
     }
   };
-  for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+  for (RankIndex rank{0}; rank < schedule.rank_count(); ++rank) {
     ForEachLaneOf(schedule, rank, add_lane);
   }
   callbacks_.count_payload(id);

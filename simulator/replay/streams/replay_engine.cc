@@ -237,7 +237,7 @@ void ReplayEngine::OnDetour(std::span<const GpuIndex> gpus) {
 
 uint64_t ReplayEngine::move_count() const { return executor_->nic_failovers(); }
 
-bool ReplayEngine::HasMoved(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+bool ReplayEngine::HasMoved(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                             ConnectionUse use) const {
   const ConnectionTable& table = executor_->connection_table();
   const ConnectionId connection = table.Find(communicator, channel, from, to, use);

@@ -211,7 +211,7 @@ class ReplayEngine final : private LaneObserver,
 
   // Implements MovedConnections.
   uint64_t move_count() const override;
-  bool HasMoved(uint32_t communicator, uint32_t channel, uint32_t from, uint32_t to,
+  bool HasMoved(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                 ConnectionUse use) const override;
 
   // Implements CallHost.

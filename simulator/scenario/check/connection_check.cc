@@ -54,7 +54,7 @@ std::vector<Use> UsesOf(const Job& job) {
       if (!operation.is_p2p) continue;
       const JobCollective& collective = job.collectives[job.CollectiveOf(rank, operation)];
       if (uses[collective.communicator].all_to_all) continue;
-      const uint32_t from = job.CommunicatorRank(collective.communicator, rank);
+      const RankIndex from = job.CommunicatorRank(collective.communicator, rank);
       for (uint32_t i = 0; i < operation.p2p_count; ++i) {
         const P2pCall& call = job.p2p_calls[operation.p2p_first + i];
         if (!call.is_send || call.peer == from) continue;
@@ -153,8 +153,8 @@ class ConnectionChecker {
     for (uint32_t channel = 0; channel < rings.size(); ++channel) {
       const std::vector<uint32_t>& ring = rings[channel];
       for (size_t i = 0; i < ring.size(); ++i) {
-        CheckConnection(planner, channel, ring[i], ring[(i + 1) % ring.size()],
-                        ConnectionUse::kRing);
+        CheckConnection(planner, channel, RankIndex{ring[i]},
+                        RankIndex{ring[(i + 1) % ring.size()]}, ConnectionUse::kRing);
       }
     }
   }
@@ -162,9 +162,9 @@ class ConnectionChecker {
   void CheckTrees(const NcclPlanner& planner) {
     for (uint32_t channel = 0; channel < planner.trees().size(); ++channel) {
       const std::vector<TreePlace>& tree = planner.trees()[channel];
-      for (uint32_t rank = 0; rank < tree.size(); ++rank) {
+      for (RankIndex rank{0}; rank < tree.size(); ++rank) {
         if (tree[rank].up == kNoPeer) continue;
-        const auto up = static_cast<uint32_t>(tree[rank].up);
+        const RankIndex up{tree[rank].up};
         CheckConnection(planner, channel, rank, up, ConnectionUse::kTree);
         CheckConnection(planner, channel, up, rank, ConnectionUse::kTree);
       }
@@ -176,7 +176,7 @@ class ConnectionChecker {
   void CheckPeers(const NcclPlanner& planner, const CollectiveSchedule& schedule,
                   Algorithm algorithm) {
     const uint32_t channels = std::min(schedule.channel_count(), ChannelsThatDiffer(algorithm));
-    for (uint32_t rank = 0; rank < schedule.rank_count(); ++rank) {
+    for (RankIndex rank{0}; rank < schedule.rank_count(); ++rank) {
       for (uint32_t channel = 0; channel < channels; ++channel) {
         if (schedule.BatchCount(rank, channel) == 0) continue;
         for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, 0); ++lane) {
@@ -205,7 +205,7 @@ class ConnectionChecker {
     }
   }
 
-  void CheckLane(const NcclPlanner& planner, uint32_t channel, uint32_t rank,
+  void CheckLane(const NcclPlanner& planner, uint32_t channel, RankIndex rank,
                  const std::vector<LanePeer>& peers) {
     for (const LanePeer& peer : peers) {
       switch (peer.use) {
@@ -234,13 +234,14 @@ class ConnectionChecker {
       for (const uint32_t from : node) {
         for (const uint32_t to : node) {
           if (IsEnough()) return;
-          if (from != to) CheckConnection(planner, 0, from, to, use);
+          if (from == to) continue;
+          CheckConnection(planner, 0, RankIndex{from}, RankIndex{to}, use);
         }
       }
     }
     const bool may_relay = use == ConnectionUse::kPointToPoint;
-    std::map<uint32_t, std::vector<uint32_t>> ranks_of_index;
-    for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    std::map<uint32_t, std::vector<RankIndex>> ranks_of_index;
+    for (RankIndex rank{0}; rank < ranks.size(); ++rank) {
       ranks_of_index[may_relay ? ranks[rank].local_index : 0].push_back(rank);
     }
     for (const auto& [index, targets] : ranks_of_index) CheckAllTo(planner, targets, use);
@@ -248,15 +249,15 @@ class ConnectionChecker {
 
   // Checks the connections to these ranks, which others reach in the same way, from all ranks on
   // other servers.
-  void CheckAllTo(const NcclPlanner& planner, const std::vector<uint32_t>& targets,
+  void CheckAllTo(const NcclPlanner& planner, const std::vector<RankIndex>& targets,
                   ConnectionUse use) {
     const std::vector<RankPlace>& ranks = planner.layout().ranks;
     const auto not_of = [&](uint32_t node) {
       return std::find_if(targets.begin(), targets.end(),
-                          [&](uint32_t rank) { return ranks[rank].node != node; });
+                          [&](RankIndex rank) { return ranks[rank].node != node; });
     };
     std::vector<DeviceId> injecting;
-    for (uint32_t from = 0; from < ranks.size(); ++from) {
+    for (RankIndex from{0}; from < ranks.size(); ++from) {
       const auto to = not_of(ranks[from].node);
       if (to == targets.end()) continue;
       const DeviceId source = GpuOf(from);
@@ -271,7 +272,7 @@ class ConnectionChecker {
     std::erase_if(injecting, [&](DeviceId gpu) { return !RequireNic(gpu); });
     if (injecting.empty()) return;
     std::vector<DeviceId> receiving;
-    for (const uint32_t rank : targets) {
+    for (const RankIndex rank : targets) {
       if (RequireNic(GpuOf(rank))) receiving.push_back(GpuOf(rank));
     }
     RequirePaths(injecting, receiving, use);
@@ -297,17 +298,17 @@ class ConnectionChecker {
     std::vector<uint64_t> in_order(sends.begin(), sends.end());
     std::sort(in_order.begin(), in_order.end());
     for (const uint64_t send : in_order) {
-      CheckConnection(planner, 0, static_cast<uint32_t>(send >> 32), static_cast<uint32_t>(send),
+      CheckConnection(planner, 0, RankIndex{send >> 32}, RankIndex{send & UINT32_MAX},
                       ConnectionUse::kPointToPoint);
     }
   }
 
-  DeviceId GpuOf(uint32_t rank) const { return graph_.gpus()[communicator_->ranks[rank]]; }
-  DeviceId InjectingGpu(uint32_t from, const ConnectionRoute& route) const {
+  DeviceId GpuOf(RankIndex rank) const { return graph_.gpus()[communicator_->ranks[rank]]; }
+  DeviceId InjectingGpu(RankIndex from, const ConnectionRoute& route) const {
     return gpu_at_.at({graph_.device(GpuOf(from)).server, route.sending_local_index});
   }
 
-  void CheckConnection(const NcclPlanner& planner, uint32_t channel, uint32_t from, uint32_t to,
+  void CheckConnection(const NcclPlanner& planner, uint32_t channel, RankIndex from, RankIndex to,
                        ConnectionUse use) {
     if (IsEnough()) return;
     const ConnectionRoute route = planner.RouteOf(channel, from, to, use);
@@ -369,7 +370,7 @@ class ConnectionChecker {
                     NameOf(a), NameOf(b), Quote(communicator_->name)));
   }
 
-  void RequireInServer(const NcclPlanner& planner, uint32_t from, uint32_t to) {
+  void RequireInServer(const NcclPlanner& planner, RankIndex from, RankIndex to) {
     const DeviceId a = graph_.gpus()[communicator_->ranks[from]];
     const DeviceId b = graph_.gpus()[communicator_->ranks[to]];
     const bool has_bridges = graph_.HostBridgeOf(a) && !graph_.HostPath(a, b).empty();
@@ -401,7 +402,7 @@ class ConnectionChecker {
 
   // NVSwitch reduction and multicast require a switch that all of the communicator's GPUs on the
   // rank's server are cabled to.
-  void RequireSharedNvSwitch(uint32_t rank) {
+  void RequireSharedNvSwitch(RankIndex rank) {
     const int32_t server = graph_.device(graph_.gpus()[communicator_->ranks[rank]]).server;
     if (!islands_.emplace(communicator_, server).second) return;
     std::vector<DeviceId> gpus;
