@@ -51,7 +51,7 @@ bool FabricNetwork::ChooseNextLink(uint32_t index) {
   const LinkId next =
       load_balancer_.Choose(tables_.graph->link_target(packet.link), nic, to_nic - packet.hop - 1u,
                             packet, tables_.engine->NowPs());
-  if (next == LoadBalancer::kNoLink) {
+  if (next == LinkId::kNone) {
     Lose(index, DropReason::kNoRoute);
     return false;
   }

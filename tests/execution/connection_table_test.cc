@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr ConnectionId kNone = ConnectionId::kNone;
+const ConnectionId kNone = ConnectionId::kNone;
 
 using ConnectionTableTest = testing::ConnectionFixture;
 

@@ -27,14 +27,12 @@ inline constexpr size_t kPathCauseCount = 6;
 using PathTimes = std::array<int64_t, kPathCauseCount>;  // ps, by PathCause
 
 struct CriticalPath {
-  static constexpr GpuIndex kNobody = GpuIndex::kNone;
-
   int64_t origin_ps = 0;
   PathTimes spent_ps{};
-  int64_t worst_ps = 0;           // what the transfer or GPU that held it up most took
-  GpuIndex worst_from = kNobody;  // GPUs; the same for what a GPU did
-  GpuIndex worst_to = kNobody;
-  GpuIndex origin_gpu = kNobody;  // whose operation it begins with
+  int64_t worst_ps = 0;                   // what the transfer or GPU that held it up most took
+  GpuIndex worst_from = GpuIndex::kNone;  // GPUs; the same for what a GPU did
+  GpuIndex worst_to = GpuIndex::kNone;
+  GpuIndex origin_gpu = GpuIndex::kNone;  // whose operation it begins with
   uint32_t collective = UINT32_MAX;
 
   int64_t SpentPs(PathCause cause) const { return spent_ps[static_cast<size_t>(cause)]; }
@@ -61,7 +59,7 @@ struct CriticalPath {
   template <typename Name>
   void Rename(Name name) {
     for (GpuIndex* gpu : {&worst_from, &worst_to, &origin_gpu}) {
-      if (*gpu != kNobody) *gpu = GpuIndex{name(*gpu)};
+      if (*gpu != GpuIndex::kNone) *gpu = GpuIndex{name(*gpu)};
     }
   }
   // Returns whether this path ends later than `other`. Ties are broken by GPU numbers and times, so

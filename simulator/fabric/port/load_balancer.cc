@@ -17,7 +17,7 @@ LinkId LoadBalancer::Choose(DeviceId at, DeviceId nic, uint32_t hops, const Pack
                             int64_t now_ps) {
   SIM_CHECK(routing_ != nullptr, "switches that balance need routes");
   const NextHops& next = NextHopsOf(at, nic);
-  if (next.links.empty() || next.hops != hops) return kNoLink;
+  if (next.links.empty() || next.hops != hops) return LinkId::kNone;
   if (next.links.size() == 1) return next.links.front();
   const uint64_t which = uint64_t{packet.flow} << 32 | packet.sequence;
   // The time, for a packet that is sent again.
@@ -57,7 +57,7 @@ LinkId LoadBalancer::ChooseLeastQueued(const std::vector<LinkId>& links, uint64_
 LinkId LoadBalancer::ChooseFlowlet(DeviceId at, const std::vector<LinkId>& links,
                                    const Packet& packet, uint64_t draw, int64_t now_ps) {
   Flowlet& flowlet = flowlets_[uint64_t{at} << 32 | packet.flow];
-  const bool goes_on = flowlet.link != kNoLink &&
+  const bool goes_on = flowlet.link != LinkId::kNone &&
                        now_ps - flowlet.last_ps <= settings_.flowlet_gap_ps &&
                        std::find(links.begin(), links.end(), flowlet.link) != links.end();
   if (!goes_on) flowlet.link = links[ScaleTo(draw, links.size())];

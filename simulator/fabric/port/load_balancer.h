@@ -37,16 +37,15 @@ class LoadBalancer {
   LoadBalancer(const EcmpRouting& routing, const Settings& settings, BacklogPs backlog_ps);
   void ForgetRoutes() { next_hops_.clear(); }
 
-  static constexpr LinkId kNoLink = LinkId::kNone;
   // Returns the link from `at` towards `nic` for the packet, which has `hops` links left. Returns
-  // kNoLink if no shortest path has that length, because the fabric has changed since the packet
-  // was sent.
+  // LinkId::kNone if no shortest path has that length, because the fabric has changed since the
+  // packet was sent.
   LinkId Choose(DeviceId at, DeviceId nic, uint32_t hops, const Packet& packet, int64_t now_ps);
 
  private:
   struct Flowlet {
     int64_t last_ps = 0;
-    LinkId link = kNoLink;
+    LinkId link = LinkId::kNone;
   };
 
   const NextHops& NextHopsOf(DeviceId at, DeviceId nic);

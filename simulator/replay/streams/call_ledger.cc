@@ -73,7 +73,7 @@ void CallLedger::NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, Cr
   const uint32_t id = calls_.CollectiveNumberOf(call);
   // Paths begin as kernels run; a rank that has nothing to do has none.
   const int64_t launch_ps = plans_.CostsOf(id).launch_latency_ps;
-  if (path.origin_gpu == CriticalPath::kNobody) path.origin_ps = begin_ps + launch_ps;
+  if (path.origin_gpu == GpuIndex::kNone) path.origin_ps = begin_ps + launch_ps;
   path.ExtendTo(end_ps, PathCause::kWork);
   path.Spend(PathCause::kWork, launch_ps);
   path.origin_ps -= launch_ps;
@@ -89,7 +89,7 @@ void CallLedger::NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, Cr
                             path.SpentPs(PathCause::kRetransmission) +
                             path.SpentPs(PathCause::kSlowPeer);
   constexpr int64_t kShareMin = 100;  // a wait below 1 / kShareMin of a call is not reported
-  if (waited_ps * kShareMin >= end_ps - begin_ps && path.worst_from != CriticalPath::kNobody &&
+  if (waited_ps * kShareMin >= end_ps - begin_ps && path.worst_from != GpuIndex::kNone &&
       path.worst_from != call.rank) {
     RankWaitTotals& totals = waits_[{call.rank, path.worst_from, path.worst_to}];
     ++totals.calls;
