@@ -93,8 +93,11 @@ TEST(NcclChunkingTest, NvlsTreeShrinksWithTheMessage) {
 // CollNetDirect, 16 channels of 8 heads and a depth of 2: 64 MiB are one round of 512 KiB, four of
 // 128, eight of 64, and want 128, 16 and 16.
 TEST(NcclChunkingTest, CollNetWantsRoundsForItsDepth) {
-  EXPECT_EQ(CollnetChunkBytes(512 * kKiB, 64 * kMiB, 128, 2, 16), 32 * kKiB);
-  EXPECT_EQ(CollnetChunkBytes(512 * kKiB, 256 * kMiB, 128, 2, 16), 128 * kKiB);
+  const auto chunk_bytes = [](uint64_t bytes) {
+    return CollnetChunkBytes(512 * kKiB, {.bytes = bytes, .chunks = 128, .depth = 2, .fewest = 16});
+  };
+  EXPECT_EQ(chunk_bytes(64 * kMiB), 32 * kKiB);
+  EXPECT_EQ(chunk_bytes(256 * kMiB), 128 * kKiB);
 }
 
 }  // namespace

@@ -31,16 +31,15 @@ std::vector<LanePeer> HeadTable::HeadsOfSlice(uint32_t rank, ConnectionUse use) 
   return peers;
 }
 
-SliceChunk ChunkOfLoop(uint64_t total_bytes, uint64_t chunk_bytes, uint64_t parts, uint64_t loop,
-                       uint64_t part, uint64_t grain_bytes) {
+SliceChunk ChunkLoops::ChunkOf(uint64_t loop, uint64_t part) const {
   const auto divide_up = [](uint64_t a, uint64_t b) { return (a + b - 1) / b; };
   const uint64_t begin_bytes = loop * parts * chunk_bytes;
   const uint64_t rest_bytes = total_bytes - begin_bytes;
-  if (rest_bytes < parts * chunk_bytes) {
-    chunk_bytes = divide_up(divide_up(rest_bytes, parts), grain_bytes) * grain_bytes;
-  }
-  const uint64_t within_bytes = std::min(rest_bytes, part * chunk_bytes);
-  return {begin_bytes + within_bytes, std::min(chunk_bytes, rest_bytes - within_bytes)};
+  const uint64_t bytes = rest_bytes < parts * chunk_bytes
+                             ? divide_up(divide_up(rest_bytes, parts), grain_bytes) * grain_bytes
+                             : chunk_bytes;
+  const uint64_t within_bytes = std::min(rest_bytes, part * bytes);
+  return {begin_bytes + within_bytes, std::min(bytes, rest_bytes - within_bytes)};
 }
 
 }  // namespace railyard

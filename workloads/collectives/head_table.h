@@ -26,9 +26,16 @@ struct SliceChunk {
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;
 };
-// Returns the part-th chunk of a loop, for data that is processed in loops of `parts` chunks. The
-// last loop is divided evenly, in multiples of `grain_bytes`.
-SliceChunk ChunkOfLoop(uint64_t total_bytes, uint64_t chunk_bytes, uint64_t parts, uint64_t loop,
-                       uint64_t part, uint64_t grain_bytes);
+// Data that is processed in loops of `parts` chunks. The last loop is divided evenly, in multiples
+// of `grain_bytes`.
+struct ChunkLoops {
+  uint64_t total_bytes = 0;
+  uint64_t chunk_bytes = 0;
+  uint64_t parts = 1;
+  uint64_t grain_bytes = 1;
+
+  // Returns the part-th chunk of a loop.
+  SliceChunk ChunkOf(uint64_t loop, uint64_t part) const;
+};
 
 }  // namespace railyard

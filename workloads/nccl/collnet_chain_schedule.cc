@@ -54,8 +54,11 @@ uint64_t CollnetChainSchedule::StepCount(const LaneId& /*lane*/) const {
 
 Step CollnetChainSchedule::StepAt(const LaneId& lane, uint64_t step) const {
   const TreePlace& place = PlaceOf(lane);
-  const SliceChunk chunk = ChunkOfLoop(parameters_.bytes, parameters_.chunk_bytes, channel_count(),
-                                       step, lane.channel, parameters_.grain_bytes);
+  const ChunkLoops loops{.total_bytes = parameters_.bytes,
+                         .chunk_bytes = parameters_.chunk_bytes,
+                         .parts = channel_count(),
+                         .grain_bytes = parameters_.grain_bytes};
+  const SliceChunk chunk = loops.ChunkOf(step, lane.channel);
   const bool is_up = lane.lane == 0;
   const int32_t above = place.up == kNoPeer ? kAllPeers : place.up;
   Step result;

@@ -72,9 +72,11 @@ Step CollnetDirectSchedule::StepAt(const LaneId& lane, uint64_t step) const {
   const uint32_t heads = table_->heads();
   const uint32_t head = HeadOf(lane, step);
   const uint64_t loop = ServesOthers(lane) ? step / (heads - 1) : step;
-  const SliceChunk chunk = ChunkOfLoop(
-      parameters_.bytes, parameters_.chunk_bytes, uint64_t{parameters_.channel_count} * heads, loop,
-      uint64_t{lane.channel} * heads + head, parameters_.grain_bytes);
+  const ChunkLoops loops{.total_bytes = parameters_.bytes,
+                         .chunk_bytes = parameters_.chunk_bytes,
+                         .parts = uint64_t{parameters_.channel_count} * heads,
+                         .grain_bytes = parameters_.grain_bytes};
+  const SliceChunk chunk = loops.ChunkOf(loop, uint64_t{lane.channel} * heads + head);
   const auto head_rank = static_cast<int32_t>(table_->servers[table_->server_of[lane.rank]][head]);
   const int32_t others = heads == 1 ? kNoPeer : kAllPeers;
   const auto part = static_cast<Part>(lane.lane);

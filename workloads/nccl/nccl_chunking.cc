@@ -60,12 +60,11 @@ uint64_t PatChunkBytes(uint64_t slot_bytes, uint64_t all_bytes, CollectiveKind k
   return chunk_bytes;
 }
 
-uint64_t CollnetChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t chunks, uint64_t depth,
-                           uint64_t fewest) {
-  const auto loops = [&] { return bytes / (chunks * chunk_bytes); };
-  while (loops() < depth * 64 && chunk_bytes > 128u << 10) chunk_bytes /= 2;
-  while (loops() < depth * 8 && chunk_bytes > 64u << 10) chunk_bytes /= 2;
-  while (loops() < fewest && chunk_bytes > 32u << 10) chunk_bytes /= 2;
+uint64_t CollnetChunkBytes(uint64_t chunk_bytes, const CollnetRounds& rounds) {
+  const auto count = [&] { return rounds.bytes / (rounds.chunks * chunk_bytes); };
+  while (count() < rounds.depth * 64 && chunk_bytes > 128u << 10) chunk_bytes /= 2;
+  while (count() < rounds.depth * 8 && chunk_bytes > 64u << 10) chunk_bytes /= 2;
+  while (count() < rounds.fewest && chunk_bytes > 32u << 10) chunk_bytes /= 2;
   return chunk_bytes;
 }
 

@@ -44,9 +44,14 @@ uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol prot
 uint64_t PatChunkBytes(uint64_t slot_bytes, uint64_t all_bytes, CollectiveKind kind);
 
 // Returns the chunk size of CollNetDirect and CollNetChain, which is smaller while there are too
-// few chunks for the depth of their path. `chunks` are processed at a time.
-uint64_t CollnetChunkBytes(uint64_t chunk_bytes, uint64_t bytes, uint64_t chunks, uint64_t depth,
-                           uint64_t fewest);
+// few rounds for the depth of their path.
+struct CollnetRounds {
+  uint64_t bytes = 0;
+  uint64_t chunks = 1;  // of a round
+  uint64_t depth = 1;
+  uint64_t fewest = 1;  // rounds down to which chunks are halved to 32 KiB
+};
+uint64_t CollnetChunkBytes(uint64_t chunk_bytes, const CollnetRounds& rounds);
 
 // Returns the chunk size of NVLS and NVLSTree, which is smaller for smaller messages. `heads`
 // slices are processed at a time, over all channels that share `bytes`.

@@ -366,9 +366,11 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetDirect(
   const uint64_t bytes = elements.count * elements.bytes;  // of the vector, or of a block
   const bool has_blocks = collective.kind != CollectiveKind::kAllReduce;
   const uint64_t depth = heads == 1 ? 1 : 2;
-  const uint64_t chunk_bytes =
-      CollnetChunkBytes(slot.payload_bytes, has_blocks ? rings_->rank_count() * bytes : bytes,
-                        channel_count * heads, depth, depth * 8);
+  const uint64_t chunk_bytes = CollnetChunkBytes(
+      slot.payload_bytes, {.bytes = has_blocks ? rings_->rank_count() * bytes : bytes,
+                           .chunks = channel_count * heads,
+                           .depth = depth,
+                           .fewest = depth * 8});
   const MessageRule rule =
       MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes);
   if (has_blocks) {
@@ -396,8 +398,9 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanCollnetChain(
   parameters.bytes = elements.count * elements.bytes;
   constexpr uint64_t kChunkBytesMax = 256u << 10;
   const uint64_t depth = heads_->heads();
-  parameters.chunk_bytes = CollnetChunkBytes(std::min(kChunkBytesMax, slot.payload_bytes),
-                                             parameters.bytes, chains_->size(), depth, depth);
+  parameters.chunk_bytes = CollnetChunkBytes(
+      std::min(kChunkBytesMax, slot.payload_bytes),
+      {.bytes = parameters.bytes, .chunks = chains_->size(), .depth = depth, .fewest = depth});
   parameters.message_rule =
       MessageRuleOf(StepsRuleOf(collective.kind, choice), slot, elements.bytes);
   return std::make_shared<CollnetChainSchedule>(chains_, parameters);

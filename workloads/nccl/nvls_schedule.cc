@@ -122,13 +122,19 @@ SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head)
   const uint64_t heads = heads_;
   const uint64_t chunk_bytes = parameters_.chunk_bytes;
   if (table_->servers.size() > 1) {
-    return ChunkOfLoop(parameters_.block_bytes, chunk_bytes, heads * parameters_.channel_count,
-                       loop, channel * heads + head, parameters_.grain_bytes);
+    const ChunkLoops loops{.total_bytes = parameters_.block_bytes,
+                           .chunk_bytes = chunk_bytes,
+                           .parts = heads * parameters_.channel_count,
+                           .grain_bytes = parameters_.grain_bytes};
+    return loops.ChunkOf(loop, channel * heads + head);
   }
   const ChannelShare& share = parameters_.shares[channel];
   if (parameters_.kind == CollectiveKind::kAllReduce) {
-    SliceChunk chunk =
-        ChunkOfLoop(share.bytes, chunk_bytes, heads, loop, head, parameters_.grain_bytes);
+    const ChunkLoops loops{.total_bytes = share.bytes,
+                           .chunk_bytes = chunk_bytes,
+                           .parts = heads,
+                           .grain_bytes = parameters_.grain_bytes};
+    SliceChunk chunk = loops.ChunkOf(loop, head);
     chunk.offset_bytes += share.offset_bytes;
     return chunk;
   }

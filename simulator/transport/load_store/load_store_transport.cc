@@ -208,12 +208,12 @@ void LoadStoreTransport::SetSize(FlowId flow_id, const MessageSize& size) {
 
 // Returns the flag bytes of a packet of a message of which `unsent_bytes`, this packet included,
 // are unsent.
-uint16_t LoadStoreTransport::FlagBytes(FlowId flow_id, uint32_t slot, uint32_t unsent_bytes,
-                                       uint32_t payload_bytes) const {
-  const MessageSize& size = sizes_[flow_id][slot];
+uint16_t LoadStoreTransport::FlagBytes(const Packet& packet, uint32_t unsent_bytes) const {
+  const MessageSize& size = sizes_[packet.flow][packet.sequence];
   if (!size.has_flags()) return 0;
   const uint64_t begin = size.bytes - unsent_bytes;
-  return static_cast<uint16_t>(payload_bytes - size.Part(begin, begin + payload_bytes).data_bytes);
+  return static_cast<uint16_t>(packet.payload_bytes -
+                               size.Part(begin, begin + packet.payload_bytes).data_bytes);
 }
 
 void LoadStoreTransport::Enqueue(FlowId flow_id, uint32_t bytes) {
@@ -271,7 +271,7 @@ uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
   if (++flow.position == interleave.plane_of_position.size()) flow.position = 0;
   packet.payload_bytes = static_cast<uint16_t>(payload);
   if (flow.has_sizes) [[unlikely]]
-    packet.echo = FlagBytes(flow_id, slot, unsent_bytes, payload);
+    packet.echo = FlagBytes(packet, unsent_bytes);
   packet.wire_bytes = wire_bytes;
   packet.kind = flow.kind;
   packet.hop_count = flow.path_links;

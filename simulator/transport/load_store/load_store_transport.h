@@ -253,8 +253,7 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
                     const std::vector<FabricGraph::NvlinkPath>& paths) const;
   uint16_t InterleaveOf(const std::vector<uint32_t>& weights);
   [[gnu::noinline]] void SetSize(FlowId flow, const MessageSize& size);
-  [[gnu::noinline]] uint16_t FlagBytes(FlowId flow, uint32_t slot, uint32_t unsent_bytes,
-                                       uint32_t payload_bytes) const;
+  [[gnu::noinline]] uint16_t FlagBytes(const Packet& packet, uint32_t unsent_bytes) const;
   // Returns the packet's wire bytes.
   uint32_t SendPacket(Flow& flow, FlowId flow_id);
   void Append(Port& port, FlowId flow_id);

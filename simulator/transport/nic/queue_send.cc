@@ -88,7 +88,7 @@ int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
   packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + framing_.header_bytes +
                                             (offset == 0 ? framing_.first_packet_bytes : 0));
   if (queue.Is(SendQueue::kHasFlags)) [[unlikely]]
-    packet.echo = FlagBytes(queue_id, sequence, offset, packet.payload_bytes);
+    packet.echo = FlagBytes(packet, offset);
   if (message.dispensable > 0) [[unlikely]]
     packet.acknowledged = uint64_t{message.dispensable} << 32 | (sequence - message.first_sequence);
   if (sequence + 1 == message.end_sequence) packet.flags = Packet::kLastOfMessage;
@@ -112,14 +112,14 @@ int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
   return wire_ps;
 }
 
-// Returns the flag bytes of a packet of a message that is not completely acknowledged.
-uint16_t QueueTransport::FlagBytes(uint32_t queue_id, uint32_t sequence, uint32_t offset,
-                                   uint32_t payload_bytes) const {
-  const MessageRing& messages = backlogs_[queue_id].messages;
-  const uint32_t position = FindMessage(messages, sequence);
+// Returns the flag bytes of a packet, `offset` into its message, which is not completely
+// acknowledged.
+uint16_t QueueTransport::FlagBytes(const Packet& packet, uint32_t offset) const {
+  const MessageRing& messages = backlogs_[packet.flow].messages;
+  const uint32_t position = FindMessage(messages, packet.sequence);
   const MessageSize size = {messages.at(position).bytes, messages.data_bytes_at(position)};
-  return static_cast<uint16_t>(payload_bytes -
-                               size.Part(offset, offset + payload_bytes).data_bytes);
+  return static_cast<uint16_t>(packet.payload_bytes -
+                               size.Part(offset, offset + packet.payload_bytes).data_bytes);
 }
 
 void QueueTransport::MarkRepeated(uint32_t queue_id, uint32_t payload_bytes) {

@@ -256,8 +256,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Messages and packets (queue_send.cc).
   static void TakeMessage(SendQueue& queue, SendBacklog& backlog);
   int64_t SendPacket(uint32_t queue);
-  [[gnu::noinline]] uint16_t FlagBytes(uint32_t queue, uint32_t sequence, uint32_t offset,
-                                       uint32_t payload_bytes) const;
+  [[gnu::noinline]] uint16_t FlagBytes(const Packet& packet, uint32_t offset) const;
   void MarkRepeated(uint32_t queue, uint32_t payload_bytes);
   void Pace(uint32_t queue, uint32_t wire_bytes);
   void CountDelivered(uint32_t packet);

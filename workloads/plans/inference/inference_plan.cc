@@ -38,15 +38,12 @@ class PlanBuilder {
   }
 
  private:
-  PlanPlace PlaceOf(uint32_t stage, uint32_t replica, uint32_t tensor) const {
+  static PlanPlace PlaceOf(const InferenceRank& rank) {
     PlanPlace place{};
-    place[static_cast<size_t>(Dimension::kTensor)] = tensor;
-    place[static_cast<size_t>(Dimension::kData)] = replica;
-    place[static_cast<size_t>(Dimension::kPipeline)] = stage;
+    place[static_cast<size_t>(Dimension::kTensor)] = rank.tensor;
+    place[static_cast<size_t>(Dimension::kData)] = rank.replica;
+    place[static_cast<size_t>(Dimension::kPipeline)] = rank.stage;
     return place;
-  }
-  uint32_t RankAt(uint32_t stage, uint32_t replica, uint32_t tensor) const {
-    return groups_.RankAt(PlaceOf(stage % parts_.pipeline(), replica, tensor));
   }
 
   // The ranks of an expert-parallel group; without, one each.
@@ -66,7 +63,7 @@ class PlanBuilder {
       const InferenceCommunicators communicators = CommunicatorsOf(rank);
       std::vector<TraceOperation> program =
           InferenceProgram(plan_, schedule_, rank, communicators, exchanges.get());
-      const PlanPlace at = PlaceOf(stage, rank.replica, rank.tensor);
+      const PlanPlace at = PlaceOf(rank);
       if (IsTensorOnly()) {
         builder_.SetProgram(groups_.GroupOf(at, Dimension::kTensor), std::move(program));
       } else {
@@ -81,8 +78,12 @@ class PlanBuilder {
 
   InferenceCommunicators CommunicatorsOf(const InferenceRank& rank) {
     InferenceCommunicators of;
-    const PlanPlace place = PlaceOf(rank.stage, rank.replica, rank.tensor);
-    const auto at = [&](uint32_t stage) { return RankAt(stage, rank.replica, rank.tensor); };
+    const PlanPlace place = PlaceOf(rank);
+    const auto at = [&](uint32_t stage) {
+      InferenceRank other = rank;
+      other.stage = stage;
+      return groups_.RankAt(PlaceOf(other));
+    };
     // Lists a group's ranks once, not once for each of them.
     const auto [tensor, is_new_tensor] = tensor_groups_.try_emplace({rank.stage, rank.replica}, 0);
     if (is_new_tensor) {
@@ -107,7 +108,7 @@ class PlanBuilder {
     if (inference_.prefill_tensor == 0) return of;
     of.caches.resize(1);
     for (uint32_t prefill = 0; prefill < inference_.prefill_tensor; ++prefill) {
-      const uint64_t elements = CacheElements(rank.stage, rank.tensor, prefill);
+      const uint64_t elements = CacheElements(rank, prefill);
       if (elements > 0) {
         of.caches[0].emplace_back(Find("cache", {PrefillRank(prefill), at(rank.stage)}), elements);
       }
@@ -120,15 +121,15 @@ class PlanBuilder {
   // Returns the elements, per token and for a stage's layers, that a decoding rank gets from a
   // prefill rank; 0: nothing. Keys and values are divided over a tensor group by heads; compressed
   // ones are on all its ranks.
-  uint64_t CacheElements(uint32_t stage, uint32_t tensor, uint32_t prefill) const {
+  uint64_t CacheElements(const InferenceRank& rank, uint32_t prefill) const {
     const uint32_t senders = inference_.prefill_tensor;
     const uint32_t receivers = parts_.tensor();
     const bool is_whole = plan_.model.latent_attention.has_value();
     // One divides the other.
     const uint32_t per_receiver = is_whole ? 1 : std::max(1u, senders / receivers);
-    const uint32_t first = tensor * senders / receivers;
+    const uint32_t first = rank.tensor * senders / receivers;
     if (prefill < first || prefill >= first + per_receiver) return 0;
-    const auto [first_layer, end_layer] = InferenceLayersOf(plan_, stage);
+    const auto [first_layer, end_layer] = InferenceLayersOf(plan_, rank.stage);
     const uint64_t elements = CacheElementsPerToken(plan_.model) * (end_layer - first_layer);
     const uint64_t parts =
         is_whole ? 1 : uint64_t{std::min(receivers, plan_.model.kv_heads)} * per_receiver;
@@ -144,10 +145,11 @@ class PlanBuilder {
     for (uint32_t replica = 0; replica < parts_.data(); ++replica) {
       for (uint32_t stage = 0; stage < parts_.pipeline(); ++stage) {
         for (uint32_t tensor = 0; tensor < parts_.tensor(); ++tensor) {
-          const uint64_t elements = CacheElements(stage, tensor, place);
+          const InferenceRank rank{.stage = stage, .replica = replica, .tensor = tensor};
+          const uint64_t elements = CacheElements(rank, place);
           if (elements == 0) continue;
           of.caches[replica].emplace_back(
-              Find("cache", {PrefillRank(place), RankAt(stage, replica, tensor)}), elements);
+              Find("cache", {PrefillRank(place), groups_.RankAt(PlaceOf(rank))}), elements);
         }
       }
     }
