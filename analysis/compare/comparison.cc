@@ -135,34 +135,42 @@ bool Comparison::Exceeds(double threshold) const {
   });
 }
 
-Comparison Compare(StoredResult first, StoredResult second) {
-  Comparison comparison;
-  std::vector<std::string> kinds;
-  std::map<std::string, std::vector<DurationPair>> pairs_of_kind;
-  std::vector<DurationPair> all;
+Pairing PairCollectives(const StoredResult& first, const StoredResult& second) {
+  Pairing pairing;
   auto other = second.collectives.begin();
   for (const StoredCollective& collective : first.collectives) {
     while (other != second.collectives.end() && other->index < collective.index) {
-      ++comparison.second_alone;
+      ++pairing.second_alone;
       ++other;
     }
     const bool is_there = other != second.collectives.end() && other->index == collective.index;
-    if (!is_there || !ArePartners(collective, *other)) {
-      ++comparison.first_alone;
-      if (is_there) {
-        ++comparison.second_alone;
-        ++other;
-      }
-      continue;
+    if (is_there && ArePartners(collective, *other)) {
+      pairing.pairs.push_back({&collective, &*other});
+    } else {
+      ++pairing.first_alone;
+      if (is_there) ++pairing.second_alone;
     }
-    const DurationPair pair = {*collective.duration_ps, *other->duration_ps};
-    ++other;
-    auto [found, is_new] = pairs_of_kind.try_emplace(collective.kind);
-    if (is_new) kinds.push_back(collective.kind);
+    if (is_there) ++other;
+  }
+  pairing.second_alone += static_cast<uint64_t>(second.collectives.end() - other);
+  return pairing;
+}
+
+Comparison Compare(StoredResult first, StoredResult second) {
+  Comparison comparison;
+  const Pairing pairing = PairCollectives(first, second);
+  comparison.first_alone = pairing.first_alone;
+  comparison.second_alone = pairing.second_alone;
+  std::vector<std::string> kinds;
+  std::map<std::string, std::vector<DurationPair>> pairs_of_kind;
+  std::vector<DurationPair> all;
+  for (const PairedCollective& paired : pairing.pairs) {
+    const DurationPair pair = {*paired.first->duration_ps, *paired.second->duration_ps};
+    auto [found, is_new] = pairs_of_kind.try_emplace(paired.first->kind);
+    if (is_new) kinds.push_back(paired.first->kind);
     found->second.push_back(pair);
     all.push_back(pair);
   }
-  comparison.second_alone += static_cast<uint64_t>(second.collectives.end() - other);
   comparison.kinds.push_back(CompareKind("all", all));
   for (const std::string& kind : kinds) {
     comparison.kinds.push_back(CompareKind(kind, pairs_of_kind[kind]));

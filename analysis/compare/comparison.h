@@ -53,11 +53,26 @@ struct Comparison {
   bool Exceeds(double threshold) const;
 };
 
+// A collective of both results. The pointers are into these.
+struct PairedCollective {
+  const StoredCollective* first = nullptr;  // both have a duration
+  const StoredCollective* second = nullptr;
+};
+struct Pairing {
+  std::vector<PairedCollective> pairs;
+  uint64_t first_alone = 0;  // collectives without a partner
+  uint64_t second_alone = 0;
+};
+
 // Pairs the k-th collectives of both results where kind, number of ranks and bytes agree and both
-// ended. The interval is a percentile bootstrap of 1,000 resamples over at most 2,000 blocks of
-// consecutive pairs (Künsch, "The jackknife and the bootstrap for general stationary observations",
-// Annals of Statistics 17, 1989), because neighbours in time share the state of the network. Its
-// draws are keyed: equal results give equal intervals.
+// ended.
+Pairing PairCollectives(const StoredResult& first, const StoredResult& second);
+
+// Compares the durations of paired collectives. The interval is a percentile bootstrap of 1,000
+// resamples over at most 2,000 blocks of consecutive pairs (Künsch, "The jackknife and the
+// bootstrap for general stationary observations", Annals of Statistics 17, 1989), because
+// neighbours in time share the state of the network. Its draws are keyed: equal results give equal
+// intervals.
 Comparison Compare(StoredResult first, StoredResult second);
 
 }  // namespace railyard

@@ -18,43 +18,6 @@
 namespace railyard {
 namespace {
 
-// "+12.3 %" of 0.123; factors where a percentage would be unreadable.
-std::string DifferenceText(double difference) {
-  if (difference == 0) return "0 %";
-  if (difference >= 10) return fmt::format("x {:.4g}", difference + 1);
-  return fmt::format("{:+.2f} %", 100 * difference);
-}
-
-std::string IntervalText(const KindComparison& kind) {
-  if (!kind.low) return std::string(kAbsentText);
-  return fmt::format("{} to {}", DifferenceText(*kind.low), DifferenceText(*kind.high));
-}
-
-std::string Headline(const Comparison& comparison) {
-  const KindComparison& all = comparison.kinds.front();
-  const std::string& second = comparison.second.directory;
-  const std::string& first = comparison.first.directory;
-  if (all.pairs == 0) return fmt::format("{} and {} have no collective in common.", second, first);
-  switch (all.verdict) {
-    case Verdict::kEqual:
-      return fmt::format("{} takes the same time as {} in every collective, to the picosecond.",
-                         second, first);
-    case Verdict::kNoDifference:
-      return fmt::format(
-          "{} is neither faster nor slower than {}: {} in all, within what chance "
-          "explains.",
-          second, first, DifferenceText(all.difference));
-    case Verdict::kFaster:
-    case Verdict::kSlower:
-      break;
-  }
-  return fmt::format(
-      "{} is {} than {}: its collectives take {} in all.", second, VerdictText(all.verdict), first,
-      all.difference >= 10 ? fmt::format("{:.4g} times as long", all.difference + 1)
-                           : fmt::format("{:.2f} % {}", std::abs(100 * all.difference),
-                                         all.difference > 0 ? "more time" : "less time"));
-}
-
 // Payload by tier, of the tiers of either.
 std::vector<std::pair<std::string, std::pair<uint64_t, uint64_t>>> TiersOf(
     const Comparison& comparison) {
@@ -126,18 +89,61 @@ void WriteComparison(const Comparison& comparison, double threshold, JsonWriter&
 
 }  // namespace
 
-std::string ComparisonText(const Comparison& comparison, double threshold) {
-  std::string text = Headline(comparison) + "\n";
+std::string DifferenceText(double difference) {
+  if (difference == 0) return "0 %";
+  if (difference >= 10) return fmt::format("x {:.4g}", difference + 1);
+  return fmt::format("{:+.2f} %", 100 * difference);
+}
+
+std::string IntervalText(const KindComparison& kind) {
+  if (!kind.low) return std::string(kAbsentText);
+  return fmt::format("{} to {}", DifferenceText(*kind.low), DifferenceText(*kind.high));
+}
+
+std::string ComparisonVerdict(const Comparison& comparison, const std::string& second,
+                              const std::string& first) {
+  const KindComparison& all = comparison.kinds.front();
+  if (all.pairs == 0) return fmt::format("{} and {} have no collective in common.", second, first);
+  switch (all.verdict) {
+    case Verdict::kEqual:
+      return fmt::format("{} takes the same time as {} in every collective, to the picosecond.",
+                         second, first);
+    case Verdict::kNoDifference:
+      return fmt::format(
+          "{} is neither faster nor slower than {}: {} in all, within what chance "
+          "explains.",
+          second, first, DifferenceText(all.difference));
+    case Verdict::kFaster:
+    case Verdict::kSlower:
+      break;
+  }
+  return fmt::format(
+      "{} is {} than {}: its collectives take {} in all.", second, VerdictText(all.verdict), first,
+      all.difference >= 10 ? fmt::format("{:.4g} times as long", all.difference + 1)
+                           : fmt::format("{:.2f} % {}", std::abs(100 * all.difference),
+                                         all.difference > 0 ? "more time" : "less time"));
+}
+
+std::vector<std::string> ComparisonNotes(const Comparison& comparison, const std::string& second,
+                                         const std::string& first) {
+  std::vector<std::string> notes;
   if (comparison.first.status != comparison.second.status) {
-    text +=
-        fmt::format("{} ended {}, {} ended {}.\n", comparison.first.directory,
-                    comparison.first.status, comparison.second.directory, comparison.second.status);
+    notes.push_back(fmt::format("{} ended {}, {} ended {}.", first, comparison.first.status, second,
+                                comparison.second.status));
   }
   if (comparison.first_alone > 0 || comparison.second_alone > 0) {
-    text += fmt::format("Without a partner: {} of the first, {} of the second.\n",
-                        PluralText(comparison.first_alone, "collective"),
-                        PluralText(comparison.second_alone, "collective"));
+    notes.push_back(fmt::format("Without a partner: {} of {}, {} of {}.",
+                                PluralText(comparison.first_alone, "collective"), first,
+                                PluralText(comparison.second_alone, "collective"), second));
   }
+  return notes;
+}
+
+std::string ComparisonText(const Comparison& comparison, double threshold) {
+  const std::string& second = comparison.second.directory;
+  const std::string& first = comparison.first.directory;
+  std::string text = ComparisonVerdict(comparison, second, first) + "\n";
+  for (const std::string& note : ComparisonNotes(comparison, second, first)) text += note + "\n";
   TextTable table({{"kind", Align::kLeft},
                    {"pairs"},
                    {"equal"},

@@ -12,6 +12,8 @@ extern const std::string_view kPageStyle;
 extern const std::string_view kPageFormats;
 extern const std::string_view kPageDrawings;
 extern const std::string_view kPageNetworkDrawings;
+extern const std::string_view kPageComparisonDrawings;
+extern const std::string_view kPageStudyDrawings;
 extern const std::string_view kPageScript;
 extern const std::string_view kEcharts;  // empty: it was not there
 }  // namespace railyard

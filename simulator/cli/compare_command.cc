@@ -9,6 +9,8 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/compare/comparison_text.h"
 #include "analysis/compare/stored_result.h"
+#include "analysis/report/comparison_page.h"
+#include "analysis/report/result_store.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
@@ -32,18 +34,13 @@ class CompareCommand : public Command {
                      "(default: 1)")
         ->check(CLI::Range(0.0, 1e6));
     parser()->add_option("--json", json_, "Write the comparison as JSON; -: to standard output");
+    parser()->add_option("--html", html_, "Write the comparison as a page for a browser");
   }
 
   ExitStatus Run() override {
     Diagnostics diagnostics;
     const bool prints_json = json_ == "-";
-    if (!json_.empty() && !prints_json) {
-      std::vector<std::string> inputs;
-      for (const std::string& directory : directories_) {
-        inputs.push_back(directory + "/results.sqlite");
-      }
-      CheckOutputs({{"--json", json_}}, inputs, diagnostics);
-    }
+    CheckFiles(diagnostics);
     std::vector<StoredResult> results;
     for (const std::string& directory : directories_) {
       if (auto result = ReadStoredResult(directory, diagnostics)) {
@@ -60,6 +57,7 @@ class CompareCommand : public Command {
       comparisons.push_back(Compare(results.front(), results[i]));
     }
     if (!json_.empty()) WriteOutput(json_, ComparisonsJson(comparisons, threshold) + "\n");
+    if (!html_.empty() && !WritePage(comparisons, threshold)) return kExitInput;
     if (!prints_json) {
       for (size_t i = 0; i < comparisons.size(); ++i) {
         fmt::print("{}{}", i == 0 ? "" : "\n", ComparisonText(comparisons[i], threshold));
@@ -71,9 +69,33 @@ class CompareCommand : public Command {
   }
 
  private:
+  // Adds errors for outputs that cannot be written, or that are one of the inputs.
+  void CheckFiles(Diagnostics& diagnostics) const {
+    std::vector<std::string> inputs;
+    for (const std::string& directory : directories_) {
+      inputs.push_back(directory + "/results.sqlite");
+    }
+    CheckOutputs({{"--json", json_ == "-" ? "" : json_}, {"--html", html_}}, inputs, diagnostics);
+  }
+
+  // Returns false when it has printed why a result cannot be shown.
+  bool WritePage(const std::vector<Comparison>& comparisons, double threshold) const {
+    try {
+      WriteOutput(html_, ComparisonPage(comparisons, threshold));
+      return true;
+    } catch (const UnreadableResult& unreadable) {
+      fmt::print(stderr,
+                 "--html {}: error: a result is incomplete: {} (expected directories that "
+                 "`railyard run` wrote)\n",
+                 html_, unreadable.why);
+      return false;
+    }
+  }
+
   std::vector<std::string> directories_;
   double threshold_percent_ = 1;
   std::string json_;
+  std::string html_;
 };
 
 }  // namespace

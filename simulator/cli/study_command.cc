@@ -8,14 +8,18 @@
 
 #include <fmt/format.h>
 
+#include "analysis/report/report_page.h"
+#include "analysis/report/study_page.h"
 #include "analysis/tables/figure_text.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/study_progress.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/files/output_file.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/study/run_key.h"
 #include "simulator/study/run_study.h"
+#include "simulator/study/sample_statistics.h"
 #include "simulator/study/study_directory.h"
 #include "simulator/study/study_table.h"
 
@@ -35,6 +39,7 @@ class StudyCommand : public Command {
         ->check(CLI::Range(1, 1024));
     parser()->add_flag("--resume", resumes_,
                        "Go on with the study in that directory: what is done is not run again");
+    parser()->add_flag("--no-report", no_report_, "Write no report.html");
     parser()->add_flag("--dry-run", is_dry_,
                        "Only say which points there are, and what they cost by a few of them");
   }
@@ -53,6 +58,9 @@ class StudyCommand : public Command {
       return kExitInput;
     }
     if (is_dry_) return Plan(*study, jobs);
+    if (!no_report_ && !CanWriteReports()) {
+      fmt::print(stderr, "railyard: no report.html will be written: {}\n", kNoEcharts);
+    }
     const std::string path = out_.empty() ? "out/" + study->name : out_;
     const std::vector<std::string> keys = RunKeys(*study, RunsOf(*study));
     const auto directory = resumes_ ? StudyDirectory::Resume(path, keys, diagnostics)
@@ -66,6 +74,9 @@ class StudyCommand : public Command {
         RunStudy(*study, *directory, jobs, [&line](const auto& progress) { line.Show(progress); });
     line.Clear();
     WriteStudy(*study, result, path);
+    if (!no_report_ && CanWriteReports()) {
+      WriteOutput(path + "/report.html", StudyPage(SummaryOf(*study, result)));
+    }
     TakeInterruption();  // one that came after the last run changes nothing
     fmt::print("{}{} of {}\nresults: {}/points.csv and {}/statistics.csv\n",
                StudyTable(*study, result, kRowsMax), Counted(result.runs.size(), "run"),
@@ -103,6 +114,36 @@ class StudyCommand : public Command {
       fmt::print(stderr, "{}: warning: figures: no run has {}\n", study_, Quote(figure));
     }
     return failed.empty() ? kExitDone : kExitEnvironment;
+  }
+
+  static StudySummary SummaryOf(const Study& study, const StudyResult& result) {
+    StudySummary summary{.name = study.name,
+                         .scenario = study.scenario,
+                         .axes = {},
+                         .figures = study.figures,
+                         .points = {},
+                         .seeds = study.seeds};
+    for (const StudyAxis& axis : study.axes) summary.axes.push_back(axis.name);
+    const std::vector<StudyRun> runs = RunsOf(study);
+    for (size_t first = 0; first < runs.size(); first += study.seeds) {
+      StudySummary::Point& point = summary.points.emplace_back();
+      point.values = runs[first].values;
+      for (size_t figure = 0; figure < study.figures.size(); ++figure) {
+        std::vector<double> values;
+        for (size_t i = first; i < first + study.seeds; ++i) {
+          const StudyRunResult& run = result.runs[i];
+          if (run.exit >= 0 && run.figures[figure]) values.push_back(*run.figures[figure]);
+        }
+        PointFigure& shown = point.figures.emplace_back();
+        shown.runs = values.size();
+        if (values.empty()) continue;
+        const Estimate mean = MeanOf(values);
+        shown = {.runs = values.size(), .mean = mean.value, .low = mean.low, .high = mean.high};
+      }
+    }
+    summary.runs_with_result = static_cast<uint64_t>(std::ranges::count_if(
+        result.runs, [](const StudyRunResult& run) { return !run.status.empty(); }));
+    return summary;
   }
 
   // Estimates the time of all runs from the first, the middle and the last one, each for ten
@@ -145,6 +186,7 @@ class StudyCommand : public Command {
   uint32_t jobs_ = 0;
   bool resumes_ = false;
   bool is_dry_ = false;
+  bool no_report_ = false;
 };
 
 }  // namespace

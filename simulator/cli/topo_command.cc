@@ -13,6 +13,7 @@
 #include "simulator/cli/listings.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/cli/topo_comparison.h"
+#include "simulator/cli/topo_comparison_page.h"
 #include "simulator/cli/topo_description.h"
 #include "simulator/cli/topo_picture.h"
 #include "simulator/diagnostics/diagnostics.h"
@@ -66,6 +67,8 @@ class TopoCommand : public Command {
           ->type_name("FILE");
     }
     compare_->add_option("--json", json_, "Write the table as JSON; '-': to standard output")
+        ->type_name("FILE");
+    compare_->add_option("--html", html_, "Write the comparison as a page for a browser")
         ->type_name("FILE");
     show_->add_option("--json", json_, "Write the description as JSON; '-': to standard output")
         ->type_name("FILE");
@@ -225,7 +228,7 @@ class TopoCommand : public Command {
     }
     std::vector<std::string> inputs = fabrics_;
     inputs.insert(inputs.end(), {workload_, prices_});
-    CheckOutputs({{"--json", json_}}, inputs, diagnostics);
+    CheckOutputs({{"--json", json_}, {"--html", html_}}, inputs, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (diagnostics.HasErrors()) return kExitInput;
     ExitStatus status = kExitDone;
@@ -236,6 +239,7 @@ class TopoCommand : public Command {
     }
     if (json_ != "-") fmt::print("{}", ComparisonTable(runs));
     if (!json_.empty()) WriteOutput(json_, ComparisonJson(runs));
+    if (!html_.empty()) WriteOutput(html_, FabricsPage(runs, workload_));
     return status;
   }
 
@@ -244,6 +248,7 @@ class TopoCommand : public Command {
   CLI::App* compare_ = nullptr;
   std::string fabric_;
   std::string json_;
+  std::string html_;
   std::string graphml_;
   std::string text_;
   std::string dot_;

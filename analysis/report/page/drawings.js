@@ -24,6 +24,23 @@ const drawings = (() => {
       Object.fromEntries(names.map((name) => [name, table[name][i]])));
   };
 
+  // Places of panels of equal size, row by row: grids of ECharts, and a title above each.
+  const panelsOf = (look, names, {perRow, height, top = 34, square = false}) => {
+    const columns = Math.max(1, Math.min(perRow, names.length));
+    const gap = 3;
+    const width = (100 - gap * (columns - 1)) / columns;
+    const rowHeight = height + 52;
+    const at = (i) => ({left: `${(i % columns) * (width + gap)}%`, top: top + Math.floor(i / columns) * rowHeight});
+    return {
+      grid: names.map((_, i) => ({
+        left: at(i).left, top: at(i).top + 22, width: `${width - 3}%`, height, containLabel: !square})),
+      title: names.map((name, i) => ({
+        text: name, left: at(i).left, top: at(i).top,
+        textStyle: {color: look.ink, fontSize: 13, fontWeight: 600, width: 320, overflow: 'truncate'}})),
+      height: top + Math.ceil(names.length / columns) * rowHeight + 8,
+    };
+  };
+
   // Several lines for a tooltip: [label, text] each, escaped.
   const lines = (title, entries) =>
     `<b>${format.html(title)}</b><br>` +
@@ -297,6 +314,6 @@ const drawings = (() => {
     interference_distribution: distribution('interference', 'interference'),
     durations,
     pairs,
-    parts: {rows, lines, axis, timeAxis, base, distinct, isWide, matrix, zoom, colorOf, symbols},
+    parts: {rows, lines, axis, timeAxis, base, distinct, isWide, logEnds, panelsOf, matrix, zoom, colorOf, symbols},
   };
 })();

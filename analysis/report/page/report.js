@@ -66,7 +66,7 @@
         : ['#cfe5f0', '#a0d0dd', '#5eb1c9', '#2a82b0', '#1d5391', '#10245c'],
       run: report.run,
       has: (id) => report.charts.some((chart) => chart.id === id),
-      collectives: report.figures.find((entry) => entry.label === 'Collectives').figure.value,
+      collectives: report.figures.find((entry) => entry.label === 'Collectives')?.figure.value,
       kinds,
       faults: report.faults ? decoded({faults: report.faults}).faults : {},
       block: 1,
@@ -90,18 +90,18 @@
   };
 
   const writeHead = () => {
-    document.title = `${report.run.scenario}: Railyard report`;
-    document.getElementById('scenario').textContent = `${report.run.scenario} on ${report.run.fabric}`;
+    document.title = report.title;
+    document.getElementById('scenario').textContent = report.subject;
     // The first sentence is the heading.
     const end = 1 + report.verdict.findIndex((phrase) => !phrase.sql && phrase.text.endsWith('.'));
     const said = (phrases) => phrases.map((phrase) => (phrase.sql ? figure(phrase) : phrase.text));
+    document.getElementById('hint').hidden = !report.verdict.some((phrase) => phrase.sql);
     document.querySelector('#verdict h1').append(...said(report.verdict.slice(0, end)));
     document.querySelector('#verdict .lede').append(...said(report.verdict.slice(end)));
     document.getElementById('figures').append(
       ...report.figures.map((entry) =>
-        element('div', {}, element('dt', {}, entry.label), element('dd', {}, figure(entry.figure)))));
-    document.getElementById('provenance').textContent =
-      `Fingerprint ${report.run.fingerprint}, seed ${report.run.seed}; data: results.sqlite in the same directory.`;
+        element('div', {}, element('dt', {}, entry.label), element('dd', {}, ...said([entry.figure])))));
+    document.getElementById('provenance').textContent = report.provenance;
     if (report.notes.length > 0) {
       const notes = document.getElementById('notes');
       notes.hidden = false;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A page as data: verdict, key figures and charts, which the page's programs draw. All pages that
+// this library writes have the same frame.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/report/chart.h"
+#include "analysis/report/result_store.h"
+#include "analysis/report/verdict.h"
+
+namespace railyard {
+
+struct PageContents {
+  std::string title;                                       // of the window
+  std::string subject;                                     // beside the program's name
+  std::string provenance;                                  // at the bottom
+  std::vector<std::pair<std::string, StoredValue>> run{};  // figures that drawings read, by key
+  std::vector<Phrase> verdict{};                           // the first sentence is the heading
+  std::vector<KeyFigure> figures{};
+  ChartTable faults{};  // the spans of time that charts shade
+  std::vector<Chart> charts{};
+  std::vector<std::string> notes{};
+};
+
+// The contents as JSON.
+std::string PageJson(const PageContents& contents);
+
+// The whole page. EnvironmentError where !CanWriteReports().
+std::string PageOf(const PageContents& contents);
+
+}  // namespace railyard

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The page of a study: its figures across its axes, with bands of confidence, and heat maps.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railyard {
+
+// A figure over the runs of a point that have it.
+struct PointFigure {
+  uint64_t runs = 0;
+  double mean = 0;
+  std::optional<double> low;  // 95 % bounds of the mean; absent with one run
+  std::optional<double> high;
+};
+
+struct StudySummary {
+  struct Point {
+    std::vector<std::string> values;   // of the axes
+    std::vector<PointFigure> figures;  // of each of the study's figures
+  };
+  std::string name;
+  std::string scenario;  // a path
+  std::vector<std::string> axes;
+  std::vector<std::string> figures;
+  std::vector<Point> points;
+  uint64_t seeds = 1;
+  uint64_t runs_with_result = 0;
+};
+
+// Returns the page. Throws EnvironmentError where !CanWriteReports().
+std::string StudyPage(const StudySummary& study);
+
+}  // namespace railyard
