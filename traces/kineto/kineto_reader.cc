@@ -42,7 +42,6 @@ class KinetoImport {
     execution_traces_.ReadFile(stream, report_, diagnostics_);
     report_.files.back().bytes_read = stream.bytes_read();
   }
-  void EndOfExecutionTraces() { execution_traces_.SizeGroups(); }
 
   void ReadProfile(InputStream& stream) {
     const auto file_index = static_cast<uint32_t>(report_.files.size());
@@ -57,6 +56,9 @@ class KinetoImport {
     // Streams of one rank are put together again by the order in which their kernels began.
     std::stable_sort(file.kernels.begin(), file.kernels.end(), StartsBefore);
     const uint32_t rank = file.rank ? *file.rank : job_.RankByPlace(stream.name(), report_);
+    // Every profile of a job states the same number of ranks.
+    if (!has_sized_groups_) execution_traces_.SizeGroups(file.world_size);
+    has_sized_groups_ = true;
     Pair(file, rank);
     AddCalls(file, rank, file_index);
   }
@@ -187,6 +189,7 @@ class KinetoImport {
   CapturedJob job_{"kineto"};
   ExecutionTraceCalls execution_traces_;
   std::string unpaired_;  // why a kernel of the current file has no size
+  bool has_sized_groups_ = false;
   bool has_pairs_ = false;
   bool has_times_ = false;
   bool has_unstated_root_ = false;
@@ -208,7 +211,6 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
     return true;
   };
   files.ForEach(read_execution_trace, diagnostics);
-  reader.EndOfExecutionTraces();
   files.ForEach(read_profile, diagnostics);
   import.trace = reader.Finish();
   return import;

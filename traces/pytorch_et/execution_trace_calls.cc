@@ -23,14 +23,14 @@ bool IsPointToPoint(std::string_view collective) {
   return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
 }
 
-struct PlacedNode {
-  CommsNode node;
-  uint64_t line = 0;
-};
-
 }  // namespace
 
 struct ExecutionTraceCalls::Nodes {
+  struct PlacedNode {
+    CommsNode node;
+    uint64_t line = 0;
+  };
+
   std::vector<PlacedNode> nodes;
   std::map<std::string, ProcessGroup> groups;  // by name and by pointer
   std::optional<uint32_t> rank;
@@ -52,11 +52,12 @@ ExecutionTraceCalls::File& ExecutionTraceCalls::ReadFile(InputStream& stream, Im
     if (key == "nodes") AddNode(value, line, nodes, file);
   };
   ForEachJsonItem(stream, "nodes", visit, diagnostics);
-  std::stable_sort(nodes.nodes.begin(), nodes.nodes.end(),
-                   [](const PlacedNode& a, const PlacedNode& b) { return a.node.id < b.node.id; });
+  std::stable_sort(
+      nodes.nodes.begin(), nodes.nodes.end(),
+      [](const Nodes::PlacedNode& a, const Nodes::PlacedNode& b) { return a.node.id < b.node.id; });
   file.rank = RankOf(nodes, stream.name(), report);
   std::optional<uint64_t> last_id;
-  for (PlacedNode& placed : nodes.nodes) {
+  for (Nodes::PlacedNode& placed : nodes.nodes) {
     if (last_id == placed.node.id) {
       file.defects.push_back(
           {placed.line, {CallDropReason::kRecordedTwice, fmt::format("node {}", placed.node.id)}});
@@ -132,17 +133,19 @@ void ExecutionTraceCalls::PlaceGroup(const Nodes& nodes, CommsRecord& record,
   if (record.group_size <= kTraceRanksMax) size = std::max(size, record.group_size);
 }
 
-void ExecutionTraceCalls::SizeGroups() {
+void ExecutionTraceCalls::SizeGroups(uint32_t rank_count) {
   for (File& file : files_) {
     for (Call& call : file.calls) {
-      if (call.record.group_size == 0) call.record.group_size = SizeOf(call.record.group_name);
+      if (call.record.group_size == 0) {
+        call.record.group_size = SizeOf(call.record.group_name, rank_count);
+      }
     }
   }
 }
 
-uint32_t ExecutionTraceCalls::SizeOf(const std::string& group) const {
+uint32_t ExecutionTraceCalls::SizeOf(const std::string& group, uint32_t rank_count) const {
   if (const uint32_t stated = size_of_group_.at(group); stated > 0) return stated;
-  uint32_t size = 0;
+  uint32_t size = std::min(rank_count, kTraceRanksMax);
   for (const auto& [name, stated] : size_of_group_) size = std::max(size, stated);
   for (const File& file : files_) {
     if (file.rank < kTraceRanksMax) size = std::max(size, file.rank + 1);

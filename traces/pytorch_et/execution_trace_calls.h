@@ -40,8 +40,9 @@ class ExecutionTraceCalls {
   // Reads the file to its end and adds it; returns it without the sizes of groups. Assumptions are
   // added to `report`.
   File& ReadFile(InputStream& stream, ImportReport& report, Diagnostics& diagnostics);
-  // Gives groups whose size no record states the number of all ranks. After the last file.
-  void SizeGroups();
+  // Gives groups whose size no record states the number of all ranks: `rank_count`, or more if the
+  // traces have more. After the last file.
+  void SizeGroups(uint32_t rank_count = 0);
 
   std::vector<File>& files() { return files_; }
 
@@ -51,7 +52,7 @@ class ExecutionTraceCalls {
   void AddNode(const Value& value, uint64_t line, Nodes& nodes, File& file) const;
   uint32_t RankOf(const Nodes& nodes, const std::string& path, ImportReport& report) const;
   void PlaceGroup(const Nodes& nodes, CommsRecord& record, ImportReport& report);
-  uint32_t SizeOf(const std::string& group) const;
+  uint32_t SizeOf(const std::string& group, uint32_t rank_count) const;
 
   std::vector<File> files_;
   std::map<std::pair<size_t, std::string>, size_t> number_of_pointer_;  // by file and pointer
