@@ -31,6 +31,7 @@ foreach(header
         simulator/diagnostics/diagnostics.h simulator/diagnostics/names.h
         simulator/fabric/telemetry.h simulator/replay/episodes/replay_cache_mode.h
         simulator/run/run_options.h simulator/transport/congestion/queue_pair_control.h
+        simulator/units/identifier.h simulator/units/rank_index.h topologies/graph/graph_ids.h
         traces/trace/rank_programs.h traces/trace/trace.h
         workloads/collectives/explicit_schedule.h workloads/collectives/registered_algorithms.h
         workloads/collectives/schedule.h)

@@ -10,6 +10,7 @@
 
 #include "analysis/result/run_result.h"
 #include "simulator/replay/episodes/replay_cache_mode.h"
+#include "topologies/graph/graph_ids.h"
 
 namespace railyard {
 
@@ -37,8 +38,8 @@ struct ProgressOptions {
 
 // A file to which packets are captured (packet_capture.h).
 struct LinkCapture {
-  std::string name;             // of the link or cable, as the user stated it
-  std::vector<uint32_t> links;  // which it stands for
+  std::string name;           // of the link or cable, as the user stated it
+  std::vector<LinkId> links;  // which it stands for
   std::string file;
   uint32_t snap_bytes = UINT16_MAX;  // of each packet
   uint64_t bytes_max = 512u << 20;   // of the file; packets beyond it are only counted

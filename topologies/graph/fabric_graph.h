@@ -17,8 +17,8 @@
 
 #include <boost/graph/adjacency_list.hpp>
 
-#include "simulator/units/identifier.h"
 #include "topologies/graph/cpu_vendor.h"
+#include "topologies/graph/graph_ids.h"
 
 namespace railyard {
 
@@ -69,10 +69,6 @@ struct LinkProperties {
 
 using Graph =
     boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Device, LinkProperties>;
-using DeviceId = Identifier<struct DeviceTag>;  // vertex descriptor
-using LinkId =
-    Identifier<struct LinkTag>;  // dense index of a directed link, in the order of creation
-using GpuIndex = Identifier<struct GpuTag>;  // place among FabricGraph::gpus()
 
 // Both directions of one physical cable, named "A--B" by the two devices; faults name cables.
 struct Cable {
