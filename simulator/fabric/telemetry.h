@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 
 namespace railyard {
 
@@ -13,6 +15,16 @@ struct HopTelemetry {
   uint64_t sent_bytes = 0;  // by the port so far
   uint64_t backlog_bytes = 0;
   uint64_t rate_bps = 0;
+};
+
+// The records that one packet has collected. Hops beyond the last slot are not recorded: HPCC's
+// header has five.
+struct PacketTelemetry {
+  static constexpr uint32_t kHopsMax = 5;
+  std::array<HopTelemetry, kHopsMax> hops;
+  uint32_t hop_count = 0;
+
+  std::span<const HopTelemetry> span() const { return {hops.data(), hop_count}; }
 };
 
 }  // namespace railyard

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,16 +9,6 @@
 #include "simulator/fabric/telemetry.h"
 
 namespace railyard {
-
-// The records that one packet has collected. Hops beyond the last slot are not recorded: HPCC's
-// header has five.
-struct PacketTelemetry {
-  static constexpr uint32_t kHopsMax = 5;
-  std::array<HopTelemetry, kHopsMax> hops;
-  uint32_t hop_count = 0;
-
-  std::span<const HopTelemetry> span() const { return {hops.data(), hop_count}; }
-};
 
 // The records of all packets, by packet. It costs nothing unless it is enabled.
 class TelemetryTable {
