@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -115,19 +116,25 @@ std::string TransportOf(const RdmaHeaders& headers) {
   return bytes;
 }
 
-// Cuts off a frame that has its headers. `end` appends what follows the payload, of `end_bytes`;
-// nothing is appended to a frame that is cut off before it.
+// The lengths of what follows a frame's headers, and of what is kept of the whole.
+struct FrameLengths {
+  uint32_t payload_bytes = 0;
+  uint32_t end_bytes = 0;
+  uint32_t snap_bytes = 0;
+};
+
+// Cuts off a frame that has its headers. `end` appends what follows the payload; nothing is
+// appended to a frame that is cut off before it.
 template <typename End>
-Frame Complete(std::string headers, uint32_t payload_bytes, uint32_t end_bytes, uint32_t snap_bytes,
-               const End& end) {
+Frame Complete(std::string headers, const FrameLengths& lengths, const End& end) {
   Frame frame{.bytes = std::move(headers)};
-  const auto before_end_bytes = static_cast<uint32_t>(frame.bytes.size() + payload_bytes);
-  frame.length_bytes = before_end_bytes + end_bytes;
-  if (before_end_bytes < snap_bytes) {
+  const auto before_end_bytes = static_cast<uint32_t>(frame.bytes.size() + lengths.payload_bytes);
+  frame.length_bytes = before_end_bytes + lengths.end_bytes;
+  if (before_end_bytes < lengths.snap_bytes) {
     frame.bytes.resize(before_end_bytes);
     end(frame.bytes);
   }
-  frame.bytes.resize(std::min(frame.length_bytes, snap_bytes));
+  frame.bytes.resize(std::min(frame.length_bytes, lengths.snap_bytes));
   return frame;
 }
 
@@ -160,11 +167,14 @@ Frame RoceFrame(const FrameEnds& ends, uint16_t source_port, const RdmaHeaders& 
   Put16(frame, 0);  // none
   frame += transport;
   return Complete(
-      std::move(frame), headers.payload_bytes, kIcrcBytes, snap_bytes, [](std::string& whole) {
+      std::move(frame),
+      {.payload_bytes = headers.payload_bytes, .end_bytes = kIcrcBytes, .snap_bytes = snap_bytes},
+      [](std::string& whole) {
         std::string masked = std::string(kLrhBytes, '\xFF') + whole.substr(kEthernetBytes);
-        for (const size_t at : {1, 8, 10, 11})
+        for (const size_t at : std::initializer_list<size_t>{1, 8, 10, 11})
           masked[kLrhBytes + at] = '\xFF';  // TOS, TTL, checksum
-        for (const size_t at : {6, 7}) masked[kLrhBytes + kIpBytes + at] = '\xFF';
+        for (const size_t at : std::initializer_list<size_t>{6, 7})
+          masked[kLrhBytes + kIpBytes + at] = '\xFF';
         PutIcrc(whole, std::move(masked), kLrhBytes + kIpBytes + kUdpBytes);
       });
 }
@@ -187,7 +197,10 @@ Frame InfinibandFrame(const FrameEnds& ends, const RdmaHeaders& headers, uint32_
     crc.process_bytes(whole.data(), whole.size());
     PutLittleEndian(whole, crc.checksum(), kVcrcBytes);
   };
-  return Complete(std::move(frame), headers.payload_bytes, kIcrcBytes + kVcrcBytes, snap_bytes,
+  return Complete(std::move(frame),
+                  {.payload_bytes = headers.payload_bytes,
+                   .end_bytes = kIcrcBytes + kVcrcBytes,
+                   .snap_bytes = snap_bytes},
                   put_crcs);
 }
 
@@ -222,7 +235,8 @@ Frame TcpFrame(const FrameEnds& ends, const TcpHeaders& headers, uint32_t snap_b
   std::string frame;
   PutEthernetAndIp(frame, ends, kTcp, 0, headers.is_marked ? kCongestionExperienced : kEcnCapable,
                    tcp_bytes);
-  return Complete(frame + tcp, headers.payload_bytes, 0, snap_bytes, [](std::string& /*whole*/) {});
+  return Complete(frame + tcp, {.payload_bytes = headers.payload_bytes, .snap_bytes = snap_bytes},
+                  [](std::string& /*whole*/) {});
 }
 
 std::string ErfHeader(int64_t time_ns, const Frame& frame) {

@@ -32,6 +32,9 @@ std::vector<RunObstacle> FindRunObstacles(const FabricGraph& fabric) {
     if (between_gpus++ == 0) first_between_gpus = &cable.name;
   }
   std::vector<RunObstacle> obstacles;
+  if (fabric.gpus().empty()) {
+    obstacles.push_back({.is_error = true, .what = "there is no GPU (expected at least one)"});
+  }
   if (unused > 0) {
     obstacles.push_back(
         {.is_error = true,
