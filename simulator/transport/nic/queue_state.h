@@ -59,7 +59,7 @@ struct alignas(64) SendQueue {
   static constexpr auto Fields() {
     // A pending timer without anything to wait for has no effect. kHasFlags only tells where to
     // look up the sizes of further messages.
-    const auto is_idle = [](uint8_t flags) { return (flags & ~(kTimerPending | kHasFlags)) == 0; };
+    const auto is_idle = [](uint8_t set) { return (set & ~(kTimerPending | kHasFlags)) == 0; };
     return FieldTable(
         "sending end",
         field::NoState("first_link", &SendQueue::first_link, "see QueueTransport::Visit"),
