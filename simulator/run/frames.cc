@@ -16,7 +16,6 @@ constexpr size_t kEthernetBytes = 14;
 constexpr size_t kIpBytes = 20;
 constexpr size_t kUdpBytes = 8;
 constexpr size_t kLrhBytes = 8;
-constexpr size_t kBthBytes = 12;
 constexpr uint32_t kIcrcBytes = 4;
 constexpr uint32_t kVcrcBytes = 2;
 constexpr uint8_t kUdp = 17;
