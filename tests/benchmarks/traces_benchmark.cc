@@ -163,7 +163,10 @@ void ImportChakra(benchmark::State& state) {
     if (id > 0) node.data_deps = {id - 1};
     node.type = id % 10 == 0 ? 7 : 4;
     node.duration_us = 12;
-    if (node.type == 7) node.comm_size = 1 << 20;  // comm_type 0: AllReduce
+    if (node.type == 7) {
+      node.comm_type = ChakraCommType(CollectiveKind::kAllReduce);
+      node.comm_size = 1 << 20;
+    }
     AppendChakraNode(node, bytes);
     if (bytes.size() < kWriteBytes) continue;
     file.Append(bytes);

@@ -28,17 +28,17 @@ void ChakraGraph::BeginRank(uint32_t rank, uint32_t file) {
   highest_rank_ = std::max(highest_rank_, rank);
 }
 
-bool ChakraGraph::Add(ChakraNode&& node) {
+bool ChakraGraph::Error(const std::string& what) {
+  diagnostics_.Error({.file = report_.files[file_].path}, "", what);
+  return false;
+}
+
+bool ChakraGraph::Add(const ChakraNode& node) {
   if (node.is(ChakraNodeType::kMetadata)) return true;
-  const auto error = [&](const std::string& what) {
-    diagnostics_.Error({.file = report_.files[file_].path}, "", what);
-    return false;
-  };
-  const auto index = static_cast<uint32_t>(rank_->operations.size());
-  if (index == kNodesMax) return error(fmt::format("more than {} nodes", kNodesMax));
-  if (!operation_of_.try_emplace(node.id, index).second) {
-    return error(fmt::format("node {} is there twice (expected each id once)", node.id));
+  if (rank_->operations.size() == kNodesMax) {
+    return Error(fmt::format("more than {} nodes", kNodesMax));
   }
+  ids_.Add(node.id);
   GraphOperation operation;
   operation.source_file = file_;
   if (node.IsCall()) AddCall(node, operation);
@@ -48,8 +48,8 @@ bool ChakraGraph::Add(ChakraNode&& node) {
         kPsPerUs);
   }
   rank_->operations.push_back(std::move(operation));
-  data_deps_.push_back(std::move(node.data_deps));
-  ctrl_deps_.push_back(std::move(node.ctrl_deps));
+  data_deps_.Add(node.data_deps);
+  ctrl_deps_.Add(node.ctrl_deps);
   return true;
 }
 
@@ -97,25 +97,30 @@ std::optional<CallDropReason> ChakraGraph::FillCall(const ChakraNode& node,
   return std::nullopt;
 }
 
-void ChakraGraph::EndRank() {
-  const auto has_any = [](const std::vector<uint64_t>& deps) { return !deps.empty(); };
-  const bool has_data_deps = std::any_of(data_deps_.begin(), data_deps_.end(), has_any);
-  const bool has_ctrl_deps = std::any_of(ctrl_deps_.begin(), ctrl_deps_.end(), has_any);
-  took_ctrl_deps_ |= !has_data_deps && has_ctrl_deps;
+bool ChakraGraph::EndRank() {
+  if (const auto twice = ids_.Sort()) {
+    return Error(fmt::format("node {} is there twice (expected each id once)", *twice));
+  }
+  const bool takes_ctrl_deps = data_deps_.ids.empty() && !ctrl_deps_.ids.empty();
+  took_ctrl_deps_ |= takes_ctrl_deps;
+  const NodeDependencies& deps = takes_ctrl_deps ? ctrl_deps_ : data_deps_;
+  size_t next = 0;
   for (uint32_t i = 0; i < rank_->operations.size(); ++i) {
     std::vector<uint32_t>& waits_for = rank_->operations[i].waits_for;
-    for (const uint64_t id : has_data_deps ? data_deps_[i] : ctrl_deps_[i]) {
-      const auto at = operation_of_.find(id);
-      if (at == operation_of_.end() || at->second == i) {
+    waits_for.reserve(deps.ends[i] - next);
+    for (; next < deps.ends[i]; ++next) {
+      const std::optional<uint32_t> other = ids_.Find(deps.ids[next]);
+      if (!other || *other == i) {
         ++missing_dependencies_;
       } else {
-        waits_for.push_back(at->second);
+        waits_for.push_back(*other);
       }
     }
   }
-  operation_of_.clear();
-  data_deps_.clear();
-  ctrl_deps_.clear();
+  ids_.Clear();
+  data_deps_ = {};
+  ctrl_deps_ = {};
+  return true;
 }
 
 std::optional<uint32_t> ChakraGraph::CommunicatorOf(const std::string& group, uint32_t ranks,

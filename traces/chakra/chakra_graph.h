@@ -2,15 +2,16 @@
 // Collects the nodes of a job's Chakra files into a graph, rank by rank.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "traces/chakra/chakra_node.h"
+#include "traces/chakra/chakra_node_ids.h"
 #include "traces/dependencies/dependency_graph.h"
 #include "traces/trace/import_report.h"
 
@@ -28,9 +29,9 @@ class ChakraGraph {
   // Begins a rank; the nodes that follow are from report.files[file].
   void BeginRank(uint32_t rank, uint32_t file);
   // Returns false after an error.
-  bool Add(ChakraNode&& node);
-  // Ends the rank after its last node.
-  void EndRank();
+  bool Add(const ChakraNode& node);
+  // Ends the rank after its last node. Returns false after an error.
+  bool EndRank();
 
   bool HasRank(uint32_t rank) const { return ranks_.contains(rank); }
   // The number of ranks that were begun, and below it the highest rank that any of them is or names
@@ -55,11 +56,21 @@ class ChakraGraph {
     uint64_t root = 0;
     bool leaves_out_dimension = false;
   };
+  // The ids on which each node depends, one list behind the other.
+  struct NodeDependencies {
+    std::vector<uint64_t> ids;
+    std::vector<size_t> ends;  // by node
+    void Add(const std::vector<uint64_t>& more) {
+      ids.insert(ids.end(), more.begin(), more.end());
+      ends.push_back(ids.size());
+    }
+  };
   struct Rank {
     std::vector<GraphOperation> operations;
     std::vector<Call> collectives;
   };
 
+  bool Error(const std::string& what);
   void AddCall(const ChakraNode& node, GraphOperation& operation);
   // Fills in the call's operation, or returns why the call cannot be imported.
   std::optional<CallDropReason> FillCall(const ChakraNode& node, GraphOperation& operation);
@@ -80,9 +91,9 @@ class ChakraGraph {
   Rank* rank_ = nullptr;
   uint32_t rank_number_ = 0;
   uint32_t file_ = 0;
-  std::unordered_map<uint64_t, uint32_t> operation_of_;  // by node id
-  std::vector<std::vector<uint64_t>> data_deps_;
-  std::vector<std::vector<uint64_t>> ctrl_deps_;
+  ChakraNodeIds ids_;
+  NodeDependencies data_deps_;
+  NodeDependencies ctrl_deps_;
   // The communicators of the graph that is being made.
   std::vector<TraceCommunicator> communicators_;
   std::map<std::string, uint32_t, std::less<>> communicator_of_;

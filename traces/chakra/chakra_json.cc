@@ -76,7 +76,7 @@ class JsonBytes {
 // the list "attr".
 class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeHandler> {
  public:
-  NodeHandler(JsonBytes& bytes, const std::function<void(ChakraNode&&)>& visit)
+  NodeHandler(JsonBytes& bytes, const std::function<void(const ChakraNode&)>& visit)
       : bytes_(bytes), visit_(visit) {}
 
   bool StartObject() {
@@ -96,7 +96,7 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
   }
   bool EndObject(rapidjson::SizeType) {
     if (IsAttribute()) TakeAttribute();
-    if (depth_ == NodeDepth() && std::exchange(has_id_, false)) visit_(std::move(node_));
+    if (depth_ == NodeDepth() && std::exchange(has_id_, false)) visit_(node_);
     --depth_;
     if (depth_ <= 1) in_list_ = false;
     return true;
@@ -213,7 +213,7 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
   }
 
   JsonBytes& bytes_;
-  const std::function<void(ChakraNode&&)>& visit_;
+  const std::function<void(const ChakraNode&)>& visit_;
   int depth_ = 0;
   bool in_list_ = false;
   std::string key_;
@@ -227,7 +227,7 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
 
 }  // namespace
 
-bool ReadChakraJson(InputStream& stream, const std::function<void(ChakraNode&&)>& visit,
+bool ReadChakraJson(InputStream& stream, const std::function<void(const ChakraNode&)>& visit,
                     Diagnostics& diagnostics) {
   JsonBytes bytes(stream);
   NodeHandler handler(bytes, visit);

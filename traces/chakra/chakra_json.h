@@ -12,7 +12,7 @@
 namespace railyard {
 
 // Passes each node with an id to `visit`. Returns false after an error, which names the byte.
-bool ReadChakraJson(InputStream& stream, const std::function<void(ChakraNode&&)>& visit,
+bool ReadChakraJson(InputStream& stream, const std::function<void(const ChakraNode&)>& visit,
                     Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "traces/trace/trace.h"
@@ -25,21 +26,32 @@ enum class ChakraNodeType : uint8_t {
 
 struct ChakraNode {
   uint64_t id = 0;
-  std::string name;
+  std::string name = {};
   uint64_t type = 0;  // ChakraNodeType, or one that later schemas have
-  std::vector<uint64_t> data_deps;
-  std::vector<uint64_t> ctrl_deps;
+  std::vector<uint64_t> data_deps = {};
+  std::vector<uint64_t> ctrl_deps = {};
   uint64_t duration_us = 0;
-  std::optional<uint64_t> comm_type;
-  std::optional<uint64_t> comm_size;  // bytes, a rank's buffer to send
-  std::optional<uint64_t> comm_src;
-  std::optional<uint64_t> comm_dst;
+  std::optional<uint64_t> comm_type = {};
+  std::optional<uint64_t> comm_size = {};  // bytes, a rank's buffer to send
+  std::optional<uint64_t> comm_src = {};
+  std::optional<uint64_t> comm_dst = {};
   uint64_t comm_tag = 0;
   uint64_t root = 0;
-  std::string group;                  // pg_name; empty: all ranks
+  std::string group = {};             // pg_name; empty: all ranks
   bool leaves_out_dimension = false;  // involved_dim: some dimensions of a topology, not all
   bool is_cpu_op = false;
 
+  // Keeps the memory of what it holds for the next node.
+  void Clear() {
+    name.clear();
+    data_deps.clear();
+    ctrl_deps.clear();
+    group.clear();
+    *this = {.name = std::move(name),
+             .data_deps = std::move(data_deps),
+             .ctrl_deps = std::move(ctrl_deps),
+             .group = std::move(group)};
+  }
   bool is(ChakraNodeType other) const { return type == static_cast<uint64_t>(other); }
   bool IsCall() const {
     return is(ChakraNodeType::kSend) || is(ChakraNodeType::kRecv) ||

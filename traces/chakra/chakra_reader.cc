@@ -104,8 +104,8 @@ class FilesReader {
       return false;
     }
     graph_.BeginRank(rank, index);
-    const bool is_read = LooksLikeJson(head) ? ReadJson(stream) : ReadProtobuf(stream);
-    if (is_read) graph_.EndRank();
+    const bool is_read =
+        (LooksLikeJson(head) ? ReadJson(stream) : ReadProtobuf(stream)) && graph_.EndRank();
     import_.report.files[index].bytes_read = stream.bytes_read();
     return is_read;
   }
@@ -206,8 +206,8 @@ class FilesReader {
 
   bool ReadJson(InputStream& stream) {
     bool is_right = true;
-    const auto add = [&](ChakraNode&& node) {
-      if (is_right) is_right = graph_.Add(std::move(node));
+    const auto add = [&](const ChakraNode& node) {
+      if (is_right) is_right = graph_.Add(node);
     };
     return ReadChakraJson(stream, add, diagnostics_) && is_right;
   }
@@ -215,6 +215,7 @@ class FilesReader {
   // Messages with their length before each, GlobalMetadata first.
   bool ReadProtobuf(InputStream& stream) {
     std::string message;
+    ChakraNode node;
     for (bool is_first = true;; is_first = false) {
       const std::string_view next = stream.Peek(10);
       if (next.empty()) return true;
@@ -239,11 +240,11 @@ class FilesReader {
         if (MayBeChakraMetadata(message)) continue;
         return Error(stream, "the first message is none of GlobalMetadata");
       }
-      ChakraNode node;
+      node.Clear();
       if (!ParseChakraNode(message, node)) {
         return Error(stream, "the message that ends here is no Node of Chakra");
       }
-      if (!graph_.Add(std::move(node))) return false;
+      if (!graph_.Add(node)) return false;
     }
   }
 

@@ -36,6 +36,8 @@ class JobOrderer {
       : graph_(graph), messages_(messages), sends_(sends) {}
 
   JobOrder Run() {
+    // Without messages ranks do not wait for each other.
+    if (!HasMessages() && IsInOrder()) return InNumberOrder();
     MakeUnits();
     MakeEdges();
     if (std::optional<JobOrder> by_number = OrderByNumber()) return *std::move(by_number);
@@ -107,11 +109,23 @@ class JobOrderer {
     edges_.resize(edges_before);
     units_ = units_before;
     if (sorted.in_cycle) return std::nullopt;
-    sorted.order.clear();
+    return InNumberOrder();
+  }
+
+  JobOrder InNumberOrder() const {
+    JobOrder result;
     for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
-      for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) sorted.order.push_back({rank, i});
+      for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) result.order.push_back({rank, i});
     }
-    return sorted;
+    return result;
+  }
+
+  bool HasMessages() const {
+    const auto has_any = [](const std::vector<std::optional<GraphPlace>>& partners) {
+      return std::any_of(partners.begin(), partners.end(),
+                         [](const std::optional<GraphPlace>& partner) { return partner; });
+    };
+    return std::any_of(messages_.partner.begin(), messages_.partner.end(), has_any);
   }
 
   bool IsInOrder() const {

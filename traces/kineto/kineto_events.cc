@@ -2,6 +2,7 @@
 #include "traces/kineto/kineto_events.h"
 
 #include <array>
+#include <cstring>
 #include <string_view>
 
 #include "traces/reading/json_events.h"
@@ -42,14 +43,20 @@ enum class Field : uint8_t {
 };
 constexpr size_t kFieldCount = static_cast<size_t>(Field::kStream) + 1;
 
+// Compares with a text of constant length, which takes a few instructions.
+template <size_t kBytes>
+bool Is(std::string_view key, const char (&text)[kBytes]) {
+  return key.size() == kBytes - 1 && std::memcmp(key.data(), text, kBytes - 1) == 0;
+}
+
 Field EventField(std::string_view key) {
-  if (key == "cat") return Field::kCategory;
-  if (key == "name") return Field::kName;
-  if (key == "ts") return Field::kStart;
-  if (key == "dur") return Field::kDuration;
-  if (key == "args") return Field::kArguments;
-  if (key == "pid") return Field::kProcess;
-  if (key == "tid") return Field::kThread;
+  if (Is(key, "cat")) return Field::kCategory;
+  if (Is(key, "name")) return Field::kName;
+  if (Is(key, "ts")) return Field::kStart;
+  if (Is(key, "dur")) return Field::kDuration;
+  if (Is(key, "args")) return Field::kArguments;
+  if (Is(key, "pid")) return Field::kProcess;
+  if (Is(key, "tid")) return Field::kThread;
   return Field::kNone;
 }
 
@@ -57,39 +64,39 @@ Field EventField(std::string_view key) {
 Field ArgumentField(std::string_view key) {
   switch (key.size()) {
     case 4:
-      return key == "Rank" ? Field::kRootOrRank : Field::kNone;
+      return Is(key, "Rank") ? Field::kRootOrRank : Field::kNone;
     case 5:
-      return key == "dtype" ? Field::kDtype : Field::kNone;
+      return Is(key, "dtype") ? Field::kDtype : Field::kNone;
     case 6:
-      return key == "stream" ? Field::kStream : key == "device" ? Field::kDevice : Field::kNone;
+      return Is(key, "stream") ? Field::kStream : Is(key, "device") ? Field::kDevice : Field::kNone;
     case 8:
-      return key == "Src Rank"   ? Field::kSource
-             : key == "Dst Rank" ? Field::kDestination
-                                 : Field::kNone;
+      return Is(key, "Src Rank")   ? Field::kSource
+             : Is(key, "Dst Rank") ? Field::kDestination
+                                   : Field::kNone;
     case 10:
-      return key == "Group size" ? Field::kGroupSize : Field::kNone;
+      return Is(key, "Group size") ? Field::kGroupSize : Field::kNone;
     case 11:
-      return key == "External id" || key == "external id" ? Field::kExternalId
-             : key == "correlation"                       ? Field::kCorrelation
-                                                          : Field::kNone;
+      return Is(key, "External id") || Is(key, "external id") ? Field::kExternalId
+             : Is(key, "correlation")                         ? Field::kCorrelation
+                                                              : Field::kNone;
     case 13:
-      return key == "In msg nelems" || key == "In msg size" ? Field::kIn
-             : key == "In split size"                       ? Field::kInSplit
-                                                            : Field::kNone;
+      return Is(key, "In msg nelems") || Is(key, "In msg size") ? Field::kIn
+             : Is(key, "In split size")                         ? Field::kInSplit
+                                                                : Field::kNone;
     case 14:
-      return key == "Out msg nelems"   ? Field::kOut
-             : key == "Out split size" ? Field::kOutSplit
-                                       : Field::kNone;
+      return Is(key, "Out msg nelems")   ? Field::kOut
+             : Is(key, "Out split size") ? Field::kOutSplit
+                                         : Field::kNone;
     case 15:
-      return key == "Collective name" ? Field::kCollective : Field::kNone;
+      return Is(key, "Collective name") ? Field::kCollective : Field::kNone;
     case 17:
-      return key == "Global rank start" ? Field::kRankStart : Field::kNone;
+      return Is(key, "Global rank start") ? Field::kRankStart : Field::kNone;
     case 18:
-      return key == "Process Group Name"   ? Field::kGroupName
-             : key == "Global rank stride" ? Field::kRankStride
-                                           : Field::kNone;
+      return Is(key, "Process Group Name")   ? Field::kGroupName
+             : Is(key, "Global rank stride") ? Field::kRankStride
+                                             : Field::kNone;
     case 19:
-      return key == "Process Group Ranks" ? Field::kGroupRanks : Field::kNone;
+      return Is(key, "Process Group Ranks") ? Field::kGroupRanks : Field::kNone;
     default:
       return Field::kNone;
   }

@@ -2,27 +2,16 @@
 #include "traces/nccl_log/log_field_reader.h"
 
 namespace railyard {
+namespace {
 
-void LogFieldReader::SkipBlanks() {
-  while (position_ < text_.size() && IsBlank(text_[position_])) ++position_;
+// -1 for a character that is none.
+int HexDigitValue(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const int letter = c | 0x20;
+  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-bool LogFieldReader::Literal(std::string_view literal) {
-  if (!rest().starts_with(literal)) return false;
-  position_ += literal.size();
-  return true;
-}
-
-bool LogFieldReader::Word(std::string_view word) {
-  const size_t before = position_;
-  SkipBlanks();
-  if (Literal(word) && AtEndOfValue()) {
-    SkipBlanks();
-    return true;
-  }
-  position_ = before;
-  return false;
-}
+}  // namespace
 
 std::string_view LogFieldReader::Token() {
   SkipBlanks();
@@ -37,13 +26,23 @@ bool LogFieldReader::Pointer(uint64_t& value, bool may_be_glued) {
     return may_be_glued || AtEndOfValue();
   }
   if (!Literal("0x")) return false;
-  size_t end = position_;
-  while (end < text_.size() && end - position_ < 16 && IsHexDigit(text_[end])) ++end;
-  const bool glued = end < text_.size() && !IsBlank(text_[end]);
-  if (glued && end - position_ > 12) end = position_ + 12;
-  const bool valid = ParseNumber(text_.substr(position_, end - position_), value, 16);
-  position_ = end;
-  return valid && (!glued || may_be_glued);
+  constexpr size_t kDigitsMax = 16;
+  constexpr size_t kGluedDigitsMax = 12;
+  value = 0;
+  size_t digits = 0;
+  const std::string_view text = rest().substr(0, kDigitsMax);
+  for (; digits < text.size(); ++digits) {
+    const int digit = HexDigitValue(text[digits]);
+    if (digit < 0) break;
+    value = value << 4 | static_cast<uint64_t>(digit);
+  }
+  const bool glued = position_ + digits < text_.size() && !IsBlank(text_[position_ + digits]);
+  if (glued && digits > kGluedDigitsMax) {
+    value >>= 4 * (digits - kGluedDigitsMax);
+    digits = kGluedDigitsMax;
+  }
+  position_ += digits;
+  return digits > 0 && (!glued || may_be_glued);
 }
 
 }  // namespace railyard

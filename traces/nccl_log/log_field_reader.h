@@ -2,12 +2,12 @@
 // Reads words, numbers and pointers from the text of a log line, one after the other.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
-#include <type_traits>
-
-#include "traces/reading/number.h"
+#include <system_error>
 
 namespace railyard {
 
@@ -29,20 +29,36 @@ class LogFieldReader {
   size_t position() const { return position_; }
   std::string_view rest() const { return text_.substr(position_); }
 
-  void SkipBlanks();
-  bool Literal(std::string_view literal);
+  void SkipBlanks() {
+    while (position_ < text_.size() && IsBlank(text_[position_])) ++position_;
+  }
+  bool Literal(std::string_view literal) {
+    if (text_.size() - position_ < literal.size() ||
+        std::memcmp(text_.data() + position_, literal.data(), literal.size()) != 0) {
+      return false;
+    }
+    position_ += literal.size();
+    return true;
+  }
   // Reads `word` and the blanks around it.
-  bool Word(std::string_view word);
+  bool Word(std::string_view word) {
+    const size_t before = position_;
+    SkipBlanks();
+    if (Literal(word) && AtEndOfValue()) {
+      SkipBlanks();
+      return true;
+    }
+    position_ = before;
+    return false;
+  }
   // Returns the text before the next blank; empty at the end.
   std::string_view Token();
   template <typename Integer>
   bool Number(Integer& value, int base = 10) {
-    size_t end = position_;
-    if (std::is_signed_v<Integer> && end < text_.size() && text_[end] == '-') ++end;
-    while (end < text_.size() && (base == 16 ? IsHexDigit(text_[end]) : IsDigit(text_[end]))) ++end;
-    const bool valid = ParseNumber(text_.substr(position_, end - position_), value, base);
-    position_ = end;
-    return valid && AtEndOfValue();
+    const char* const begin = text_.data() + position_;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value, base);
+    position_ += static_cast<size_t>(end - begin);
+    return error == std::errc() && AtEndOfValue();
   }
   // Reads `0x…` or `(nil)`, as %p prints it. The last field of a line may run into the next line's
   // first character; user-space pointers have at most 12 digits.

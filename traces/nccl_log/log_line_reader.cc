@@ -44,6 +44,13 @@ bool LogLineReader::Next() {
 }
 
 void LogLineReader::Append(const char* begin, const char* end) {
+  const auto holds = [&](char c) {
+    return std::memchr(begin, c, static_cast<size_t>(end - begin)) != nullptr;
+  };
+  if (escape_ == Escape::kNone && !holds(kEscapeCharacter) && !holds('\r') && !holds('\0')) {
+    text_.append(begin, end);
+    return;
+  }
   for (const char* at = begin; at != end; ++at) {
     const char c = *at;
     if (escape_ == Escape::kStarted) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "traces/nccl_log/log_field_reader.h"
+#include "traces/reading/number.h"
 
 namespace railyard {
 namespace {

@@ -347,8 +347,7 @@ class LogCollector {
     for (uint32_t i = 0; i < result_.handles.size(); ++i) {
       handles_of[result_.handles[i].pointer].push_back(i);
     }
-    std::vector<LoggedCall> merged;
-    merged.reserve(result_.calls.size() + orphans_.size());
+    std::deque<LoggedCall> merged;
     // inserted_before[k]: adopted calls that stand before the k-th call, for the tuning lines.
     std::vector<size_t> adopted_positions;
     size_t next = 0;

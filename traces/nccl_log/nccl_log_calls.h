@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -86,7 +87,9 @@ struct LogProcess {
 struct LoggedCalls {
   std::vector<LogProcess> processes;
   std::vector<CommunicatorHandle> handles;
-  std::vector<LoggedCall> calls;  // those that are sound by themselves, in the order of the lines
+  // Those that are sound by themselves, in the order of the lines. There are millions: a vector
+  // would copy them each time that it grows.
+  std::deque<LoggedCall> calls;
   int time_decimals = 0;          // most that a time stamp's seconds have
 };
 

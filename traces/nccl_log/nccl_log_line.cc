@@ -10,6 +10,7 @@
 #include "traces/nccl_log/log_field_reader.h"
 #include "traces/nccl_log/nccl_log_call_record.h"
 #include "traces/nccl_log/nccl_log_message.h"
+#include "traces/reading/number.h"
 
 namespace railyard {
 namespace {
@@ -101,8 +102,11 @@ void ParseOtherMessages(std::string_view line, size_t begin, size_t end,
       const auto next_prefix = PrefixOfMessageAt(text, message_begin, next + kMark.size());
       message_end = next_prefix ? HostBegin(text, *next_prefix) : next;
     }
-    if (const auto prefix = PrefixOfMessageAt(text, begin, message_begin)) {
-      const std::string_view message = text.substr(message_begin, message_end - message_begin);
+    const std::string_view message = text.substr(message_begin, message_end - message_begin);
+    // Between its prefix and a call there is none.
+    const auto prefix =
+        message.empty() ? std::nullopt : PrefixOfMessageAt(text, begin, message_begin);
+    if (prefix) {
       ParseLogMessage(*prefix, message, records);
     }
     at = next;

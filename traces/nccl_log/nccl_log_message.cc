@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "traces/nccl_log/log_field_reader.h"
+#include "traces/reading/number.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {

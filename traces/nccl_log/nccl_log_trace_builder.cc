@@ -25,6 +25,9 @@ void LogTraceBuilder::AddCalls(const std::vector<uint32_t>& group_of, bool with_
   // In the order of the log, so that communicators are numbered as they are first used.
   streams_.resize(trace_.rank_count);
   clocks_.resize(trace_.rank_count);
+  for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    trace_.operations[rank].reserve(calls_.by_rank()[rank].size());
+  }
   uint64_t calls_added = 0;
   for (uint32_t i = 0; i < calls_.size(); ++i) {
     const LoggedCall& call = calls_[i];

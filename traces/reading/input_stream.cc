@@ -47,7 +47,7 @@ std::string ReadMagic(ByteSource& source) {
 }  // namespace
 
 InputStream::InputStream(std::string name, std::unique_ptr<ByteSource> source)
-    : name_(std::move(name)), buffer_(kBufferBytes) {
+    : name_(std::move(name)), buffer_(kBufferBytes + 1) {
   std::string magic;
   try {
     magic = ReadMagic(*source);
@@ -85,10 +85,11 @@ void InputStream::Fill(size_t bytes) {
     begin_ = 0;
   }
   while (end_ < bytes) {
-    const size_t got = ReadSource(buffer_.data() + end_, buffer_.size() - end_);
-    if (got == 0) return;
+    const size_t got = ReadSource(buffer_.data() + end_, kBufferBytes - end_);
+    if (got == 0) break;
     end_ += got;
   }
+  buffer_[end_] = '\0';
 }
 
 size_t InputStream::Read(char* to, size_t bytes) {

@@ -23,7 +23,7 @@ class InputStream {
   const std::string& name() const { return name_; }
 
   // Returns the next buffered bytes, at least `bytes` (up to kPeekBytesMax) unless the data end
-  // before. They are valid until the next call of Peek or Read.
+  // before. They are valid until the next call of Peek or Read, and a '\0' follows them.
   std::string_view Peek(size_t bytes = 1) {
     if (end_ - begin_ < bytes) Fill(bytes);
     return {buffer_.data() + begin_, end_ - begin_};

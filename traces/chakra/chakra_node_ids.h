@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Finds the nodes of a rank by their ids. Files of millions of nodes mostly have ids that rise by
+// one, which costs no search.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace railyard {
+
+class ChakraNodeIds {
+ public:
+  // Appends the id of the next node.
+  void Add(uint64_t id) { places_.emplace_back(id, static_cast<uint32_t>(places_.size())); }
+  // Prepares Find, after the last node. Returns an id that was added twice, if there is one.
+  std::optional<uint64_t> Sort();
+  // Returns the number of the node with this id, counted from 0 in the order of Add.
+  std::optional<uint32_t> Find(uint64_t id) const;
+  void Clear() { places_.clear(); }
+
+ private:
+  std::vector<std::pair<uint64_t, uint32_t>> places_;  // id and number, by id after Sort
+};
+
+}  // namespace railyard
