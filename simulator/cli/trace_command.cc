@@ -112,9 +112,12 @@ class TraceCommand : public Command {
     add("--tensor", from_.tensor, "Tensor parallel ranks of the trace (default: 1)");
     add("--data", from_.data, "Its data parallel ranks (default: 1)");
     add("--pipeline", from_.pipeline, "Its stages (default: 1)");
+    add("--expert", from_.expert,
+        "Its expert parallel ranks, adjacent data parallel ones (default: 1)");
     add("--to-tensor", to_tensor_, "Of the new one (default: as before)");
     add("--to-data", to_data_, "Likewise");
-    add("--to-pipeline", to_pipeline_, "Likewise; another number is refused");
+    add("--to-pipeline", to_pipeline_, "Likewise; stages keep their layers");
+    add("--to-expert", to_expert_, "Likewise");
   }
 
   void AddOthers() {
@@ -139,7 +142,8 @@ class TraceCommand : public Command {
     if (retarget_->parsed()) {
       const TraceDivision to{.tensor = to_tensor_.value_or(from_.tensor),
                              .data = to_data_.value_or(from_.data),
-                             .pipeline = to_pipeline_.value_or(from_.pipeline)};
+                             .pipeline = to_pipeline_.value_or(from_.pipeline),
+                             .expert = to_expert_.value_or(from_.expert)};
       made = RetargetTrace(traces[0], from_, to, traces_[0], diagnostics);
     }
     if (anonymise_->parsed()) made = AnonymizeTrace(std::move(traces[0]));
@@ -244,6 +248,7 @@ class TraceCommand : public Command {
   std::optional<uint32_t> to_tensor_;
   std::optional<uint32_t> to_data_;
   std::optional<uint32_t> to_pipeline_;
+  std::optional<uint32_t> to_expert_;
 };
 
 }  // namespace

@@ -77,6 +77,9 @@ TEST(NcclLogLineTest, KnowsEveryNameNcclPrints) {
       {"Send", CollectiveKind::kSend},
       {"Recv", CollectiveKind::kRecv},
       {"AlltoAll", CollectiveKind::kAllToAll},
+      {"AllToAll", CollectiveKind::kAllToAll},
+      {"AllToAllPivot", CollectiveKind::kAllToAll},
+      {"AlltoAllPivot", CollectiveKind::kAllToAll},
       {"Gather", CollectiveKind::kGather},
       {"Scatter", CollectiveKind::kScatter}};
   for (const auto& [name, kind] : kinds) {

@@ -8,6 +8,7 @@
 #include "traces/inspector/inspector_reader.h"
 #include "traces/kineto/kineto_reader.h"
 #include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/nccl_profiler/nccl_profiler_reader.h"
 #include "traces/nccl_tests/nccl_tests_reader.h"
 #include "traces/nsys/nsys_reader.h"
 #include "traces/pytorch_et/pytorch_et_reader.h"
@@ -16,8 +17,9 @@ namespace railyard {
 
 std::span<const TraceReader> TraceReaders() {
   static const std::vector<TraceReader> kReaders = {
-      NcclLogReader(), KinetoReader(), PytorchEtReader(), FlightRecorderReader(), InspectorReader(),
-      ChakraReader(),  GoalReader(),   AicbReader(),      NsysReader(),           NcclTestsReader(),
+      NcclLogReader(),   KinetoReader(),    PytorchEtReader(),    FlightRecorderReader(),
+      InspectorReader(), ChakraReader(),    GoalReader(),         AicbReader(),
+      NsysReader(),      NcclTestsReader(), NcclProfilerReader(),
   };
   return kReaders;
 }

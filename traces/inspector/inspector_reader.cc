@@ -13,9 +13,9 @@
 
 #include <fmt/format.h>
 
-#include "traces/inspector/inspector_placement.h"
 #include "traces/inspector/inspector_record.h"
 #include "traces/reading/captured_job.h"
+#include "traces/reading/process_placement.h"
 #include "traces/reading/value.h"
 #include "traces/trace/trace_check.h"
 
@@ -65,7 +65,7 @@ class InspectorImport {
   }
 
   std::optional<Trace> Finish() {
-    const InspectorPlacement placement = PlaceProcesses(communicators_);
+    const ProcessPlacement placement = PlaceProcesses(communicators_);
     report_.assumed.insert(report_.assumed.end(), placement.assumed.begin(),
                            placement.assumed.end());
     // Lines without an event trace keep their place behind the last one with a time.
@@ -168,7 +168,7 @@ class InspectorImport {
     calls = std::move(sorted);
   }
 
-  void Add(const InspectorPlacement& placement, PlacedCall& placed) {
+  void Add(const ProcessPlacement& placement, PlacedCall& placed) {
     const auto rank = placement.rank_of_process.find(placed.process);
     if (rank == placement.rank_of_process.end()) {
       report_.Drop(CallDropReason::kUnknownRank, placed.file, placed.line, placed.process);

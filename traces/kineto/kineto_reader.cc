@@ -28,7 +28,8 @@ bool LooksLikeKineto(std::string_view head) {
   const size_t first = head.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || (head[first] != '{' && head[first] != '[')) return false;
   return holds("\"traceEvents\"") || holds("\"deviceProperties\"") ||
-         holds("\"distributedInfo\"") || (holds("\"ph\"") && holds("\"ts\"") && holds("\"cat\""));
+         holds("\"distributedInfo\"") ||
+         ((holds("\"ph\": \"X\"") || holds("\"ph\":\"X\"")) && holds("\"ts\"") && holds("\"cat\""));
 }
 
 class KinetoImport {

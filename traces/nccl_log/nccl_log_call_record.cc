@@ -17,7 +17,7 @@ struct NamedKind {
   std::optional<CollectiveKind> kind;  // nullopt: a one-sided operation, which moves no trace data
 };
 // ncclFuncToString and the API's names; longer names before those they end with.
-constexpr std::array<NamedKind, 13> kNames = {{
+constexpr std::array<NamedKind, 16> kNames = {{
     {"AllReduce", CollectiveKind::kAllReduce},
     {"AllGather", CollectiveKind::kAllGather},
     {"ReduceScatter", CollectiveKind::kReduceScatter},
@@ -26,6 +26,9 @@ constexpr std::array<NamedKind, 13> kNames = {{
     {"Send", CollectiveKind::kSend},
     {"Recv", CollectiveKind::kRecv},
     {"AlltoAll", CollectiveKind::kAllToAll},
+    {"AllToAll", CollectiveKind::kAllToAll},       // RCCL up to 2.27
+    {"AllToAllPivot", CollectiveKind::kAllToAll},  // RCCL, in its own way
+    {"AlltoAllPivot", CollectiveKind::kAllToAll},
     {"Gather", CollectiveKind::kGather},
     {"Scatter", CollectiveKind::kScatter},
     {"PutSignal", std::nullopt},

@@ -1,36 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/transform/trace_retarget.h"
 
-#include <algorithm>
+#include <compare>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
 #include "traces/trace/trace_check.h"
+#include "traces/transform/parallel_groups.h"
+#include "traces/transform/stage_check.h"
 
 namespace railyard {
 namespace {
-
-struct Place {
-  uint32_t tensor = 0;
-  uint32_t data = 0;
-  uint32_t stage = 0;
-};
-
-Place PlaceOf(const TraceDivision& division, uint32_t rank) {
-  return {.tensor = rank % division.tensor,
-          .data = rank / division.tensor % division.data,
-          .stage = rank / division.tensor / division.data};
-}
-
-uint32_t RankOf(const TraceDivision& division, const Place& place) {
-  return place.tensor + division.tensor * (place.data + division.data * place.stage);
-}
-
-enum class GroupKind { kTensor, kData, kStages, kAll, kOther };
 
 bool IsDivided(CollectiveKind kind) {
   return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
@@ -42,10 +27,16 @@ class TraceRetargeter {
  public:
   TraceRetargeter(const Trace& trace, const TraceDivision& from, const TraceDivision& to,
                   const std::string& file, Diagnostics& diagnostics)
-      : trace_(trace), from_(from), to_(to), file_(file), diagnostics_(diagnostics) {}
+      : trace_(trace),
+        from_(from),
+        to_(to),
+        file_(file),
+        diagnostics_(diagnostics),
+        groups_(trace, from) {}
 
   std::optional<Trace> Run() {
-    if (!CheckDivisions() || !KnowGroups() || !CheckAlike()) return std::nullopt;
+    if (!CheckDivisions() || !CheckGroups() || !CheckAlike()) return std::nullopt;
+    if (StagesChange() && !CheckStages(trace_, groups_, file_, diagnostics_)) return std::nullopt;
     result_.origin = trace_.origin;
     result_.nccl_version = trace_.nccl_version;
     result_.source_files = trace_.source_files;
@@ -64,6 +55,9 @@ class TraceRetargeter {
     return false;
   }
 
+  bool StagesChange() const { return from_.pipeline != to_.pipeline; }
+  bool ExpertsChange() const { return from_.expert != to_.expert; }
+
   bool CheckDivisions() {
     if (from_.ranks() != trace_.rank_count) {
       return Error("",
@@ -76,59 +70,42 @@ class TraceRetargeter {
       return Error("", fmt::format("{} ranks are out of range (expected 1 to {})", to_.ranks(),
                                    kTraceRanksMax));
     }
-    if (from_.pipeline != to_.pipeline) {
+    for (const TraceDivision* division : {&from_, &to_}) {
+      if (division->expert > 0 && division->data % division->expert == 0) continue;
+      return Error("expert",
+                   fmt::format("{} expert parallel ranks do not divide {} data parallel ones "
+                               "(expected a divisor)",
+                               division->expert, division->data));
+    }
+    if (StagesChange() && (from_.pipeline < 3 || to_.pipeline < 2)) {
       return Error("pipeline",
-                   fmt::format("{} stages cannot become {}: which layers a stage has is not in the "
-                               "trace (expected the same number)",
+                   fmt::format("{} stages cannot become {}: no inner stage says what another one "
+                               "would do (expected at least 3 stages, and at least 2 of the new "
+                               "trace)",
                                from_.pipeline, to_.pipeline));
     }
     return true;
   }
 
-  GroupKind KindOf(const std::vector<uint32_t>& ranks) const {
-    const Place first = PlaceOf(from_, ranks.front());
-    const auto is = [&](GroupKind kind, uint32_t size) {
-      if (ranks.size() != size) return false;
-      for (uint32_t i = 0; i < size; ++i) {
-        Place place = first;
-        if (kind == GroupKind::kTensor) place.tensor = i;
-        if (kind == GroupKind::kData) place.data = i;
-        if (kind == GroupKind::kStages) place.stage = i;
-        if (kind == GroupKind::kAll) place = PlaceOf(from_, i);
-        if (ranks[i] != RankOf(from_, place)) return false;
-      }
-      return true;
-    };
-    // With one degree alone a group is of all ranks as well: it counts as that degree's.
-    if (from_.data > 1 && is(GroupKind::kData, from_.data)) return GroupKind::kData;
-    if (from_.tensor > 1 && is(GroupKind::kTensor, from_.tensor)) return GroupKind::kTensor;
-    if (from_.pipeline > 1 && is(GroupKind::kStages, from_.pipeline)) return GroupKind::kStages;
-    if (is(GroupKind::kAll, static_cast<uint32_t>(from_.ranks()))) return GroupKind::kAll;
-    return GroupKind::kOther;
-  }
-
-  // Two ranks of two stages at the same place may have a communicator of their own.
-  bool JoinsStages(const std::vector<uint32_t>& ranks) const {
-    const Place first = PlaceOf(from_, ranks.front());
-    return std::all_of(ranks.begin(), ranks.end(), [&](uint32_t rank) {
-      const Place place = PlaceOf(from_, rank);
-      return place.tensor == first.tensor && place.data == first.data;
-    });
-  }
-
-  bool KnowGroups() {
-    for (const TraceCommunicator& communicator : trace_.communicators) {
-      GroupKind kind = KindOf(communicator.ranks);
-      if (kind == GroupKind::kOther && JoinsStages(communicator.ranks)) kind = GroupKind::kStages;
+  bool CheckGroups() {
+    for (uint32_t i = 0; i < trace_.communicators.size(); ++i) {
+      const TraceCommunicator& communicator = trace_.communicators[i];
+      const GroupKind kind = groups_.KindOf(i);
       if (kind == GroupKind::kOther) {
-        return Error("communicators",
-                     fmt::format("{} of {} ranks is no group of tensor or data parallel ranks or "
-                                 "stages, so that no rule says what becomes of it (expected those "
-                                 "of {} tensor x {} data x {} pipeline parallel ranks)",
+        return Error(fmt::format("communicators[{}]", i),
+                     fmt::format("{} of {} ranks is no group of tensor, data or expert parallel "
+                                 "ranks or stages, so that no rule says what becomes of it "
+                                 "(expected those of {} tensor x {} data x {} pipeline parallel "
+                                 "ranks, {} expert parallel)",
                                  Quote(communicator.name), communicator.ranks.size(), from_.tensor,
-                                 from_.data, from_.pipeline));
+                                 from_.data, from_.pipeline, from_.expert));
       }
-      kinds_.push_back(kind);
+      if (kind == GroupKind::kExpert && from_.tensor != to_.tensor) {
+        return Error(fmt::format("communicators[{}]", i),
+                     fmt::format("{} is of expert parallel ranks, whose tokens tensor parallel "
+                                 "ranks divide or do not (expected {} tensor parallel ranks)",
+                                 Quote(communicator.name), from_.tensor));
+      }
     }
     return true;
   }
@@ -137,10 +114,13 @@ class TraceRetargeter {
   bool CheckAlike() {
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       Place place = PlaceOf(from_, rank);
-      if (from_.data != to_.data) place.data = 0;
+      if (from_.data != to_.data || ExpertsChange()) {
+        place.data = ExpertsChange() ? 0 : place.data % from_.expert;
+      }
       if (from_.tensor != to_.tensor) place.tensor = 0;
+      if (StagesChange() && place.stage > 0 && place.stage + 1 < from_.pipeline) place.stage = 1;
       const uint32_t like = RankOf(from_, place);
-      if (like == rank || IsAlike(like, rank)) continue;
+      if (like == rank || groups_.AreAlike(like, rank)) continue;
       return Error(fmt::format("ranks[{}]", rank),
                    fmt::format("its calls differ from those of rank {}, so that the program of a "
                                "new rank is not known (expected equal ones)",
@@ -149,43 +129,44 @@ class TraceRetargeter {
     return true;
   }
 
-  bool IsAlike(uint32_t a, uint32_t b) const {
-    const auto& x = trace_.operations[a];
-    const auto& y = trace_.operations[b];
-    if (x.size() != y.size()) return false;
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (x[i].kind != y[i].kind || x[i].count != y[i].count || x[i].datatype != y[i].datatype ||
-          x[i].root != y[i].root || x[i].peer != y[i].peer || x[i].stream != y[i].stream ||
-          x[i].after != y[i].after) {
-        return false;
-      }
-      if (x[i].kind == CollectiveKind::kCompute) continue;
-      if (kinds_[trace_.CommunicatorOf(a, x[i].communicator)] !=
-          kinds_[trace_.CommunicatorOf(b, y[i].communicator)]) {
-        return false;
-      }
+  // The place whose program the rank at `place` of the new trace runs.
+  Place SourceOf(const Place& place) const {
+    const uint32_t experts = from_.expert;
+    const uint32_t expert = place.data % to_.expert % experts;
+    const uint32_t replica = place.data / to_.expert % (from_.data / experts);
+    Place source{.tensor = place.tensor % from_.tensor,
+                 .data = expert + experts * replica,
+                 .stage = place.stage};
+    if (StagesChange() && place.stage > 0) {
+      source.stage = place.stage + 1 == to_.pipeline ? from_.pipeline - 1 : 1;
     }
-    return true;
+    return source;
   }
 
   bool AddRank(uint32_t rank) {
     const Place place = PlaceOf(to_, rank);
-    const uint32_t source = RankOf(from_, {.tensor = place.tensor % from_.tensor,
-                                           .data = place.data % from_.data,
-                                           .stage = place.stage});
+    const uint32_t source = RankOf(from_, SourceOf(place));
     std::vector<TraceOperation> operations = trace_.operations[source];
     for (size_t i = 0; i < operations.size(); ++i) {
       TraceOperation& operation = operations[i];
       operation.measured_ps = 0;  // of another size or number of ranks
       if (operation.kind == CollectiveKind::kCompute) continue;
       const uint32_t old = trace_.CommunicatorOf(source, operation.communicator);
-      const GroupKind kind = kinds_[old];
-      const bool is_message =
-          operation.kind == CollectiveKind::kSend || operation.kind == CollectiveKind::kRecv;
-      if (is_message && kind != GroupKind::kStages) {
+      const GroupKind kind = groups_.KindOf(old);
+      const bool is_message = IsSendOrRecv(operation.kind);
+      const bool keeps_peers =
+          kind == GroupKind::kStages || (kind == GroupKind::kExpert && !ExpertsChange());
+      if (is_message && !keeps_peers) {
         return Error(fmt::format("ranks[{}].operations[{}]", source, i),
-                     "is a message within a stage, whose peers would be others (expected messages "
-                     "between stages)");
+                     "is a message whose peers would be others (expected messages between stages, "
+                     "or between as many expert parallel ranks as before)");
+      }
+      if (is_message && kind == GroupKind::kStages && StagesChange()) {
+        const int32_t distance = groups_.StagesTo(source, operation);
+        const auto neighbor = static_cast<uint32_t>(static_cast<int32_t>(place.stage) + distance);
+        if (trace_.communicators[old].ranks.size() == from_.pipeline) operation.peer = neighbor;
+        operation.communicator = NeighborCommunicator(old, place, neighbor, distance);
+        continue;
       }
       operation.communicator = CommunicatorOf(kind, old, place);
       const auto size =
@@ -200,13 +181,18 @@ class TraceRetargeter {
     // 128 bits: counts are any that a trace may have.
     unsigned __int128 count = operation.count;
     uint64_t divisor = 1;
-    if (IsDivided(operation.kind)) {
+    const bool is_of_tokens = kind == GroupKind::kExpert;
+    if (is_of_tokens ? operation.kind == CollectiveKind::kAllToAll : IsDivided(operation.kind)) {
       count *= old_size;
       divisor *= size;
     }
-    if (kind == GroupKind::kData || kind == GroupKind::kAll) {
+    if (kind == GroupKind::kData || kind == GroupKind::kExpertData || kind == GroupKind::kAll) {
       count *= from_.tensor;
       divisor *= to_.tensor;
+    }
+    if (kind == GroupKind::kExpertData) {
+      count *= from_.expert;
+      divisor *= to_.expert;
     }
     operation.count = static_cast<uint64_t>((count + divisor - 1) / divisor);
     if (operation.root >= size) operation.root = 0;
@@ -214,32 +200,55 @@ class TraceRetargeter {
 
   uint32_t CommunicatorOf(GroupKind kind, uint32_t old, const Place& place) {
     std::vector<uint32_t> ranks;
-    switch (kind) {
-      case GroupKind::kTensor:
-        for (uint32_t i = 0; i < to_.tensor; ++i) {
-          ranks.push_back(RankOf(to_, {i, place.data, place.stage}));
+    if (kind == GroupKind::kStages) {
+      const std::vector<uint32_t>& old_ranks = trace_.communicators[old].ranks;
+      if (StagesChange() && old_ranks.size() == from_.pipeline) {
+        ranks = GroupRanks(kind, to_, place);
+      } else {  // the first and the last, or some of as many as before
+        for (const uint32_t rank : old_ranks) {
+          uint32_t stage = PlaceOf(from_, rank).stage;
+          if (stage + 1 == from_.pipeline) stage = to_.pipeline - 1;
+          ranks.push_back(RankOf(to_, {place.tensor, place.data, stage}));
         }
-        break;
-      case GroupKind::kData:
-        for (uint32_t i = 0; i < to_.data; ++i) {
-          ranks.push_back(RankOf(to_, {place.tensor, i, place.stage}));
-        }
-        break;
-      case GroupKind::kStages:
-        for (const uint32_t rank : trace_.communicators[old].ranks) {
-          ranks.push_back(RankOf(to_, {place.tensor, place.data, PlaceOf(from_, rank).stage}));
-        }
-        break;
-      case GroupKind::kAll:
-      case GroupKind::kOther:
-        for (uint32_t i = 0; i < to_.ranks(); ++i) ranks.push_back(i);
-        break;
+      }
+    } else {
+      ranks = GroupRanks(kind, to_, place);
     }
+    return Communicator({kind, false}, old, std::move(ranks));
+  }
+
+  uint32_t NeighborCommunicator(uint32_t old, const Place& place, uint32_t neighbor,
+                                int32_t distance) {
+    if (trace_.communicators[old].ranks.size() == from_.pipeline) {
+      return Communicator({GroupKind::kStages, false}, old,
+                          GroupRanks(GroupKind::kStages, to_, place));
+    }
+    std::vector<uint32_t> ranks = {RankOf(to_, place),
+                                   RankOf(to_, {place.tensor, place.data, neighbor})};
+    // Its ranks stay in the order of their stages, as they were.
+    const std::vector<uint32_t>& old_ranks = trace_.communicators[old].ranks;
+    const bool is_ascending = old_ranks[0] < old_ranks[1];
+    if (is_ascending != (distance > 0)) std::swap(ranks[0], ranks[1]);
+    return Communicator({GroupKind::kStages, true}, old, std::move(ranks));
+  }
+
+  // What a communicator is for. Those of two stages may be of neighbors, or of the first and last.
+  struct Role {
+    GroupKind kind = GroupKind::kOther;
+    bool is_of_neighbors = false;
+    auto operator<=>(const Role&) const = default;
+  };
+
+  // Old communicators of the same ranks stay different, by their order; and so do those of which
+  // the new ones are the same.
+  uint32_t Communicator(Role role, uint32_t old, std::vector<uint32_t> ranks) {
     const auto [at, is_new] = communicator_of_.try_emplace(
-        {old, ranks.front(), ranks.back()}, static_cast<uint32_t>(result_.communicators.size()));
-    if (is_new)
+        std::tuple(role, trace_.communicators[old].ranks.size(), groups_.NumberOf(old), ranks),
+        static_cast<uint32_t>(result_.communicators.size()));
+    if (is_new) {
       result_.communicators.push_back(
           {.name = trace_.communicators[old].name, .ranks = std::move(ranks)});
+    }
     return at->second;
   }
 
@@ -248,9 +257,9 @@ class TraceRetargeter {
   const TraceDivision& to_;
   const std::string& file_;
   Diagnostics& diagnostics_;
-  std::vector<GroupKind> kinds_;  // by communicator
+  ParallelGroups groups_;
   Trace result_;
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> communicator_of_;
+  std::map<std::tuple<Role, size_t, uint32_t, std::vector<uint32_t>>, uint32_t> communicator_of_;
 };
 
 }  // namespace

@@ -13,28 +13,39 @@
 namespace railyard {
 
 // Ranks are numbered as in Megatron-LM: tensor parallel ranks are adjacent, then data parallel
-// ranks, then pipeline stages.
+// ranks, then pipeline stages. Expert parallel groups are `expert` adjacent data parallel ranks.
 struct TraceDivision {
   uint32_t tensor = 1;
   uint32_t data = 1;
   uint32_t pipeline = 1;
-  uint64_t ranks() const { return uint64_t{tensor} * data * pipeline; }
+  uint32_t expert = 1;  // divides `data`
+  // UINT64_MAX where the product is larger.
+  uint64_t ranks() const {
+    const auto product = static_cast<unsigned __int128>(tensor) * data * pipeline;
+    return product > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(product);
+  }
 };
 
-// Every rank (t, d, s) of `to` runs the program of (t mod, d mod, s) of `from` on its own groups.
-// Sizes change by group:
+// Every rank of `to` runs the program of the rank at its place in `from` (modulo the old degrees)
+// on its own groups. Sizes change by group:
 // - Data parallel: AllReduce, Broadcast and Reduce keep their size if `data` changes, and scale by
 //   1 / `tensor`, because each rank then has another share of the weights. AllGather,
 //   ReduceScatter and AllToAll treat the whole buffer so; a rank's part of it follows.
 // - Tensor parallel: AllReduce, Broadcast and Reduce keep their size (they hold activations of a
 //   micro-batch); AllGather, ReduceScatter and AllToAll keep that of the whole buffer.
+// - Expert parallel: a rank has as many tokens as before. AllToAll divides them among the ranks of
+//   the group; all other calls keep their count. Messages and AllToAllv go to the same peers, which
+//   needs the same `expert`, because routing does not follow a formula.
+// - Ranks with the same experts (expert data parallel): as data parallel, and by 1 / `expert`,
+//   because each rank then has another share of the experts.
 // - Between stages: messages keep their size and go to the rank at the same place in the other
-//   stage.
+//   stage. More stages are a deeper model: a stage keeps its layers, and each inner stage runs the
+//   program of the second one.
 // - A group of all ranks counts as data parallel.
 //
-// Returns nullopt with an error if that is not sound: another number of stages (a trace does not
-// say which layers a stage has), other groups (expert parallel ones), ranks of a group with
-// different programs, and AllToAllv.
+// Returns nullopt with an error if that is not sound: other groups, ranks of a group with different
+// programs, AllToAllv, another number of stages if inner stages differ or a schedule depends on
+// their number (a backward pass before the last forward pass).
 std::optional<Trace> RetargetTrace(const Trace& trace, const TraceDivision& from,
                                    const TraceDivision& to, const std::string& file,
                                    Diagnostics& diagnostics);

@@ -5,59 +5,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/traces/transform/small_traces.h"
 #include "traces/transform/trace_csv.h"
 #include "traces/transform/trace_cut.h"
 #include "traces/transform/trace_diff.h"
 #include "traces/transform/trace_merge.h"
-#include "traces/transform/trace_retarget.h"
 #include "traces/transform/trace_summary.h"
-#include "workloads/job/job.h"
 
 namespace railyard {
 namespace {
 
+using testing::Call;
 using ::testing::ElementsAre;
+using testing::ExpectMatches;
 using ::testing::HasSubstr;
-
-void ExpectMatches(const Trace& trace) {
-  Diagnostics diagnostics;
-  EXPECT_TRUE(BuildJob(trace, diagnostics).has_value()) << diagnostics.ToString();
-}
-
-TraceOperation Call(CollectiveKind kind, uint32_t communicator, uint64_t count) {
-  TraceOperation call;
-  call.kind = kind;
-  call.communicator = communicator;
-  call.count = count;
-  call.datatype = Datatype::kUint8;
-  return call;
-}
-
-// Ranks 0 to 3 as 2 tensor x 2 data parallel ones: an AllReduce of 100 in the tensor group, in the
-// data group an AllGather of 30 a rank and an AllReduce of 80, twice, as two iterations.
-Trace TwoByTwo() {
-  Trace trace;
-  trace.origin = "test";
-  trace.rank_count = 4;
-  trace.source_files = {"/home/someone/secret.log"};
-  trace.communicators = {{.name = "tp0", .ranks = {0, 1}},
-                         {.name = "tp1", .ranks = {2, 3}},
-                         {.name = "dp0", .ranks = {0, 2}},
-                         {.name = "dp1", .ranks = {1, 3}}};
-  trace.operations.resize(4);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    for (int iteration = 0; iteration < 2; ++iteration) {
-      TraceOperation first = Call(CollectiveKind::kAllReduce, rank / 2, 100);
-      first.begins_iteration = iteration > 0;
-      first.compute_before_ps = 5'000'000;
-      first.source_line = 7;
-      trace.operations[rank].push_back(first);
-      trace.operations[rank].push_back(Call(CollectiveKind::kAllGather, 2 + rank % 2, 30));
-      trace.operations[rank].push_back(Call(CollectiveKind::kAllReduce, 2 + rank % 2, 80));
-    }
-  }
-  return trace;
-}
+using testing::TwoByTwo;
 
 TEST(TraceSummaryTest, CountsCallsBytesAndSizes) {
   const TraceSummary summary = SummarizeTrace(TwoByTwo());
@@ -156,63 +118,6 @@ TEST(TraceDiffTest, TheFirstOperationThatDiffersIsTold) {
   const TraceDifferences differences = DiffTraces(TwoByTwo(), other);
   EXPECT_EQ(differences.count, 1u);
   EXPECT_THAT(differences.first[0], HasSubstr("rank 2, operation 1: AllGather of 30"));
-}
-
-TEST(TraceRetargetTest, MoreDataParallelRanksGatherSmallerParts) {
-  Diagnostics diagnostics;
-  const auto more = RetargetTrace(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 2, .data = 6},
-                                  "t", diagnostics);
-  ASSERT_TRUE(more) << diagnostics.ToString();
-  EXPECT_EQ(more->rank_count, 12u);
-  const auto& program = more->operations[11];
-  EXPECT_EQ(program[0].count, 100u);  // activations
-  EXPECT_EQ(program[1].count, 10u);   // 60 gathered from six
-  EXPECT_EQ(program[2].count, 80u);   // gradients
-  EXPECT_THAT(more->communicators[program[1].communicator].ranks, ElementsAre(1, 3, 5, 7, 9, 11));
-  EXPECT_THAT(more->communicators[program[0].communicator].ranks, ElementsAre(10, 11));
-  ExpectMatches(*more);
-}
-
-TEST(TraceRetargetTest, MoreTensorParallelRanksHaveLessOfTheWeights) {
-  Diagnostics diagnostics;
-  const auto more = RetargetTrace(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 4, .data = 2},
-                                  "t", diagnostics);
-  ASSERT_TRUE(more) << diagnostics.ToString();
-  const auto& program = more->operations[0];
-  EXPECT_EQ(program[0].count, 100u);
-  EXPECT_THAT(more->communicators[program[0].communicator].ranks, ElementsAre(0, 1, 2, 3));
-  EXPECT_EQ(program[1].count, 15u);
-  EXPECT_EQ(program[2].count, 40u);
-  ExpectMatches(*more);
-}
-
-TEST(TraceRetargetTest, TheSameDivisionIsTheSameJob) {
-  Diagnostics diagnostics;
-  const auto same = RetargetTrace(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 2, .data = 2},
-                                  "t", diagnostics);
-  ASSERT_TRUE(same) << diagnostics.ToString();
-  EXPECT_FALSE(DiffTraces(TwoByTwo(), *same).Any());
-}
-
-TEST(TraceRetargetTest, WhatIsNotSoundIsRefused) {
-  const auto refusal = [](const Trace& trace, const TraceDivision& from, const TraceDivision& to) {
-    Diagnostics diagnostics;
-    EXPECT_FALSE(RetargetTrace(trace, from, to, "t", diagnostics));
-    return diagnostics.ToString();
-  };
-  EXPECT_THAT(refusal(TwoByTwo(), {.tensor = 2, .data = 3}, {.tensor = 2, .data = 4}),
-              HasSubstr("4 ranks are not 2 tensor x 3 data"));
-  EXPECT_THAT(
-      refusal(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 2, .data = 2, .pipeline = 2}),
-      HasSubstr("which layers a stage has is not in the trace"));
-  Trace expert = TwoByTwo();
-  expert.communicators.push_back({.name = "ep", .ranks = {0, 3}});
-  EXPECT_THAT(refusal(expert, {.tensor = 2, .data = 2}, {.tensor = 2, .data = 4}),
-              HasSubstr("\"ep\" of 2 ranks is no group"));
-  Trace uneven = TwoByTwo();
-  uneven.operations[2][0].count = 99;
-  EXPECT_THAT(refusal(uneven, {.tensor = 2, .data = 2}, {.tensor = 2, .data = 4}),
-              HasSubstr("ranks[2]: its calls differ from those of rank 0"));
 }
 
 TEST(TraceCsvTest, RowsAreOperations) {

@@ -14,7 +14,7 @@ struct SeenCommunicator {
   std::map<uint32_t, std::string> process_of_rank;
 };
 
-struct InspectorPlacement {
+struct ProcessPlacement {
   std::map<std::string, uint32_t> rank_of_process;                     // global
   std::map<std::string, std::vector<uint32_t>> ranks_of_communicator;  // empty: unknown
   std::vector<std::string> assumed;                                    // sentences
@@ -23,6 +23,6 @@ struct InspectorPlacement {
 // A process gets its rank in the largest communicator that it is in, because that one has all
 // ranks. Members of another communicator are inferred from the processes that are known, if their
 // ranks are one stride apart.
-InspectorPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators);
+ProcessPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators);
 
 }  // namespace railyard

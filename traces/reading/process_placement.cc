@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "traces/inspector/inspector_placement.h"
+#include "traces/reading/process_placement.h"
 
 #include <algorithm>
 #include <set>
@@ -38,8 +38,8 @@ std::vector<uint32_t> Members(const SeenCommunicator& communicator,
 
 }  // namespace
 
-InspectorPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators) {
-  InspectorPlacement placement;
+ProcessPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators) {
+  ProcessPlacement placement;
   std::vector<std::pair<std::string, const SeenCommunicator*>> by_size;
   for (const auto& [id, communicator] : communicators) by_size.push_back({id, &communicator});
   std::stable_sort(by_size.begin(), by_size.end(),

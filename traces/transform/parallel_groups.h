@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The communicators of a trace as groups of a parallel job whose division the user states.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "traces/trace/trace.h"
+#include "traces/transform/trace_retarget.h"
+
+namespace railyard {
+
+// The place of a rank in a division.
+struct Place {
+  uint32_t tensor = 0;
+  uint32_t data = 0;
+  uint32_t stage = 0;
+};
+Place PlaceOf(const TraceDivision& division, uint32_t rank);
+uint32_t RankOf(const TraceDivision& division, const Place& place);
+
+enum class GroupKind : uint8_t {
+  kTensor,
+  kData,
+  kExpert,      // adjacent data parallel ranks that share the experts
+  kExpertData,  // data parallel ranks that have the same experts
+  kStages,      // all or some stages at one place
+  kAll,
+  kOther
+};
+
+// Returns the ranks of the group of `place`; of kStages, all of them. Precondition: not kOther.
+std::vector<uint32_t> GroupRanks(GroupKind kind, const TraceDivision& division, const Place& place);
+
+class ParallelGroups {
+ public:
+  // Both must outlive this. Precondition: the trace has as many ranks as the division, and `expert`
+  // divides `data` if it is not 0.
+  ParallelGroups(const Trace& trace, const TraceDivision& division);
+
+  const TraceDivision& division() const { return division_; }
+  GroupKind KindOf(uint32_t communicator) const { return kinds_[communicator]; }
+  // Returns the number of communicators before it that have the same ranks.
+  uint32_t NumberOf(uint32_t communicator) const { return numbers_[communicator]; }
+  // Returns true if two ranks make equal calls, each on its own groups.
+  bool AreAlike(uint32_t a, uint32_t b) const;
+  // Returns the number of stages from that of `rank` to that of the message's peer.
+  int32_t StagesTo(uint32_t rank, const TraceOperation& message) const;
+
+ private:
+  GroupKind Classify(uint32_t communicator, bool exchanges_only) const;
+  bool AreAlike(uint32_t a, const TraceOperation& x, uint32_t b, const TraceOperation& y) const;
+
+  const Trace& trace_;
+  const TraceDivision& division_;
+  std::vector<GroupKind> kinds_;  // by communicator
+  std::vector<uint32_t> numbers_;
+};
+
+}  // namespace railyard
