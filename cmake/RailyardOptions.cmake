@@ -2,6 +2,10 @@
 # Flags for our own code only: third-party and generated headers are SYSTEM.
 add_library(railyard_options INTERFACE)
 target_compile_options(railyard_options INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror=return-type)
+if(RAILYARD_FUZZ)  # with the sanitizers
+  set(RAILYARD_SANITIZE ON)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(RAILYARD_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What is fuzzed: one target for each reader of captured jobs, and one for each kind of file of
+// Railyard's own. libFuzzer runs them (fuzz_main.cc), and fuzz_corpus_test.cc repeats its findings.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railyard::testing {
+
+struct FuzzTarget {
+  std::string name;  // a format's, or the kind of file
+  std::string file;  // the name that the input is given
+  // Reads the file at `path`. Anything but an ordinary end is a finding: a signal, an exception, or
+  // FuzzFailed.
+  std::function<void(const std::string& path)> read;
+};
+
+const std::vector<FuzzTarget>& FuzzTargets();
+
+// Writes `bytes` to a file and lets the target read it.
+void RunFuzzTarget(const FuzzTarget& target, std::string_view bytes);
+
+// Ends the program with the reason.
+[[noreturn]] void FuzzFailed(const std::string& why);
+
+}  // namespace railyard::testing
