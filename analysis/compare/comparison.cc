@@ -6,10 +6,11 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <span>
 #include <utility>
 
+#include "analysis/metrics/bootstrap.h"
 #include "analysis/metrics/statistics.h"
-#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {
@@ -19,9 +20,7 @@ struct DurationPair {
   int64_t second_ps = 0;
 };
 
-constexpr size_t kResamples = 1'000;
 constexpr size_t kBlocksMax = 2'000;
-constexpr size_t kPairsMin = 8;
 
 double RatioOf(const DurationPair& pair) {
   if (pair.first_ps == pair.second_ps) return 1;
@@ -47,22 +46,18 @@ std::vector<DurationPair> BlocksOf(const std::vector<DurationPair>& pairs) {
 
 void AddInterval(const std::vector<DurationPair>& pairs, KindComparison& comparison) {
   const std::vector<DurationPair> blocks = BlocksOf(pairs);
-  std::vector<double> differences;
-  differences.reserve(kResamples);
-  uint64_t draw = 0;
-  for (size_t resample = 0; resample < kResamples; ++resample) {
+  const auto interval = BootstrapInterval(blocks.size(), [&](std::span<const size_t> picks) {
     double first = 0;
     double second = 0;
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      const DurationPair& block = blocks[ScaleTo(Mix64(draw++), blocks.size())];
-      first += static_cast<double>(block.first_ps);
-      second += static_cast<double>(block.second_ps);
+    for (const size_t pick : picks) {
+      first += static_cast<double>(blocks[pick].first_ps);
+      second += static_cast<double>(blocks[pick].second_ps);
     }
-    differences.push_back(DifferenceOf(first, second));
-  }
-  std::sort(differences.begin(), differences.end());
-  comparison.low = differences[NearestRankIndex(kResamples, 25)];
-  comparison.high = differences[NearestRankIndex(kResamples, 975)];
+    return DifferenceOf(first, second);
+  });
+  if (!interval) return;
+  comparison.low = interval->low;
+  comparison.high = interval->high;
 }
 
 Verdict VerdictOf(const KindComparison& comparison) {
@@ -98,7 +93,7 @@ KindComparison CompareKind(std::string kind, const std::vector<DurationPair>& pa
   comparison.median_ratio = ratios[NearestRankIndex(ratios.size(), 500)];
   comparison.largest_ratio = ratios.back();
   comparison.difference = DifferenceOf(first_total, second_total);
-  if (pairs.size() >= kPairsMin) AddInterval(pairs, comparison);
+  AddInterval(pairs, comparison);
   comparison.verdict = VerdictOf(comparison);
   return comparison;
 }

@@ -2,7 +2,9 @@
 #include "analysis/writers/sqlite_writer.h"
 
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -11,6 +13,7 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/files/output_file.h"
+#include "simulator/processes/interruption.h"
 
 namespace railyard {
 
@@ -29,6 +32,19 @@ const char* SqlType(ColumnType type) {
       return "";
   }
   return "";
+}
+
+// In double quotes where it is no plain name.
+std::string SqlName(std::string_view name) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  if (!name.empty() && name.find_first_not_of(kPlain) == std::string_view::npos &&
+      sqlite3_keyword_check(name.data(), static_cast<int>(name.size())) == 0) {
+    return std::string(name);
+  }
+  std::string quoted = "\"";
+  for (const char c : name) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
 }
 
 class Database {
@@ -57,7 +73,7 @@ class Database {
     std::string marks;
     for (const ResultColumn& column : table.columns) {
       const char* separator = columns.empty() ? "" : ", ";
-      columns += fmt::format("{}{}{}", separator, column.name, SqlType(column.type));
+      columns += fmt::format("{}{}{}", separator, SqlName(column.name), SqlType(column.type));
       marks += fmt::format("{}?", separator);
     }
     Run(fmt::format("CREATE TABLE {} ({})", table.name, columns));
@@ -122,6 +138,24 @@ void WriteDatabase(const std::string& path, const std::vector<ResultTable>& tabl
     database.Run("COMMIT");
   }
   SyncPath(path);
+}
+
+void WriteDatabaseAt(const std::string& path, const std::vector<ResultTable>& tables) {
+  namespace fs = std::filesystem;
+  const fs::path target(path);
+  const fs::path unfinished = target.parent_path() / ("." + target.filename().string() + ".part");
+  std::error_code error;
+  fs::remove(unfinished, error);
+  const Interruptible interruptible;  // a signal takes effect after the file has its name
+  try {
+    WriteDatabase(unfinished.string(), tables);
+  } catch (const EnvironmentError&) {
+    fs::remove(unfinished, error);
+    throw;
+  }
+  fs::rename(unfinished, target, error);
+  if (error) throw EnvironmentError(fmt::format("cannot write {}: {}", path, error.message()));
+  SyncPath(target.parent_path().string());
 }
 
 }  // namespace railyard

@@ -13,4 +13,7 @@ namespace railyard {
 // failure; the file must then be discarded.
 void WriteDatabase(const std::string& path, const std::vector<ResultTable>& tables);
 
+// Writes a database that appears complete or not at all, in place of an earlier one.
+void WriteDatabaseAt(const std::string& path, const std::vector<ResultTable>& tables);
+
 }  // namespace railyard

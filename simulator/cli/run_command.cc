@@ -19,6 +19,7 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/measure/plan_estimate.h"
 #include "simulator/processes/interruption.h"
+#include "simulator/processes/shell_word.h"
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/run/packet_capture.h"
 #include "simulator/run/run_scenario.h"
@@ -37,17 +38,6 @@ std::string CheckWholeNumber(const std::string& text) {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc() && stop == end) return {};
   return fmt::format("{} is not a whole number, 0 to {}", Quote(text), UINT64_MAX);
-}
-
-// In single quotes where a shell needs them.
-std::string ShellWord(const std::string& word) {
-  if (!word.empty() && word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                              "0123456789_-=./:,+") == std::string::npos) {
-    return word;
-  }
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 class RunCommand : public Command {

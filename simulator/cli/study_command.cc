@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,14 +20,22 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
 #include "simulator/processes/interruption.h"
+#include "simulator/study/local_executor.h"
 #include "simulator/study/run_key.h"
 #include "simulator/study/run_study.h"
 #include "simulator/study/sample_statistics.h"
+#include "simulator/study/slurm_executor.h"
 #include "simulator/study/study_directory.h"
 #include "simulator/study/study_table.h"
+#include "simulator/units/units.h"
 
 namespace railyard {
 namespace {
+
+std::string CheckMemory(const std::string& text) {
+  if (const auto bytes = ParseBytes(text); bytes && *bytes > 0 && *bytes <= INT64_MAX) return {};
+  return fmt::format("{} is not a size (expected e.g. 64GiB)", Quote(text));
+}
 
 class StudyCommand : public Command {
  public:
@@ -37,14 +48,49 @@ class StudyCommand : public Command {
     parser()
         ->add_option("--jobs", jobs_, "How many runs at a time (default: one per core)")
         ->check(CLI::Range(1, 1024));
+    parser()
+        ->add_option("--memory", memory_,
+                     "How much memory runs may take together, e.g. 64GiB: one that is not expected "
+                     "to fit waits (default: what is free)")
+        ->type_name("BYTES")
+        ->check(CheckMemory);
+    parser()
+        ->add_option("--time-limit", time_limit_seconds_,
+                     "End a run that takes longer: its status is TIME_LIMIT (default: none)")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(1, 100'000'000));
+    parser()
+        ->add_option("--executor", executor_,
+                     "Where runs go: local (default), processes of this machine, or slurm, job "
+                     "arrays of a cluster that shares the directory")
+        ->check(CLI::IsMember({"local", "slurm"}));
+    parser()
+        ->add_option("--sbatch", sbatch_,
+                     "An option of sbatch, e.g. --sbatch=--partition=main; may be given again")
+        ->type_name("OPTION")
+        ->allow_extra_args(false);
+    parser()
+        ->add_option("--runs-per-task", runs_per_task_,
+                     "How many runs a task of the cluster makes one after the other (default: as "
+                     "many as make 256 tasks)")
+        ->check(CLI::Range(1, 1'000'000));
     parser()->add_flag("--resume", resumes_,
                        "Go on with the study in that directory: what is done is not run again");
     parser()->add_flag("--no-report", no_report_, "Write no report.html");
-    parser()->add_flag("--dry-run", is_dry_,
-                       "Only say which points there are, and what they cost by a few of them");
+    auto* const dry =
+        parser()->add_flag("--dry-run", is_dry_,
+                           "Only say which points there are, and what they cost by a few of them");
+    parser()
+        ->add_option("--measure", measure_seconds_,
+                     "For how many seconds --dry-run runs each of a few points at most, to "
+                     "estimate the cost (default: 1; 0: not at all)")
+        ->type_name("SECONDS")
+        ->needs(dry)
+        ->check(CLI::Range(0, 86'400));
   }
 
   ExitStatus Run() override {
+    if (!CheckExecutorOptions()) return kExitInput;
     Diagnostics diagnostics;
     const auto study = LoadStudy(study_, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
@@ -57,7 +103,7 @@ class StudyCommand : public Command {
       fmt::print(stderr, "{}", diagnostics.ToString());
       return kExitInput;
     }
-    if (is_dry_) return Plan(*study, jobs);
+    if (is_dry_) return Plan(*study, jobs, measure_seconds_);
     if (!no_report_ && !CanWriteReports()) {
       fmt::print(stderr, "railyard: no report.html will be written: {}\n", kNoEcharts);
     }
@@ -69,9 +115,10 @@ class StudyCommand : public Command {
       fmt::print(stderr, "{}", diagnostics.ToString());
       return kExitInput;
     }
+    if (resumes_) CancelEarlierSlurmJobs(path);
     StudyProgressLine line;
-    const StudyResult result =
-        RunStudy(*study, *directory, jobs, [&line](const auto& progress) { line.Show(progress); });
+    const StudyResult result = RunStudy(*study, *directory, Executor(jobs),
+                                        [&line](const auto& progress) { line.Show(progress); });
     line.Clear();
     WriteStudy(*study, result, path);
     if (!no_report_ && CanWriteReports()) {
@@ -80,12 +127,44 @@ class StudyCommand : public Command {
     TakeInterruption();  // one that came after the last run changes nothing
     fmt::print("{}{} of {}\nresults: {}/points.csv and {}/statistics.csv\n",
                StudyTable(*study, result, kRowsMax), Counted(result.runs.size(), "run"),
-               study->scenario, path, path);
+               study->ScenarioPaths(), path, path);
     return Judge(*study, result, path);
   }
 
  private:
   static constexpr size_t kRowsMax = 100;
+
+  StudyExecutor Executor(uint32_t jobs) const {
+    std::optional<int64_t> time_limit_seconds;
+    if (time_limit_seconds_ > 0) time_limit_seconds = time_limit_seconds_;
+    if (executor_ == "slurm") {
+      return SlurmExecutor({.sbatch = sbatch_,
+                            .runs_per_task = runs_per_task_,
+                            .time_limit_seconds = time_limit_seconds});
+    }
+    return LocalExecutor({.jobs = jobs,
+                          .memory_bytes = memory_.empty()
+                                              ? FreeMemoryBytes()
+                                              : static_cast<int64_t>(*ParseBytes(memory_)),
+                          .time_limit_seconds = time_limit_seconds});
+  }
+
+  // Options of one executor mean nothing to the other.
+  bool CheckExecutorOptions() const {
+    const bool is_slurm = executor_ == "slurm";
+    const std::pair<bool, const char*> refused[] = {
+        {is_slurm && !memory_.empty(), "--memory"},
+        {!is_slurm && !sbatch_.empty(), "--sbatch"},
+        {!is_slurm && runs_per_task_ > 0, "--runs-per-task"}};
+    bool is_right = true;
+    for (const auto& [is_given, option] : refused) {
+      if (!is_given) continue;
+      fmt::print(stderr, "{}: error: has no effect with --executor {} (expected {})\n", option,
+                 executor_, is_slurm ? "--sbatch=--mem=..." : "--executor slurm");
+      is_right = false;
+    }
+    return is_right;
+  }
 
   // Says what is not as it should be.
   ExitStatus Judge(const Study& study, const StudyResult& result,
@@ -118,7 +197,7 @@ class StudyCommand : public Command {
 
   static StudySummary SummaryOf(const Study& study, const StudyResult& result) {
     StudySummary summary{.name = study.name,
-                         .scenario = study.scenario,
+                         .scenario = study.ScenarioPaths(),
                          .axes = {},
                          .figures = study.figures,
                          .points = {},
@@ -127,13 +206,9 @@ class StudyCommand : public Command {
     const std::vector<StudyRun> runs = RunsOf(study);
     for (size_t first = 0; first < runs.size(); first += study.seeds) {
       StudySummary::Point& point = summary.points.emplace_back();
-      point.values = runs[first].values;
+      point.values.assign(runs[first].values.begin(), runs[first].values.end());
       for (size_t figure = 0; figure < study.figures.size(); ++figure) {
-        std::vector<double> values;
-        for (size_t i = first; i < first + study.seeds; ++i) {
-          const StudyRunResult& run = result.runs[i];
-          if (run.exit >= 0 && run.figures[figure]) values.push_back(*run.figures[figure]);
-        }
+        const std::vector<double> values = result.ValuesAt(study, first / study.seeds, figure);
         PointFigure& shown = point.figures.emplace_back();
         shown.runs = values.size();
         if (values.empty()) continue;
@@ -142,14 +217,12 @@ class StudyCommand : public Command {
       }
     }
     summary.runs_with_result = static_cast<uint64_t>(std::ranges::count_if(
-        result.runs, [](const StudyRunResult& run) { return !run.status.empty(); }));
+        result.runs, [](const StudyRunResult& run) { return run.has_result; }));
     return summary;
   }
 
-  // Estimates the time of all runs from the first, the middle and the last one, each for ten
-  // seconds at most.
-  static ExitStatus Plan(const Study& study, uint32_t jobs) {
-    constexpr int64_t kLimitSeconds = 10;
+  // Estimates the time of all runs from the first, the middle and the last one.
+  static ExitStatus Plan(const Study& study, uint32_t jobs, int64_t limit_seconds) {
     const std::vector<StudyRun> runs = RunsOf(study);
     for (size_t i = 0; i < runs.size(); i += study.seeds) {
       if (i / study.seeds == kRowsMax) {
@@ -158,9 +231,13 @@ class StudyCommand : public Command {
       }
       fmt::print("point {}: {}\n", runs[i].point, PointName(study, runs[i]));
     }
+    if (limit_seconds == 0) {
+      fmt::print("{} of {}\n", Counted(runs.size(), "run"), study.ScenarioPaths());
+      return kExitDone;
+    }
     std::set<size_t> numbers = {0, runs.size() / 2, runs.size() - 1};
     const std::vector<RunCost> costs =
-        MeasureRuns(study, {numbers.begin(), numbers.end()}, kLimitSeconds);
+        MeasureRuns(study, {numbers.begin(), numbers.end()}, limit_seconds);
     double sum = 0;
     bool is_cut_off = false;
     for (const RunCost& cost : costs) {
@@ -169,7 +246,7 @@ class StudyCommand : public Command {
     }
     const double mean = sum / static_cast<double>(costs.size());
     fmt::print("{} of {}: by {} of them {}{} each, {}{} in all with {} at a time\n",
-               Counted(runs.size(), "run"), study.scenario, costs.size(),
+               Counted(runs.size(), "run"), study.ScenarioPaths(), costs.size(),
                is_cut_off ? "more than " : "about ", DurationText(InPicoseconds(mean)),
                is_cut_off ? "more than " : "about ",
                DurationText(InPicoseconds(mean * static_cast<double>(runs.size()) / jobs)), jobs);
@@ -184,8 +261,14 @@ class StudyCommand : public Command {
   std::string study_;
   std::string out_;
   uint32_t jobs_ = 0;
+  std::string memory_;
+  std::string executor_ = "local";
+  std::vector<std::string> sbatch_;
+  size_t runs_per_task_ = 0;
+  int64_t time_limit_seconds_ = 0;
   bool resumes_ = false;
   bool is_dry_ = false;
+  int64_t measure_seconds_ = 1;
   bool no_report_ = false;
 };
 

@@ -127,24 +127,33 @@ class Contents {
 
 std::vector<std::string> RunKeys(const Study& study, const std::vector<StudyRun>& runs) {
   const std::string program = DigestOfFile("/proc/self/exe");
-  const fs::path directory = fs::path(study.scenario).parent_path();
   Contents contents;
-  std::map<std::string, std::string> files_of_all;
-  contents.Add(study.scenario, files_of_all);
+  // By scenario: the files of all its runs.
+  std::map<std::string, std::map<std::string, std::string>> files_of_scenario;
+  for (const StudyScenario& scenario : study.scenarios) {
+    auto& files = files_of_scenario[scenario.path];
+    contents.Add(scenario.path, files);
+    for (const std::string& set : study.sets) {
+      contents.AddNamedBy({set.substr(set.find('=') + 1)}, fs::path(scenario.path).parent_path(),
+                          files);
+    }
+  }
   std::vector<std::string> keys;
   keys.reserve(runs.size());
   for (const StudyRun& run : runs) {
+    const std::string& scenario = ScenarioOf(study, run).path;
     Digest digest;
     digest.AddText(program);
     digest.AddText(study.no_baseline ? "no baseline" : "baseline");
     for (const std::string& set : SetsOf(study, run)) digest.AddText(set);
-    std::map<std::string, std::string> files = files_of_all;
-    for (const std::string& set : study.sets) {
-      contents.AddNamedBy({set.substr(set.find('=') + 1)}, directory, files);
-    }
-    contents.AddNamedBy(run.values, directory, files);
+    // Files of the scenario whose values name no further ones need no copy.
+    const auto& common = files_of_scenario.at(scenario);
+    std::map<std::string, std::string> files;
+    contents.AddNamedBy({run.values.begin(), run.values.end()}, fs::path(scenario).parent_path(),
+                        files);
+    if (!files.empty()) files.insert(common.begin(), common.end());
     // Paths do not decide: a study and its files may be moved as a whole.
-    for (const auto& [path, content] : files) digest.AddText(content);
+    for (const auto& [path, content] : files.empty() ? common : files) digest.AddText(content);
     keys.push_back(digest.Hex());
   }
   return keys;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -11,32 +12,37 @@
 #include <fmt/format.h>
 
 #include "analysis/writers/csv_writer.h"
+#include "analysis/writers/sqlite_writer.h"
+#include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
 #include "simulator/processes/alarm.h"
 #include "simulator/processes/child_process.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/study/process_pool.h"
-#include "simulator/study/sample_statistics.h"
+#include "simulator/study/study_tables.h"
 #include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
 
 namespace {
 
-std::string Field(const std::string& text) {
-  std::string field;
-  AppendCsvField(text, field);
-  return field;
-}
-
-std::string CsvNumber(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "";
-}
-
 std::string TextOf(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// At the value's place in the study, or at the place of what made it.
+void AddFindingOfValue(const StudyAxis& axis, const std::string& value, const std::string& what,
+                       Diagnostics& diagnostics) {
+  const auto number =
+      static_cast<size_t>(std::ranges::find(axis.values, value) - axis.values.begin());
+  if (axis.source == AxisSource::kValues && number < axis.values.size()) {
+    diagnostics.Error(axis.where[number], fmt::format("{}.values[{}]", axis.path, number), what);
+    return;
+  }
+  diagnostics.Error(axis.where.front(), axis.path,
+                    fmt::format("with the value {}: {}", Quote(value), what));
 }
 
 // A line that `validate` prints about a --set, as a finding at the axis's value that it comes from;
@@ -48,78 +54,43 @@ void AddFinding(const Study& study, const StudyRun& run, const std::string& line
   if (error == std::string::npos) return;
   const std::string what = line.substr(error + kError.size());
   for (size_t i = 0; i < study.axes.size(); ++i) {
-    const std::vector<std::string>& values = study.axes[i].values;
-    const auto number = static_cast<size_t>(std::find(values.begin(), values.end(), run.values[i]) -
-                                            values.begin());
-    for (const std::string& field : study.axes[i].fields) {
-      const std::string place = SetLocation(field + "=" + run.values[i]).file + ": ";
+    const StudyAxis& axis = study.axes[i];
+    for (const std::string& field : axis.fields) {
+      const std::string place = SetLocation(field + "=" + run.values[i] + axis.unit).file + ": ";
       if (!line.starts_with(place)) continue;
-      diagnostics.Error(study.axes[i].where[number], fmt::format("axes[{}].values[{}]", i, number),
-                        what);
+      AddFindingOfValue(axis, run.values[i], what, diagnostics);
       return;
     }
   }
   diagnostics.Error({.file = line.substr(0, line.rfind(": ", error))}, "", what);
 }
 
-std::string AxisNames(const Study& study) {
-  std::string names;
-  for (const StudyAxis& axis : study.axes) names += fmt::format(",{}", Field(axis.name));
-  return names;
+// At most `count` of them, evenly spaced.
+std::vector<size_t> Thinned(const std::vector<size_t>& points, size_t count) {
+  if (points.size() <= count) return points;
+  std::vector<size_t> thinned;
+  for (size_t i = 0; i < count; ++i) thinned.push_back(points[i * points.size() / count]);
+  return thinned;
 }
 
-std::string ValuesOf(const StudyRun& run) {
-  std::string values;
-  for (const std::string& value : run.values) values += fmt::format(",{}", Field(value));
-  return values;
-}
-
-std::string PointsCsv(const Study& study, const StudyResult& result,
-                      const std::vector<StudyRun>& runs) {
-  std::string text = fmt::format("run,point{},seed,exit,status", AxisNames(study));
-  for (const std::string& figure : study.figures) text += fmt::format(",{}", Field(figure));
-  text += "\n";
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const StudyRunResult& run = result.runs[i];
-    if (run.exit < 0) continue;
-    text += fmt::format("{},{}{},{},{},{}", i, runs[i].point, ValuesOf(runs[i]), runs[i].seed,
-                        run.exit, run.status);
-    for (const auto& figure : run.figures) text += fmt::format(",{}", CsvNumber(figure));
-    text += "\n";
-  }
-  return text;
-}
-
-std::string StatisticsCsv(const Study& study, const StudyResult& result,
-                          const std::vector<StudyRun>& runs) {
-  std::string text =
-      fmt::format("point{},figure,runs,missing,mean,mean_low,mean_high", AxisNames(study));
-  constexpr double kQuantiles[] = {0.5, 0.9, 0.99};
-  for (const char* name : {"p50", "p90", "p99"}) text += fmt::format(",{0},{0}_low,{0}_high", name);
-  text += "\n";
-  for (size_t first = 0; first < runs.size(); first += study.seeds) {
-    for (size_t figure = 0; figure < study.figures.size(); ++figure) {
-      std::vector<double> values;
-      for (size_t i = first; i < first + study.seeds; ++i) {
-        const StudyRunResult& run = result.runs[i];
-        if (run.exit >= 0 && run.figures[figure]) values.push_back(*run.figures[figure]);
-      }
-      text += fmt::format("{}{},{},{},{}", runs[first].point, ValuesOf(runs[first]),
-                          Field(study.figures[figure]), values.size(), study.seeds - values.size());
-      const auto add = [&text](const Estimate& estimate) {
-        text += fmt::format(",{},{},{}", estimate.value, CsvNumber(estimate.low),
-                            CsvNumber(estimate.high));
-      };
-      if (values.empty()) {
-        text += std::string(12, ',');
-      } else {
-        add(MeanOf(values));
-        for (const double q : kQuantiles) add(QuantileOf(values, q));
-      }
-      text += "\n";
+// Adds the points at which an axis's value is most likely to be one that the scenario does not
+// take: the first of each value that is written down, else the least and the greatest number.
+void AddTelling(const Study& study, size_t axis, std::set<size_t>& points) {
+  const AxisSource source = study.axes[axis].source;
+  if (source == AxisSource::kValues || source == AxisSource::kChoice ||
+      source == AxisSource::kScenario || source == AxisSource::kPointName) {
+    std::set<std::string_view> seen;
+    for (size_t i = 0; i < study.points.size() && seen.size() < kPointsCheckedMax; ++i) {
+      if (seen.insert(study.points[i][axis]).second) points.insert(i);
     }
+    return;
   }
-  return text;
+  const auto less = [&](const auto& a, const auto& b) {
+    return NumberOf(a[axis]).value_or(0) < NumberOf(b[axis]).value_or(0);
+  };
+  const auto [least, greatest] = std::ranges::minmax_element(study.points, less);
+  points.insert(static_cast<size_t>(least - study.points.begin()));
+  points.insert(static_cast<size_t>(greatest - study.points.begin()));
 }
 
 }  // namespace
@@ -127,30 +98,59 @@ std::string StatisticsCsv(const Study& study, const StudyResult& result,
 std::vector<size_t> StudyResult::Failed() const {
   std::vector<size_t> failed;
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].exit >= 0 && runs[i].status.empty()) failed.push_back(i);
+    if (runs[i].exit >= 0 && !runs[i].has_result) failed.push_back(i);
   }
   return failed;
+}
+
+std::optional<double> StudyResult::ValueOf(size_t run, size_t figure) const {
+  return runs[run].exit < 0 ? std::nullopt : runs[run].figures[figure];
+}
+
+std::vector<double> StudyResult::ValuesAt(const Study& study, size_t point, size_t figure) const {
+  std::vector<double> values;
+  for (size_t run = point * study.seeds; run < (point + 1) * study.seeds; ++run) {
+    if (const auto value = ValueOf(run, figure)) values.push_back(*value);
+  }
+  return values;
 }
 
 std::vector<std::string> StudyResult::Absent(const Study& study) const {
   std::vector<std::string> absent;
   for (size_t i = 0; i < study.figures.size(); ++i) {
     const bool is_somewhere = std::any_of(runs.begin(), runs.end(), [i](const auto& run) {
-      return !run.status.empty() && run.figures[i].has_value();
+      return run.has_result && run.figures[i].has_value();
     });
     if (!is_somewhere) absent.push_back(study.figures[i]);
   }
   return absent;
 }
 
+std::vector<size_t> PointsToCheck(const Study& study) {
+  std::vector<size_t> all(study.points.size());
+  std::iota(all.begin(), all.end(), 0);
+  if (all.size() <= kPointsCheckedMax) return all;
+  std::set<size_t> chosen = {0, all.size() - 1};
+  for (size_t axis = 0; axis < study.axes.size(); ++axis) AddTelling(study, axis, chosen);
+  std::vector<size_t> points(chosen.begin(), chosen.end());
+  if (points.size() < kPointsCheckedMax) {
+    const std::vector<size_t> more = Thinned(all, kPointsCheckedMax - points.size());
+    chosen.insert(more.begin(), more.end());
+    points.assign(chosen.begin(), chosen.end());
+  }
+  return Thinned(points, kPointsCheckedMax);
+}
+
 void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics) {
-  std::vector<StudyRun> points = RunsOf(study);
-  std::erase_if(points, [&](const StudyRun& run) { return run.seed != study.first_seed; });
+  std::vector<StudyRun> points;
+  for (const size_t point : PointsToCheck(study)) {
+    points.push_back({.point = point, .values = study.points[point], .seed = study.first_seed});
+  }
   const TemporaryDirectory directory;
   std::vector<std::vector<std::string>> commands;
   std::vector<std::string> logs;
   for (const StudyRun& point : points) {
-    commands.push_back({"validate", study.scenario});
+    commands.push_back({"validate", ScenarioOf(study, point).path});
     for (const std::string& set : SetsOf(study, point)) {
       commands.back().insert(commands.back().end(), {"--set", set});
     }
@@ -169,19 +169,16 @@ void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics) {
       if (seen.insert(line).second) AddFinding(study, points[i], line, diagnostics);
     }
     if (is_known || diagnostics.error_count() > errors_before) continue;
-    diagnostics.Error(study.where, "scenario",
+    diagnostics.Error(ScenarioOf(study, points[i]).where, "scenario",
                       fmt::format("cannot be read with {}: validate ended with status {}",
                                   PointName(study, points[i]), exits[i]));
   }
 }
 
-namespace {
-
-// `railyard run` of the study's scenario, with what the run sets.
 std::vector<std::string> CommandOf(const Study& study, const StudyRun& run,
                                    const std::string& out) {
-  std::vector<std::string> command = {"run",         study.scenario, "--quiet",
-                                      "--no-report", "--out",        out};
+  std::vector<std::string> command = {
+      "run", ScenarioOf(study, run).path, "--quiet", "--no-report", "--out", out};
   if (study.no_baseline) command.emplace_back("--no-baseline");
   for (const std::string& set : SetsOf(study, run)) {
     command.insert(command.end(), {"--set", set});
@@ -189,36 +186,33 @@ std::vector<std::string> CommandOf(const Study& study, const StudyRun& run,
   return command;
 }
 
-}  // namespace
-
-StudyResult RunStudy(const Study& study, const StudyDirectory& directory, uint32_t jobs,
+StudyResult RunStudy(const Study& study, const StudyDirectory& directory,
+                     const StudyExecutor& executor,
                      const std::function<void(const StudyProgress&)>& on_progress) {
   const std::vector<StudyRun> runs = RunsOf(study);
   StudyResult result;
   result.runs.resize(runs.size());
   StudyProgress progress{.runs = runs.size()};
-  std::vector<size_t> left;
-  std::vector<std::vector<std::string>> commands;
-  std::vector<std::string> logs;
+  StudyWork work{.study = study,
+                 .runs = runs,
+                 .left = {},
+                 .directory = directory.path(),
+                 .on_ended = [&](size_t run, const StudyRunResult& ended) {
+                   result.runs[run] = ended;
+                   ++progress.done;
+                   progress.failed += ended.has_result ? 0u : 1u;
+                   on_progress(progress);
+                 }};
   for (size_t i = 0; i < runs.size(); ++i) {
-    const std::string path = RunPath(directory.path(), i);
     if (directory.IsDone(i)) {
-      result.runs[i] = ReadRunResult(study, path);
+      result.runs[i] = ReadRunResult(study, RunPath(directory.path(), i));
       ++progress.kept;
-      continue;
+    } else {
+      work.left.push_back(i);
     }
-    left.push_back(i);
-    commands.push_back(CommandOf(study, runs[i], path));
-    logs.push_back(path + ".log");
   }
   try {
-    RunProcesses(commands, logs, jobs, [&](size_t index, int status) {
-      const size_t run = left[index];
-      result.runs[run] = ReadRunResult(study, RunPath(directory.path(), run), status);
-      ++progress.done;
-      progress.failed += result.runs[run].status.empty() ? 1u : 0u;
-      on_progress(progress);
-    });
+    if (!work.left.empty()) executor(work);
   } catch (const Interrupted& interrupted) {
     result.interruption = interrupted.what();
   }
@@ -252,9 +246,16 @@ std::vector<RunCost> MeasureRuns(const Study& study, const std::vector<size_t>& 
 }
 
 void WriteStudy(const Study& study, const StudyResult& result, const std::string& directory) {
-  const std::vector<StudyRun> runs = RunsOf(study);
-  WriteOutput(directory + "/points.csv", PointsCsv(study, result, runs));
-  WriteOutput(directory + "/statistics.csv", StatisticsCsv(study, result, runs));
+  const StudyTables tables(study, result, directory);
+  for (const auto& [name, table] : {std::pair("points.csv", tables.RunRows()),
+                                    std::pair("statistics.csv", tables.Statistics())}) {
+    OutputFile file(directory + "/" + name);
+    WriteCsv(table, file);
+    file.Close();
+  }
+  WriteDatabaseAt(directory + "/study.sqlite",
+                  {tables.RunRowsWithCost(), tables.Statistics(), tables.Means(),
+                   tables.Differences(), tables.Failed()});
 }
 
 }  // namespace railyard

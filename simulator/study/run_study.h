@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,25 @@
 
 namespace railyard {
 
-// Loads the scenario of every point as `run` would, `jobs` at a time. Mistakes are findings; that
-// of an axis's value is at its place in the study.
+// The most points that CheckRuns() loads: more would take longer than a mistake is worth.
+inline constexpr size_t kPointsCheckedMax = 256;
+
+// Returns the points that CheckRuns() loads, in order: all of them, or kPointsCheckedMax, among
+// which are the first of each value that is written down, the least and greatest of other axes, and
+// others evenly spaced, as far as they fit.
+std::vector<size_t> PointsToCheck(const Study& study);
+
+// Loads the scenarios of PointsToCheck() as `run` would, `jobs` at a time. Mistakes are findings;
+// that of an axis's value is at its place in the study.
 void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics);
 
 struct StudyResult {
   std::vector<StudyRunResult> runs;    // as RunsOf()
   std::string interruption;            // why not all have run; empty: they have
   std::vector<size_t> Failed() const;  // runs that ended without a result
+  // Returns a run's figure, if it has one; with a point, those of all its runs that have one.
+  std::optional<double> ValueOf(size_t run, size_t figure) const;
+  std::vector<double> ValuesAt(const Study& study, size_t point, size_t figure) const;
   // Returns the figures that no run with a result has.
   std::vector<std::string> Absent(const Study& study) const;
 };
@@ -35,9 +47,23 @@ struct StudyProgress {
   size_t failed = 0;  // those of them that left no result
 };
 
-// Runs what is not done in `directory`, `jobs` at a time; each run's results go to its RunPath().
-// `on_progress` is called whenever one has ended. Throws EnvironmentError if the environment fails.
-StudyResult RunStudy(const Study& study, const StudyDirectory& directory, uint32_t jobs,
+// Returns the arguments of the `railyard run` that is a run of the study, results in `out`.
+std::vector<std::string> CommandOf(const Study& study, const StudyRun& run, const std::string& out);
+
+// What an executor does: it runs `left` and reports each run when it has ended.
+struct StudyWork {
+  const Study& study;
+  const std::vector<StudyRun>& runs;
+  std::vector<size_t> left;  // into runs
+  const std::string& directory;
+  std::function<void(size_t run, const StudyRunResult& result)> on_ended;
+};
+using StudyExecutor = std::function<void(const StudyWork& work)>;
+
+// Runs what is not done in `directory`; each run's results go to its RunPath(). `on_progress` is
+// called whenever one has ended. Throws EnvironmentError if the environment fails.
+StudyResult RunStudy(const Study& study, const StudyDirectory& directory,
+                     const StudyExecutor& executor,
                      const std::function<void(const StudyProgress&)>& on_progress);
 
 // The real time that one run of a study takes here.
@@ -51,8 +77,8 @@ struct RunCost {
 std::vector<RunCost> MeasureRuns(const Study& study, const std::vector<size_t>& numbers,
                                  int64_t limit_seconds);
 
-// Writes DIRECTORY/points.csv, a row per run, and DIRECTORY/statistics.csv, a row per point and
-// figure over the seeds.
+// Writes DIRECTORY/points.csv, statistics.csv and study.sqlite, which has both and other tables
+// (study_tables.h).
 void WriteStudy(const Study& study, const StudyResult& result, const std::string& directory);
 
 }  // namespace railyard

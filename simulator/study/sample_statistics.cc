@@ -24,17 +24,13 @@ double StudentT(size_t freedom) {
   return kNormal + (kNormal * kNormal * kNormal + kNormal) / (4 * n);
 }
 
-// P(binomial(n, q) <= k).
-double BinomialCdf(size_t k, size_t n, double q) {
-  double sum = 0;
-  for (size_t i = 0; i <= k; ++i) {
-    const double log_choose = std::lgamma(static_cast<double>(n) + 1) -
-                              std::lgamma(static_cast<double>(i) + 1) -
-                              std::lgamma(static_cast<double>(n - i) + 1);
-    sum += std::exp(log_choose + static_cast<double>(i) * std::log(q) +
-                    static_cast<double>(n - i) * std::log1p(-q));
-  }
-  return sum;
+// P(binomial(n, q) = k).
+double BinomialProbability(size_t k, size_t n, double q) {
+  const double log_choose = std::lgamma(static_cast<double>(n) + 1) -
+                            std::lgamma(static_cast<double>(k) + 1) -
+                            std::lgamma(static_cast<double>(n - k) + 1);
+  return std::exp(log_choose + static_cast<double>(k) * std::log(q) +
+                  static_cast<double>(n - k) * std::log1p(-q));
 }
 
 }  // namespace
@@ -59,8 +55,9 @@ Estimate QuantileOf(std::vector<double> values, double q) {
   Estimate quantile{.value = values[std::max<size_t>(rank, 1) - 1], .low = {}, .high = {}};
   // The highest below which the quantile lies with no more than the tail's probability, and the
   // lowest above.
+  double cdf = 0;  // P(binomial(n, q) <= i)
   for (size_t i = 0; i < n; ++i) {
-    const double cdf = BinomialCdf(i, n, q);
+    cdf += BinomialProbability(i, n, q);
     if (cdf <= kTail) quantile.low = values[i];
     if (!quantile.high && cdf >= 1 - kTail) quantile.high = values[i];
   }

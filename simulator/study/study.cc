@@ -11,42 +11,23 @@
 #include "analysis/writers/summary_figures.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/study/study.pb.h"
+#include "simulator/study/study_loading.h"
 #include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
 namespace {
 
-void LoadAxes(const ProtoCursor& cursor, Study& study, Diagnostics& diagnostics) {
-  std::set<std::string> names = {"run", "point", "seed", "status"};
-  for (int i = 0; i < cursor.Size("axes"); ++i) {
-    const ProtoCursor axis = cursor.Child("axes", i);
-    const auto& message = static_cast<const protos::StudyAxis&>(axis.message());
-    for (const char* field : {"fields", "values"}) {
-      if (axis.Size(field) == 0) axis.Missing(diagnostics, field, "one or more");
-    }
-    if (axis.Size("fields") == 0) continue;
-    StudyAxis loaded{.name = axis.Text("name", message.fields(0)),
-                     .fields = {message.fields().begin(), message.fields().end()},
-                     .values = {message.values().begin(), message.values().end()},
-                     .where = {}};
-    for (int j = 0; j < axis.Size("values"); ++j) loaded.where.push_back(axis.Where("values", j));
-    if (!names.insert(loaded.name).second) {
-      axis.Error(diagnostics, "name",
-                 fmt::format("another column is called {} as well (expected another name)",
-                             Quote(loaded.name)));
-    }
-    study.axes.push_back(std::move(loaded));
-  }
-}
-
 // The bytes of the longest settings of a run.
 size_t LongestSets(const Study& study) {
   size_t bytes = 0;
   for (const std::string& set : study.sets) bytes += set.size();
-  for (const StudyAxis& axis : study.axes) {
+  for (size_t i = 0; i < study.axes.size(); ++i) {
+    const StudyAxis& axis = study.axes[i];
     size_t longest = 0;
-    for (const std::string& value : axis.values) longest = std::max(longest, value.size());
-    for (const std::string& field : axis.fields) bytes += field.size() + 1 + longest;
+    for (const auto& point : study.points) longest = std::max(longest, point[i].size());
+    for (const std::string& field : axis.fields) {
+      bytes += field.size() + 1 + longest + axis.unit.size();
+    }
   }
   return bytes;
 }
@@ -65,7 +46,13 @@ std::string WithoutNumbers(const std::string& path) {
 
 void CheckFigures(const ProtoCursor& cursor, const Study& study, Diagnostics& diagnostics) {
   const std::vector<std::string> known = SummaryFigures();
+  std::set<std::string> seen;
   for (size_t i = 0; i < study.figures.size(); ++i) {
+    if (!seen.insert(study.figures[i]).second) {
+      cursor.Error(diagnostics, "figures",
+                   fmt::format("{} is there already (expected each once)", Quote(study.figures[i])),
+                   static_cast<int>(i));
+    }
     const std::string figure = WithoutNumbers(study.figures[i]);
     if (std::binary_search(known.begin(), known.end(), figure)) continue;
     const std::string closest = ClosestName(figure, known);
@@ -78,7 +65,57 @@ void CheckFigures(const ProtoCursor& cursor, const Study& study, Diagnostics& di
   }
 }
 
+StudyScenario LoadScenario(const ProtoCursor& cursor, const char* field, int index,
+                           Diagnostics& diagnostics) {
+  StudyScenario scenario{
+      .name = {}, .path = cursor.FilePath(field, index), .where = cursor.Where(field, index)};
+  scenario.name = std::filesystem::path(scenario.path).stem().string();
+  if (const std::string why = WhyNotAFile(scenario.path); !why.empty()) {
+    cursor.Error(
+        diagnostics, field,
+        fmt::format("{}: {} (expected a scenario)", Quote(scenario.path, kQuotedPathBytesMax), why),
+        index);
+  }
+  return scenario;
+}
+
+void LoadScenarios(const ProtoCursor& cursor, Study& study, Diagnostics& diagnostics) {
+  if (cursor.Has("scenario")) {
+    study.scenarios.push_back(LoadScenario(cursor, "scenario", -1, diagnostics));
+    if (cursor.Size("scenarios") > 0) {
+      cursor.Error(diagnostics, "scenarios", "there is a scenario already (expected one of both)",
+                   0);
+    }
+    return;
+  }
+  if (cursor.Size("scenarios") == 0) {
+    cursor.Missing(diagnostics, "scenario", R"(a file, e.g. "flap.textproto")");
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < cursor.Size("scenarios"); ++i) {
+    study.scenarios.push_back(LoadScenario(cursor, "scenarios", i, diagnostics));
+    if (names.insert(study.scenarios.back().name).second) continue;
+    cursor.Error(diagnostics, "scenarios",
+                 fmt::format("another scenario is called {} as well (expected another file name)",
+                             Quote(study.scenarios.back().name)),
+                 i);
+  }
+}
+
 }  // namespace
+
+bool StudyAxis::IsDrawn() const {
+  return source == AxisSource::kUniform || source == AxisSource::kLogUniform ||
+         source == AxisSource::kChoice;
+}
+
+std::string Study::ScenarioPaths() const {
+  std::string paths;
+  for (const StudyScenario& scenario : scenarios) {
+    paths += (paths.empty() ? "" : ", ") + scenario.path;
+  }
+  return paths;
+}
 
 std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();
@@ -88,17 +125,7 @@ std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics
   const auto& message = static_cast<const protos::Study&>(cursor.message());
   Study study;
   study.name = cursor.Text("name", std::filesystem::path(path).stem().string());
-  if (!cursor.Has("scenario")) {
-    cursor.Missing(diagnostics, "scenario", R"(a file, e.g. "flap.textproto")");
-  } else {
-    study.scenario = cursor.FilePath("scenario");
-    study.where = cursor.Where("scenario");
-    if (const std::string why = WhyNotAFile(study.scenario); !why.empty()) {
-      cursor.Error(diagnostics, "scenario",
-                   fmt::format("{}: {} (expected a scenario)",
-                               Quote(study.scenario, kQuotedPathBytesMax), why));
-    }
-  }
+  LoadScenarios(cursor, study, diagnostics);
   study.sets.assign(message.sets().begin(), message.sets().end());
   study.seeds = static_cast<uint32_t>(cursor.Number(diagnostics, "seeds", 1, 1, 100'000));
   study.first_seed = cursor.Number(diagnostics, "first_seed", 1, 0, UINT64_MAX - 100'000);
@@ -110,42 +137,43 @@ std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics
   }
   CheckFigures(cursor, study, diagnostics);
   LoadAxes(cursor, study, diagnostics);
-  uint64_t runs = study.seeds;
-  for (const StudyAxis& axis : study.axes) {
-    runs = runs > kStudyRunsMax ? runs : runs * axis.values.size();
+  if (diagnostics.error_count() > errors_before || !file->mistakes.empty()) return std::nullopt;
+  if (study.axes.size() + study.figures.size() > kStudyColumnsMax) {
+    cursor.Error(diagnostics, "figures",
+                 fmt::format("with the axes these are more than {} columns (expected fewer)",
+                             kStudyColumnsMax),
+                 0);
+    return std::nullopt;
   }
-  if (runs > kStudyRunsMax) {
-    cursor.Error(
-        diagnostics, "axes",
-        fmt::format("with all seeds these are more than {} runs (expected fewer)", kStudyRunsMax));
-  }
+  MakePoints(cursor, study, diagnostics);
   if (const size_t bytes = LongestSets(study); bytes > kStudySetsBytesMax) {
-    cursor.Error(diagnostics, study.axes.empty() ? "sets" : "axes",
+    cursor.Error(diagnostics, cursor.Size("axes") == 0 ? "sets" : "axes",
                  fmt::format("a run sets fields to {} B of text (expected at most {} B)", bytes,
                              kStudySetsBytesMax),
                  0);
   }
-  if (diagnostics.error_count() > errors_before || !file->mistakes.empty()) return std::nullopt;
+  if (diagnostics.error_count() > errors_before) return std::nullopt;
   return study;
 }
 
 std::vector<StudyRun> RunsOf(const Study& study) {
   std::vector<StudyRun> runs;
-  uint64_t points = 1;
-  for (const StudyAxis& axis : study.axes) points *= axis.values.size();
-  for (uint64_t point = 0; point < points; ++point) {
-    std::vector<std::string> values(study.axes.size());
-    uint64_t rest = point;
-    for (size_t i = study.axes.size(); i-- > 0;) {
-      const std::vector<std::string>& of_axis = study.axes[i].values;
-      values[i] = of_axis[rest % of_axis.size()];
-      rest /= of_axis.size();
-    }
+  runs.reserve(study.run_count());
+  for (size_t point = 0; point < study.points.size(); ++point) {
     for (uint32_t seed = 0; seed < study.seeds; ++seed) {
-      runs.push_back({.point = point, .values = values, .seed = study.first_seed + seed});
+      runs.push_back(
+          {.point = point, .values = study.points[point], .seed = study.first_seed + seed});
     }
   }
   return runs;
+}
+
+const StudyScenario& ScenarioOf(const Study& study, const StudyRun& run) {
+  for (size_t i = 0; i < study.axes.size(); ++i) {
+    if (study.axes[i].source != AxisSource::kScenario) continue;
+    return *std::ranges::find(study.scenarios, run.values[i], &StudyScenario::name);
+  }
+  return study.scenarios.front();
 }
 
 std::vector<std::string> SetsOf(const Study& study, const StudyRun& run) {
@@ -153,7 +181,7 @@ std::vector<std::string> SetsOf(const Study& study, const StudyRun& run) {
   sets.insert(sets.end(), study.sets.begin(), study.sets.end());
   for (size_t i = 0; i < study.axes.size(); ++i) {
     for (const std::string& field : study.axes[i].fields) {
-      sets.push_back(field + "=" + run.values[i]);
+      sets.push_back(field + "=" + run.values[i] + study.axes[i].unit);
     }
   }
   return sets;

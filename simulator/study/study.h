@@ -1,52 +1,95 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/study/expression.h"
 
 namespace railyard {
 
+// How an axis has its values.
+enum class AxisSource : uint8_t {
+  kValues,
+  kRange,
+  kLogRange,
+  kUniform,
+  kLogUniform,
+  kChoice,
+  kExpression,
+  kPoints,     // the study's named points alone give it values
+  kScenario,   // the names of the study's scenarios
+  kPointName,  // the names of named points; empty for other points
+};
+
 struct StudyAxis {
-  std::string name;
-  std::vector<std::string> fields;
-  std::vector<std::string> values;
-  std::vector<SourceLocation> where;  // of each value
+  std::string name{};
+  std::vector<std::string> fields{};
+  std::string unit{};  // behind a value in fields
+  AxisSource source = AxisSource::kValues;
+  std::string path{};  // in the study's file: "axes[0]"
+  // Those of its own, in order; empty if they follow from other axes or from named points.
+  std::vector<std::string> values{};
+  std::vector<SourceLocation> where{};  // of each value, or one for all
+  std::optional<Expression> expression{};
+  // Axes with the same number advance together; nullopt if its values follow from other axes or
+  // from named points.
+  std::optional<size_t> dimension{};
+
+  // Returns true if its values were drawn.
+  bool IsDrawn() const;
+};
+
+struct StudyScenario {
+  std::string name;  // the value of the axis "scenario"
+  std::string path;
+  SourceLocation where;  // where it is named
 };
 
 // A checked study: it has a scenario, every axis has fields and values, and figures are named as in
 // a summary.json. CheckRuns (run_study.h) checks that the scenario accepts the values.
 struct Study {
   std::string name;
-  std::string scenario;  // a path
-  SourceLocation where;  // where it is named
+  std::vector<StudyScenario> scenarios;  // with several of them, axes have one of kScenario
   std::vector<std::string> sets;
   std::vector<StudyAxis> axes;
+  std::vector<std::vector<std::string>> points;  // the values of all axes, without units
   uint32_t seeds = 1;
   uint64_t first_seed = 1;
   std::vector<std::string> figures;
   bool no_baseline = false;
+
+  size_t run_count() const { return points.size() * seeds; }
+  // Returns the paths of its scenarios, for people.
+  std::string ScenarioPaths() const;
 };
 
-// One run: the values of the axes, and a seed.
+// One run: the values of the axes, and a seed. The study must outlive it.
 struct StudyRun {
-  uint64_t point = 0;  // number of the combination of values
-  std::vector<std::string> values;
+  uint64_t point = 0;  // into Study::points
+  std::span<const std::string> values{};
   uint64_t seed = 1;
 };
 
 inline constexpr uint64_t kStudyRunsMax = 1'000'000;
+// Limit on the number of axes and figures, which are columns of one table.
+inline constexpr size_t kStudyColumnsMax = 1'000;
 // Limit on the size of all settings of a run, because they are passed on a command line.
 inline constexpr size_t kStudySetsBytesMax = 64 << 10;
 
 // Returns nullopt after an error.
 std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics);
 
-// Returns all runs of a study, the last axis fastest, seeds within a point.
+// Returns all runs of a study, seeds within a point.
 std::vector<StudyRun> RunsOf(const Study& study);
+
+// Returns the scenario of a run.
+const StudyScenario& ScenarioOf(const Study& study, const StudyRun& run);
 
 // Returns the settings of a run, "FIELD=VALUE", its seed first.
 std::vector<std::string> SetsOf(const Study& study, const StudyRun& run);

@@ -58,13 +58,23 @@ bool HasResult(const std::string& directory) {
 }
 
 StudyRunResult ReadRunResult(const Study& study, const std::string& directory,
-                             std::optional<int> exit) {
-  const rapidjson::Document summary = ReadSummary(directory);
+                             std::optional<RunEnd> end) {
   StudyRunResult run;
-  run.status = StatusOf(summary);
-  run.exit = exit ? *exit : ExitOf(run.status);
   run.figures.resize(study.figures.size());
-  if (run.status.empty()) return run;
+  if (end && end->status != nullptr) {
+    run.exit = end->exit;
+    run.status = end->status;
+    return run;
+  }
+  const rapidjson::Document summary = ReadSummary(directory);
+  run.status = StatusOf(summary);
+  run.exit = end ? end->exit : ExitOf(run.status);
+  run.has_result = !run.status.empty();
+  if (!run.has_result) return run;
+  const rapidjson::Value* const seconds = Find(summary, "wall_seconds");
+  if (seconds != nullptr && seconds->IsNumber()) run.seconds = seconds->GetDouble();
+  const rapidjson::Value* const memory = Find(summary, "peak_rss_bytes");
+  if (memory != nullptr && memory->IsInt64()) run.peak_memory_bytes = memory->GetInt64();
   for (size_t i = 0; i < study.figures.size(); ++i) {
     const rapidjson::Value* const figure = Find(summary, study.figures[i]);
     if (figure != nullptr && figure->IsNumber()) run.figures[i] = figure->GetDouble();

@@ -65,11 +65,7 @@ std::string StudyTable(const Study& study, const StudyResult& result, size_t row
       }
       cells.push_back(Statuses(result, first, study.seeds));
       cells.push_back(study.figures[figure]);
-      std::vector<double> values;
-      for (size_t i = first; i < first + study.seeds; ++i) {
-        const StudyRunResult& run = result.runs[i];
-        if (run.exit >= 0 && run.figures[figure]) values.push_back(*run.figures[figure]);
-      }
+      const std::vector<double> values = result.ValuesAt(study, first / study.seeds, figure);
       const Estimate mean = values.empty() ? Estimate{} : MeanOf(values);
       const auto shown = [&](const std::optional<double>& value) {
         return values.empty() ? "-" : ShownNumber(value);

@@ -204,10 +204,13 @@ int64_t EndedRun::OfTier(const std::string& tier, const char* figure) const {
 }
 
 Table EndedRun::Query(const std::string& sql) const {
+  return QueryDatabase(directory + "/results.sqlite", sql);
+}
+
+Table QueryDatabase(const std::string& path, const std::string& sql) {
   Table table;
   sqlite3* database = nullptr;
-  sqlite3_open_v2((directory + "/results.sqlite").c_str(), &database, SQLITE_OPEN_READONLY,
-                  nullptr);
+  sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READONLY, nullptr);
   const std::unique_ptr<sqlite3, int (*)(sqlite3*)> closer(database, sqlite3_close);
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {

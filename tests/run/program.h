@@ -83,6 +83,8 @@ class Table {
 };
 Table ReadCsv(const std::string& path);  // RFC 4180, without line breaks in fields
 
+Table QueryDatabase(const std::string& path, const std::string& sql);
+
 // A run that has ended, and what it wrote.
 struct EndedRun {
   ProgramExit exit;

@@ -128,6 +128,48 @@ TEST_F(StudyExamplesTest, CheckpointsThatAreTooRareLoseMore) {
   EXPECT_GT(points.Real(2, "jobs.0.lost_ps"), points.Real(0, "jobs.0.lost_ps"));
 }
 
+// GPUs fail 220 times in 54 days of 16,384 and 0.057 % of cables a month, of which a restart
+// follows where the job runs. 17,280 iterations of 150 s and their checkpoints are the month
+// without faults.
+TEST_F(StudyExamplesTest, AMonthOfPublishedFailures) {
+  fs::copy(Examples() / "scenarios", scratch_.Path("scenarios"));
+  const std::string text =
+      std::regex_replace(ReadText((Examples() / "mtbf_month.textproto").string()),
+                         std::regex("seeds: \\d+"), "seeds: 2");
+  const ProgramExit exit = Railyard({"study", scratch_.Write("mtbf_month.textproto", text), "--out",
+                                     scratch_.Path("study"), "--jobs", "2"});
+  ASSERT_EQ(exit.status, 0) << exit.errors;
+  const Table points = ReadCsv(scratch_.Path("study") + "/points.csv");
+  ASSERT_EQ(points.size(), 2u);
+  const double months = 2 * 17'280 * 150 / (30 * 86'400.0);
+  const double failures = months * 1'024 * (220.0 / 16'384 * 30 / 54 + 0.00057);
+  const auto restarts = static_cast<double>(points.Sum("jobs.0.restarts"));
+  EXPECT_NEAR(restarts, failures, 4 * std::sqrt(failures));
+  EXPECT_GT(restarts, 0);
+  const double fault_free = 17'280 * 150e12 + (17'280 / 12 - 1) * 20e12;
+  for (size_t row = 0; row < points.size(); ++row) {
+    const double lost = points.Real(row, "jobs.0.lost_ps");
+    // Each failure costs at least what nothing went on for, the queue and the load.
+    EXPECT_GE(lost, points.Real(row, "jobs.0.restarts") * (300 + 60) * 1e12);
+    EXPECT_NEAR(points.Real(row, "jobs.0.goodput"), fault_free / (fault_free + lost), 1e-4);
+  }
+}
+
+TEST_F(StudyExamplesTest, SparesAndCheckpoints) {
+  const Table points = Points("spare_servers.textproto", "restart.spare_servers",
+                              R"(["[\"server128\", \"server129\"]"])");
+  ASSERT_EQ(points.size(), 4u);
+  for (size_t row = 0; row < points.size(); ++row) {
+    const int64_t every = points.Integer(row, "every");
+    EXPECT_EQ(every, 3 * (1 << (2 * row)));
+    EXPECT_EQ(points.Integer(row, "jobs.0.save_ps"), (17'280 / every - 1) * 20'000'000'000'000);
+    // Up to the last checkpoint, and the iteration that failed.
+    EXPECT_LE(points.Real(row, "jobs.0.rework_ps"),
+              points.Real(row, "jobs.0.restarts") * (static_cast<double>(every) * 151e12 + 620e12));
+    EXPECT_NEAR(points.Real(row, "hours"), static_cast<double>(every) * 150 / 3'600, 1e-9);
+  }
+}
+
 TEST_F(StudyExamplesTest, ThePlaceOfAFlap) {
   const Table points = Points("flap_position.textproto", "faults[0].until", R"(["100ms"])");
   ASSERT_EQ(points.size(), 12u);
@@ -159,12 +201,12 @@ TEST_F(StudyExamplesTest, AreAllAmongTheseOrHaveAPage) {
     const std::string name = entry.path().filename();
     if (entry.is_regular_file() && pages.find(name) == std::string::npos) without_page.insert(name);
   }
-  EXPECT_THAT(
-      without_page,
-      ::testing::IsSubsetOf(
-          {"checkpoint_interval.textproto", "flap_length.textproto", "flap_position.textproto",
-           "loss_rate.textproto", "loss_recovery.textproto", "one_loss.textproto",
-           "oversubscription.textproto", "size_scale.textproto", "topologies.textproto"}));
+  EXPECT_THAT(without_page,
+              ::testing::IsSubsetOf(
+                  {"checkpoint_interval.textproto", "flap_length.textproto",
+                   "flap_position.textproto", "loss_rate.textproto", "loss_recovery.textproto",
+                   "mtbf_month.textproto", "one_loss.textproto", "oversubscription.textproto",
+                   "size_scale.textproto", "spare_servers.textproto", "topologies.textproto"}));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -125,6 +127,89 @@ TEST_F(StudyTest, ARunThatCannotBeEndsTheStudyAndIsShown) {
       "figures: \"collectives.stretch.max\"\n");
   EXPECT_EQ(exit.status, 2);
   EXPECT_THAT(exit.errors, HasSubstr("unknown field \"windo\""));
+}
+
+TEST_F(StudyTest, TheDatabaseHasTheSameRowsWithTheirCostAndConfidence) {
+  const ProgramExit exit = Study(
+      "scenario: \"base.textproto\"\n"
+      "axes { name: \"loss\" fields: \"faults[0].loss.probability\" values: [\"0\", \"0.02\"] }\n"
+      "seeds: 8\n"
+      "figures: [\"collectives.stretch.max\"]\n");
+  ASSERT_EQ(exit.status, 0) << exit.errors;
+  const Table points = ReadCsv(scratch_.Path("study") + "/points.csv");
+  const std::string database = scratch_.Path("study") + "/study.sqlite";
+  const Table rows = QueryDatabase(database, "SELECT * FROM points ORDER BY run");
+  ASSERT_EQ(rows.size(), 16u);
+  std::vector<double> added(8);
+  for (size_t row = 0; row < 16; ++row) {
+    EXPECT_EQ(rows.Integer(row, "seed"), points.Integer(row, "seed"));
+    EXPECT_EQ(rows.Real(row, "loss"), points.Real(row, "loss"));
+    const double stretch = rows.Real(row, "collectives.stretch.max");
+    EXPECT_NEAR(stretch, points.Real(row, "collectives.stretch.max"), 1e-9 * stretch);
+    added[row % 8] += row < 8 ? -stretch : stretch;
+    EXPECT_GT(rows.Real(row, "seconds"), 0);
+    EXPECT_GT(rows.Integer(row, "peak_memory_bytes"), 1 << 20);
+  }
+  const Table difference = QueryDatabase(database, "SELECT * FROM differences");
+  ASSERT_EQ(difference.size(), 1u);
+  EXPECT_EQ(difference.Text(0, "axis"), "loss");
+  EXPECT_EQ(difference.Integer(0, "pairs"), 8);
+  double mean = 0;
+  for (const double value : added) mean += value / 8;
+  EXPECT_NEAR(difference.Real(0, "difference"), mean, 1e-9);
+  EXPECT_LE(difference.Real(0, "low"), mean);
+  EXPECT_GE(difference.Real(0, "high"), mean);
+  EXPECT_EQ(QueryDatabase(database, "SELECT * FROM failed").size(), 0u);
+  EXPECT_EQ(QueryDatabase(database, "SELECT * FROM means").size(), 2u);
+  EXPECT_EQ(QueryDatabase(database, "SELECT * FROM statistics").size(), 2u);
+}
+
+// The second scenario is a run of minutes.
+TEST_F(StudyTest, ARunBeyondTheTimeLimitIsEndedAndSaysSo) {
+  scratch_.Write("short.textproto", RailOptimized(2) + Program("ALL_REDUCE", "1MiB"));
+  scratch_.Write("long.textproto",
+                 RailOptimized(2) + Program("ALL_REDUCE", "64GiB") +
+                     "faults { name: \"f\" kind: LOSS link: \"server*/nic*--leaf*\" at: \"0s\" "
+                     "loss { probability: 0.0001 } }\n");
+  const std::string study = scratch_.Write(
+      "s.textproto",
+      "scenarios: [\"long.textproto\", \"short.textproto\"]\nfigures: \"collectives.count\"\n");
+  const ProgramExit exit = Railyard(
+      {"study", study, "--out", scratch_.Path("study"), "--jobs", "2", "--time-limit", "1"});
+  EXPECT_EQ(exit.status, 1);
+  EXPECT_THAT(exit.errors, HasSubstr("left no result, exit status 124"));
+  const Table points = ReadCsv(scratch_.Path("study") + "/points.csv");
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points.Text(0, "scenario"), "long");
+  EXPECT_EQ(points.Text(0, "status"), "TIME_LIMIT");
+  EXPECT_EQ(points.Integer(0, "exit"), 124);
+  EXPECT_EQ(points.Text(0, "collectives.count"), "");
+  EXPECT_EQ(points.Text(1, "status"), "COMPLETED");
+  const Table failed =
+      QueryDatabase(scratch_.Path("study") + "/study.sqlite", "SELECT * FROM failed");
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed.Text(0, "reason"), "ended at its time limit");
+  EXPECT_THAT(failed.Text(0, "command"), HasSubstr("railyard run "));
+  EXPECT_THAT(failed.Text(0, "command"), HasSubstr("long.textproto"));
+}
+
+TEST_F(StudyTest, RunsTakeTurnsWhereMemoryIsShort) {
+  scratch_.Write("base.textproto", RailOptimized(2) + Program("ALL_REDUCE", "1MiB"));
+  const std::string study = scratch_.Write(
+      "s.textproto", "scenario: \"base.textproto\"\nseeds: 6\nfigures: \"collectives.count\"\n");
+  const ProgramExit exit = Railyard(
+      {"study", study, "--out", scratch_.Path("study"), "--jobs", "4", "--memory", "1MiB"});
+  EXPECT_EQ(exit.status, 0) << exit.errors;
+  EXPECT_EQ(ReadCsv(scratch_.Path("study") + "/points.csv").size(), 6u);
+  EXPECT_NE(Railyard({"study", study, "--memory", "much"}).status, 0);
+}
+
+TEST_F(StudyTest, OptionsOfTheOtherExecutorAreRefused) {
+  const ProgramExit exit =
+      Railyard({"study", scratch_.Write("s.textproto", ""), "--sbatch=--partition=main"});
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_EQ(exit.errors,
+            "--sbatch: error: has no effect with --executor local (expected --executor slurm)\n");
 }
 
 }  // namespace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A small arithmetic over the axes of a study: + - * / % ^, comparisons, and, or, not, parentheses,
+// min, max, floor, ceil, round, sqrt, log2; texts in single quotes compare with == and !=. A
+// comparison is 1 or 0, and what is not 0 is true.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace railyard {
+
+// Returns the number that all of `text` is, e.g. "-1.5e3"; nullopt for other texts, infinities and
+// NaN.
+std::optional<double> NumberOf(std::string_view text);
+
+// A mistake in an expression, or at a point where it has no value.
+struct ExpressionError {
+  size_t character = 0;  // of the expression, from 1
+  std::string what;
+};
+
+class Expression {
+ public:
+  // Limit on an expression's text, which also bounds the depth of its evaluation.
+  static constexpr size_t kBytesMax = 1'000;
+
+  // Precondition of all other members: the text was parsed without an error.
+  static std::variant<Expression, ExpressionError> Parse(std::string_view text);
+
+  // The axes that it names, by first appearance.
+  const std::vector<std::string>& names() const { return names_; }
+  // Evaluates it with the values of names(). The result is finite.
+  std::variant<double, ExpressionError> Evaluate(std::span<const std::string> values) const;
+
+ private:
+  friend class ExpressionParser;
+  friend class ExpressionEvaluation;
+
+  enum class Kind : uint8_t {
+    kNumber,
+    kText,
+    kName,
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kDivide,
+    kModulo,
+    kPower,
+    kLess,
+    kLessEqual,
+    kGreater,
+    kGreaterEqual,
+    kEqual,
+    kUnequal,
+    kAnd,
+    kOr,
+    kNot,
+    kNegate,
+    kMin,
+    kMax,
+    kFloor,
+    kCeil,
+    kRound,
+    kSqrt,
+    kLog2,
+  };
+  struct Node {
+    Kind kind = Kind::kNumber;
+    size_t character = 0;
+    double number = 0;
+    size_t index = 0;  // into texts_ or names_
+    size_t left = 0;   // into nodes_, before this one
+    size_t right = 0;
+  };
+
+  std::vector<Node> nodes_;  // the last one is the whole
+  std::vector<std::string> texts_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace railyard

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//   DIR/slurm/name          the name of the study's jobs, while there are any
+//   DIR/slurm/BATCH-TASK.sh  the runs of one task; BATCH counts job arrays
+//   DIR/slurm/exit-RUN      the exit status of a run that has ended
+#include "simulator/study/slurm_executor.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/output_file.h"
+#include "simulator/processes/interruption.h"
+#include "simulator/processes/shell_word.h"
+#include "simulator/study/study_directory.h"
+
+namespace railyard {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+constexpr int kAttempts = 3;
+constexpr size_t kTasksPerArrayMax = 1'000;  // Slurm's default MaxArraySize is 1001
+constexpr auto kPollFirst = milliseconds(500);
+constexpr auto kPollMax = milliseconds(10'000);
+// What nodes wrote may be seen later here.
+constexpr auto kPatienceForFiles = milliseconds(2'000);
+constexpr int kUnansweredMax = 60;
+
+struct Answer {
+  int status = 0;
+  std::string output;
+};
+
+// Runs a command and returns what it printed, errors included.
+Answer Ask(const std::vector<std::string>& words) {
+  std::string command;
+  for (const std::string& word : words) command += ShellWord(word) + " ";
+  std::FILE* const pipe = popen((command + "2>&1 </dev/null").c_str(), "re");
+  if (pipe == nullptr) ThrowErrno("start", words.front());
+  Answer answer;
+  std::array<char, 4096> buffer;
+  while (true) {
+    const ssize_t count = read(fileno(pipe), buffer.data(), buffer.size());
+    if (count > 0) answer.output.append(buffer.data(), static_cast<size_t>(count));
+    if (count == 0 || (count < 0 && errno != EINTR)) break;
+  }
+  const int status = pclose(pipe);
+  answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  while (!answer.output.empty() && answer.output.back() == '\n') answer.output.pop_back();
+  // It may become part of a message, which is one line.
+  std::ranges::replace(answer.output, '\n', ';');
+  return answer;
+}
+
+void ThrowIfInterrupted() {
+  if (NotedInterruption() != 0) throw Interrupted(TakeInterruption());
+}
+
+// Sleeps, but for a signal that requests the end.
+void Sleep(milliseconds time) {
+  constexpr auto kStep = milliseconds(100);
+  for (auto slept = milliseconds(0); slept < time && NotedInterruption() == 0; slept += kStep) {
+    std::this_thread::sleep_for(std::min(kStep, time));
+  }
+}
+
+std::string SlurmFile(const std::string& directory, const std::string& name) {
+  return directory + "/slurm/" + name;
+}
+
+std::string FirstLineOf(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// Asks whether jobs of that name are waiting or running.
+class JobWatch {
+ public:
+  explicit JobWatch(std::string name) : name_(std::move(name)) {}
+
+  bool AreGone() {
+    const Answer answer = Ask({"squeue", "--noheader", "--format=%i", "--name=" + name_});
+    if (answer.status == 0) {
+      unanswered_ = 0;
+      return answer.output.empty();
+    }
+    // The controller may be restarting.
+    if (++unanswered_ <= kUnansweredMax) return false;
+    throw EnvironmentError(fmt::format("squeue: {}", answer.output));
+  }
+
+ private:
+  std::string name_;
+  int unanswered_ = 0;
+};
+
+// Runs one study; see SlurmExecutor().
+class SlurmExecution {
+ public:
+  SlurmExecution(const SlurmOptions& options, const StudyWork& work)
+      : options_(options),
+        work_(work),
+        waiting_(work.left.begin(), work.left.end()),
+        name_(fmt::format("railyard-{}-{:x}", getpid(),
+                          std::chrono::system_clock::now().time_since_epoch().count())) {
+    std::error_code error;
+    program_ = fs::read_symlink("/proc/self/exe", error).string();
+  }
+
+  void Execute() {
+    fs::remove_all(SlurmFile(work_.directory, ""));
+    fs::create_directories(SlurmFile(work_.directory, ""));
+    WriteOutput(SlurmFile(work_.directory, "name"), name_ + "\n");
+    WriteOutput(SlurmFile(work_.directory, "task.sh"),
+                fmt::format("#!/bin/sh\nexec sh {}/$1-$SLURM_ARRAY_TASK_ID.sh\n",
+                            ShellWord(work_.directory + "/slurm")));
+    try {
+      for (int attempt = 0; attempt < kAttempts && !waiting_.empty(); ++attempt) {
+        Submit();
+        Collect();
+      }
+    } catch (...) {
+      Ask({"scancel", "--name=" + name_});
+      throw;
+    }
+    for (const size_t run : std::exchange(waiting_, {})) End(run, RunEnd{1, kLost});
+    fs::remove(SlurmFile(work_.directory, "name"));
+  }
+
+ private:
+  // Submits what is waiting. Neighbours among runs, which often take as long, go to different
+  // tasks.
+  void Submit() {
+    const std::vector<size_t> runs(waiting_.begin(), waiting_.end());
+    for (const size_t run : runs) fs::remove_all(RunPath(work_.directory, run));
+    const size_t per_task = options_.runs_per_task > 0
+                                ? options_.runs_per_task
+                                : (runs.size() + kSlurmTasks - 1) / kSlurmTasks;
+    const size_t tasks = (runs.size() + per_task - 1) / per_task;
+    for (size_t first = 0; first < tasks; first += kTasksPerArrayMax) {
+      const size_t count = std::min(kTasksPerArrayMax, tasks - first);
+      ++batch_;
+      for (size_t task = 0; task < count; ++task) {
+        std::string script;
+        for (size_t i = first + task; i < runs.size(); i += tasks) script += ScriptOf(runs[i]);
+        WriteScript(SlurmFile(work_.directory, fmt::format("{}-{}.sh", batch_, task)), script);
+      }
+      SubmitArray(count);
+    }
+  }
+
+  // These are many, and needed only while this process lives: they are not forced to disk.
+  static void WriteScript(const std::string& path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    file.close();
+    if (!file) ThrowErrno("write", path);
+  }
+
+  // A task that the cluster starts again leaves out what it has done.
+  std::string ScriptOf(size_t run) const {
+    const std::string path = RunPath(work_.directory, run);
+    const std::string exit = SlurmFile(work_.directory, fmt::format("exit-{}", run));
+    std::string command;
+    if (options_.time_limit_seconds) {
+      command = fmt::format("timeout -k 10 {} ", *options_.time_limit_seconds);
+    }
+    command += ShellWord(program_);
+    for (const std::string& word : CommandOf(work_.study, work_.runs[run], path)) {
+      command += " " + ShellWord(word);
+    }
+    return fmt::format(
+        "[ -e {0}/summary.json ] || {{ {1} >{0}.log 2>&1 </dev/null; echo $? >{2}.part; mv "
+        "{2}.part {2}; }}\n",
+        ShellWord(path), command, ShellWord(exit));
+  }
+
+  void SubmitArray(size_t tasks) const {
+    std::error_code error;
+    std::vector<std::string> words = {"sbatch",
+                                      "--parsable",
+                                      fmt::format("--array=0-{}", tasks - 1),
+                                      "--job-name=" + name_,
+                                      "--chdir=" + fs::current_path(error).string(),
+                                      "--output=" + SlurmFile(work_.directory, "task-%A_%a.log")};
+    words.insert(words.end(), options_.sbatch.begin(), options_.sbatch.end());
+    words.push_back(SlurmFile(work_.directory, "task.sh"));
+    words.push_back(std::to_string(batch_));
+    const Answer answer = Ask(words);
+    ThrowIfInterrupted();
+    if (answer.status != 0) throw EnvironmentError(fmt::format("sbatch: {}", answer.output));
+  }
+
+  // Reports runs as they end, until all have or no job is left.
+  void Collect() {
+    JobWatch watch(name_);
+    auto pause = kPollFirst;
+    while (!waiting_.empty()) {
+      Sleep(pause);
+      pause = std::min(pause + pause / 2, kPollMax);
+      ThrowIfInterrupted();
+      const bool are_gone = watch.AreGone();
+      if (TakeExits()) pause = kPollFirst;
+      if (!are_gone || waiting_.empty()) continue;
+      Sleep(kPatienceForFiles);
+      TakeExits();
+      TakeResults();
+      return;
+    }
+  }
+
+  // Returns true if a run has ended.
+  bool TakeExits() {
+    bool is_any = false;
+    constexpr std::string_view kPrefix = "exit-";
+    for (const fs::directory_entry& entry : fs::directory_iterator(work_.directory + "/slurm")) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with(kPrefix) || name.ends_with(".part")) continue;
+      size_t run = 0;
+      std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), run);
+      int exit = 0;
+      if (!waiting_.contains(run) || !(std::ifstream(entry.path()) >> exit)) continue;
+      waiting_.erase(run);
+      const bool is_over_time = options_.time_limit_seconds && exit == kTimeLimitExit;
+      End(run, RunEnd{exit, is_over_time ? kTimeLimit : nullptr});
+      is_any = true;
+    }
+    return is_any;
+  }
+
+  // A result counts even if its task was ended before it could say so.
+  void TakeResults() {
+    for (const size_t run : std::vector<size_t>(waiting_.begin(), waiting_.end())) {
+      if (!HasResult(RunPath(work_.directory, run))) continue;
+      waiting_.erase(run);
+      End(run, std::nullopt);
+    }
+  }
+
+  void End(size_t run, std::optional<RunEnd> end) const {
+    work_.on_ended(run, ReadRunResult(work_.study, RunPath(work_.directory, run), end));
+  }
+
+  const SlurmOptions& options_;
+  const StudyWork& work_;
+  std::set<size_t> waiting_;
+  std::string name_;
+  std::string program_;
+  int batch_ = 0;
+};
+
+}  // namespace
+
+StudyExecutor SlurmExecutor(SlurmOptions options) {
+  return [options = std::move(options)](const StudyWork& work) {
+    SlurmExecution(options, work).Execute();
+  };
+}
+
+void CancelEarlierSlurmJobs(const std::string& directory) {
+  const std::string path = SlurmFile(directory, "name");
+  const std::string name = FirstLineOf(path);
+  if (name.empty()) return;
+  const Answer answer = Ask({"scancel", "--name=" + name});
+  if (answer.status != 0) {
+    throw EnvironmentError(
+        fmt::format("the jobs {} of an earlier study in {} cannot be cancelled: {}", name,
+                    directory, answer.output));
+  }
+  JobWatch watch(name);
+  while (!watch.AreGone()) {
+    Sleep(kPollFirst);
+    ThrowIfInterrupted();
+  }
+  fs::remove(path);
+}
+
+}  // namespace railyard
