@@ -15,13 +15,13 @@ uint64_t FabricNetwork::AccountBytes(LinkId id) {
 }
 
 void FabricNetwork::ForEachPacketOn(LinkId id,
-                                    const std::function<void(uint32_t, bool)>& visit) const {
-  tables_.ForEachTimed(tables_.links[id], [&](uint32_t index) { visit(index, true); });
+                                    const std::function<void(PacketId, bool)>& visit) const {
+  tables_.ForEachTimed(tables_.links[id], [&](PacketId index) { visit(index, true); });
   if (const DelayLine* const line = delays_.Find(id)) {
     for (const DelayLine::LatePacket& late : line->late()) visit(late.packet, true);
   }
   if (tables_.IsShort(id)) return;
-  tables_.ForEachWaiting(*tables_.FindPort(id), [&](uint32_t index) { visit(index, false); });
+  tables_.ForEachWaiting(*tables_.FindPort(id), [&](PacketId index) { visit(index, false); });
 }
 
 void FabricNetwork::CheckConservation() const {
@@ -31,7 +31,7 @@ void FabricNetwork::CheckConservation() const {
   for (LinkId id{0}; id < tables_.links.size(); ++id) {
     const Link& link = tables_.links[id];
     uint32_t on_link = 0;
-    ForEachPacketOn(id, [&](uint32_t index, bool is_timed) {
+    ForEachPacketOn(id, [&](PacketId index, bool is_timed) {
       const Packet& packet = tables_.packets[index];
       ++on_link;
       if (is_timed) account_bytes[tables_.ChannelOn(packet)] += accounts_.CreditBytesOf(packet);

@@ -60,7 +60,7 @@ void FabricNetwork::FetchFlowsAhead(const TimingWheel::PrefetchTable& flows) {
                                            {.offset = offsetof(Packet, flow), .table = flows}}}});
 }
 
-void FabricNetwork::Inject(uint32_t index) {
+void FabricNetwork::Inject(PacketId index) {
   Packet& packet = tables_.packets[index];
   if (IsData(packet.kind)) {
     ++tables_.counters.packets;
@@ -75,7 +75,7 @@ void FabricNetwork::Inject(uint32_t index) {
   Transmit(index);
 }
 
-void FabricNetwork::InjectOver(uint32_t index, LinkId first, LinkId second) {
+void FabricNetwork::InjectOver(PacketId index, LinkId first, LinkId second) {
   Packet& packet = tables_.packets[index];
   ++tables_.counters.packets;
   tables_.counters.injected_bytes += DataBytes(packet);
@@ -84,9 +84,9 @@ void FabricNetwork::InjectOver(uint32_t index, LinkId first, LinkId second) {
   ForwardOn(index, first);
 }
 
-void FabricNetwork::Transmit(uint32_t index) { Forward(index); }
+void FabricNetwork::Transmit(PacketId index) { Forward(index); }
 
-inline void FabricNetwork::Forward(uint32_t index) {
+inline void FabricNetwork::Forward(PacketId index) {
   Packet& packet = tables_.packets[index];
   const LinkId id = packet.next_link;
   // Read a hop ahead of its use, for it is seldom in the cache.
@@ -95,7 +95,7 @@ inline void FabricNetwork::Forward(uint32_t index) {
   ForwardOn(index, id);
 }
 
-inline void FabricNetwork::ForwardOn(uint32_t index, LinkId id) {
+inline void FabricNetwork::ForwardOn(PacketId index, LinkId id) {
   Packet& packet = tables_.packets[index];
   packet.link = id;
   Link& link = tables_.links[id];
@@ -124,11 +124,11 @@ inline void FabricNetwork::ForwardOn(uint32_t index, LinkId id) {
 
 void FabricNetwork::HandleArrival(void* self, uint32_t index) {
   auto& network = *static_cast<FabricNetwork*>(self);
-  network.Arrive(index);
+  network.Arrive(PacketId{index});
 }
 
 // The packet, crossing its link, is no more in the device the link comes from. May move packets.
-inline void FabricNetwork::LeaveDevice(uint32_t index) {
+inline void FabricNetwork::LeaveDevice(PacketId index) {
   Packet& packet = tables_.packets[index];
   if (packet.ingress == VirtualChannelId::kNone) return;
   IngressAccount& account = accounts_[packet.ingress];
@@ -143,7 +143,7 @@ inline void FabricNetwork::LeaveDevice(uint32_t index) {
   }
 }
 
-inline void FabricNetwork::TakeIn(uint32_t index) {
+inline void FabricNetwork::TakeIn(PacketId index) {
   Packet& packet = tables_.packets[index];
   const LinkId id = packet.link;
   Link& link = tables_.links[id];
@@ -202,9 +202,9 @@ inline void FabricNetwork::TakeIn(uint32_t index) {
   }
 }
 
-void FabricNetwork::TakeInLate(uint32_t index) { TakeIn(index); }
+void FabricNetwork::TakeInLate(PacketId index) { TakeIn(index); }
 
-inline void FabricNetwork::Arrive(uint32_t index) {
+inline void FabricNetwork::Arrive(PacketId index) {
   if ((tables_.packets[index].flags & Packet::kTombstone) != 0) [[unlikely]] {
     tables_.packets.FreeTombstone(index);
     return;
@@ -229,7 +229,7 @@ void FabricNetwork::SetRouting(const EcmpRouting& routing) {
                                 [this](LinkId link) { return BacklogPs(link); });
 }
 
-void FabricNetwork::Drop(uint32_t index, DropReason reason, LinkId link) {
+void FabricNetwork::Drop(PacketId index, DropReason reason, LinkId link) {
   const Packet& packet = tables_.packets[index];
   const auto slot = static_cast<size_t>(reason);
   ++tables_.counters.dropped_packets[slot];

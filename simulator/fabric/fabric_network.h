@@ -106,36 +106,36 @@ class FabricNetwork : public ns3::Object, public StateOwner {
 
   // Allocates a packet. This and Inject() may move all packets and so invalidate references to
   // them.
-  uint32_t AllocatePacket() { return tables_.packets.Allocate(); }
-  void FreePacket(uint32_t index) { tables_.packets.Free(index); }
-  Packet& packet(uint32_t index) { return tables_.packets[index]; }
+  PacketId AllocatePacket() { return tables_.packets.Allocate(); }
+  void FreePacket(PacketId index) { tables_.packets.Free(index); }
+  Packet& packet(PacketId index) { return tables_.packets[index]; }
   uint64_t live_packets() const { return tables_.packets.live_count(); }
   // Returns the payload of data packets in flight, by walking the pool.
   uint64_t InFlightBytes() const { return tables_.packets.PayloadBytes(); }
 
   // Puts a packet on its first link. Its path, bytes and kind must be set, and its hop 0. A path
   // without links drops it (NO_ROUTE).
-  void Inject(uint32_t index);
+  void Inject(PacketId index);
   // Prefetch what is needed to send next over a link or along a path of the table; and, for packets
   // that arrive, the records of a table by Packet::flow.
   void FetchLink(LinkId link) const { __builtin_prefetch(&tables_.links[link], 1); }
   void FetchPath(uint32_t first_link) const { paths_.Fetch(first_link); }
   void FetchFlowsAhead(const TimingWheel::PrefetchTable& flows);
   // Injects a data packet on a path of two links, without using its `path`.
-  void InjectOver(uint32_t index, LinkId first, LinkId second);
+  void InjectOver(PacketId index, LinkId first, LinkId second);
   // Sends a packet that was passed to the sink on its next link; must be called from within that
   // callback.
-  void SendOn(uint32_t index) {
+  void SendOn(PacketId index) {
     was_sent_on_ = true;
     Transmit(index);
   }
   // Frees a data packet that has reached its receiver.
-  void Deliver(uint32_t index) {
+  void Deliver(PacketId index) {
     tables_.counters.delivered_bytes += DataBytes(tables_.packets[index]);
     FreePacket(index);
   }
   // Frees a packet that the sink does not accept.
-  void Drop(uint32_t index, DropReason reason, LinkId link);
+  void Drop(PacketId index, DropReason reason, LinkId link);
 
   // Sets the state of one direction of a link now. Packets on its wire are lost.
   void SetLinkUp(LinkId link, bool up);
@@ -198,8 +198,8 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // Makes switches write telemetry into data packets.
   void EnableTelemetry() { telemetry_.Enable(); }
   // Returns the telemetry of a packet; empty without EnableTelemetry().
-  std::span<const HopTelemetry> Telemetry(uint32_t packet) const { return telemetry_.Of(packet); }
-  void CopyTelemetry(uint32_t from, uint32_t to) { telemetry_.Copy(from, to); }
+  std::span<const HopTelemetry> Telemetry(PacketId packet) const { return telemetry_.Of(packet); }
+  void CopyTelemetry(PacketId from, PacketId to) { telemetry_.Copy(from, to); }
 
   LinkCounters CountersOfLink(LinkId link) const;
   int64_t PausedPs() const;  // NetworkCounters::pfc_pause_ps, and what has not ended up to now
@@ -266,17 +266,17 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   const BufferSettings& SettingsOf(DeviceId device) const;
 
   // A hop (fabric_network.cc).
-  PacketSink& SinkOf(uint32_t index) {
+  PacketSink& SinkOf(PacketId index) {
     return *sinks_[static_cast<size_t>(tables_.packets[index].kind)];
   }
   static void HandleArrival(void* self, uint32_t index);
-  void Arrive(uint32_t index);
+  void Arrive(PacketId index);
   // Passes an arrived packet to the device at the link's far end.
-  [[gnu::always_inline]] void TakeIn(uint32_t index);
-  void LeaveDevice(uint32_t index);
-  void Transmit(uint32_t index);
-  [[gnu::always_inline]] void Forward(uint32_t index);
-  [[gnu::always_inline]] void ForwardOn(uint32_t index, LinkId link);
+  [[gnu::always_inline]] void TakeIn(PacketId index);
+  void LeaveDevice(PacketId index);
+  void Transmit(PacketId index);
+  [[gnu::always_inline]] void Forward(PacketId index);
+  [[gnu::always_inline]] void ForwardOn(PacketId index, LinkId link);
   void ReturnCredit(VirtualChannelId channel, uint32_t wire_bytes) {
     if (accounts_.GiveBackCredit(channel, wire_bytes)) [[unlikely]]
       WakeForCredit(channel);
@@ -287,27 +287,27 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   static void HandlePauseFrame(void* self, uint32_t frame);
   static void HandleHoldCheck(void* self, uint32_t channel);
   static void HandleLateArrival(void* self, uint32_t link);
-  bool ArriveSpecially(uint32_t index);  // false if the packet was lost, or is held
+  bool ArriveSpecially(PacketId index);  // false if the packet was lost, or is held
   void Observe(const Packet& packet, std::optional<DropReason> loss);
-  void TakeInLate(uint32_t index);
-  void ArriveAtCombiningSwitch(uint32_t index);
+  void TakeInLate(PacketId index);
+  void ArriveAtCombiningSwitch(PacketId index);
   // Chooses the packet's next link at a switch with load balancing. Returns false if the packet was
   // lost.
-  bool ChooseNextLink(uint32_t index);
+  bool ChooseNextLink(PacketId index);
   // Sets the class of a packet that is about to join its link's queue.
   void AssignClass(Packet& packet);
-  void TransmitSpecially(uint32_t index);
+  void TransmitSpecially(PacketId index);
   // Sends a packet behind those that the port holds, in the form that the port can take.
-  void SendSpecially(uint32_t index);
+  void SendSpecially(PacketId index);
   // Return false if the packet was dropped. FindsRoomAtNic() must be called before the NIC accepts
   // a packet, because a transport must not acknowledge a packet that a full buffer may still lose.
-  bool AdmitToLossless(uint32_t index);
-  bool AdmitToLossy(uint32_t index);
-  bool FindsRoomAtNic(uint32_t index);
+  bool AdmitToLossless(PacketId index);
+  bool AdmitToLossy(PacketId index);
+  bool FindsRoomAtNic(PacketId index);
   void SendPauseFrame(PauseFrame frame);
   void MarkAbove(Packet& packet, int64_t backlog_ps);
-  bool IsHeldBack(uint32_t index);  // true: comes later
-  void Lose(uint32_t index, DropReason reason);
+  bool IsHeldBack(PacketId index);  // true: comes later
+  void Lose(PacketId index, DropReason reason);
   void WakeForCredit(VirtualChannelId channel);
   // Calls OnLinkReleased() of every sink once.
   void TellReleased(LinkId link);
@@ -319,7 +319,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   NetworkCounters SumOverNvlinks(std::span<const LinkId> links) const;
   // The second argument of `visit` is whether the packet is timed (it is on the link, or its time
   // there is fixed).
-  void ForEachPacketOn(LinkId id, const std::function<void(uint32_t, bool)>& visit) const;
+  void ForEachPacketOn(LinkId id, const std::function<void(PacketId, bool)>& visit) const;
 
   // Every hop accesses these.
   FabricTables tables_;

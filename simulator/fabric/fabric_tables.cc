@@ -15,7 +15,7 @@ void FabricTables::ResetRows() {
   const uint32_t link_count = graph->link_count();
   links.assign(link_count, LinkRecord{});
   is_held.assign(link_count, 0);
-  port_of_link.assign(link_count, Packet::kNone);
+  port_of_link.assign(link_count, kNoPort);
   ports.clear();
   rates_bps.resize(link_count);
   for (LinkId id{0}; id < link_count; ++id) rates_bps[id] = graph->link(id).rate_bps;
@@ -48,7 +48,7 @@ int64_t FabricTables::ServiceEndPs(LinkId id) const {
   const int64_t now_ps = NowPs();
   if (!IsShort(id)) return std::max(now_ps, link.busy_until_ps);
   int64_t end_ps = now_ps;
-  ForEachTimed(link, [&](uint32_t index) {
+  ForEachTimed(link, [&](PacketId index) {
     const int64_t departure_ps = DeparturePs(packets[index]);
     if (departure_ps > now_ps) end_ps = departure_ps;
   });
@@ -57,7 +57,7 @@ int64_t FabricTables::ServiceEndPs(LinkId id) const {
 
 Port& FabricTables::PortOf(LinkId id) {
   uint32_t& port = port_of_link[id];
-  if (port == Packet::kNone) {
+  if (port == kNoPort) {
     port = static_cast<uint32_t>(ports.size());
     ports.emplace_back();
   }

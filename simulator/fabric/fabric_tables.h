@@ -27,6 +27,9 @@
 namespace railyard {
 
 struct FabricTables {
+  // Stands for no port.
+  static constexpr uint32_t kNoPort = UINT32_MAX;
+
   // Every hop accesses these.
   std::vector<LinkRecord> links;
   PacketPool packets;
@@ -37,7 +40,7 @@ struct FabricTables {
   std::optional<LosslessClasses> classes;
   std::vector<uint64_t> rates_bps;     // by link
   std::vector<uint8_t> is_held;        // by link: data of its port is paused, or lacks credit
-  std::vector<uint32_t> port_of_link;  // Packet::kNone: it was always in the short form
+  std::vector<uint32_t> port_of_link;  // kNoPort: it was always in the short form
   std::deque<Port> ports;              // stay where they are as more are made
   FabricSettings settings;
 
@@ -92,15 +95,15 @@ struct FabricTables {
   Port& PortOf(LinkId link);
   // Returns null if there is none.
   const Port* FindPort(LinkId link) const {
-    return port_of_link[link] == Packet::kNone ? nullptr : &ports[port_of_link[link]];
+    return port_of_link[link] == kNoPort ? nullptr : &ports[port_of_link[link]];
   }
 
   // Calls visit(index) for each packet that is timed and has not arrived, beginning with the last.
   template <typename Visit>
   void ForEachTimed(const LinkRecord& link, Visit visit) const {
-    uint32_t index = link.last;
+    PacketId index = link.last;
     for (uint32_t left = link.timed; left > 0; --left) {
-      const uint32_t before = packets[index].next;
+      const PacketId before = packets[index].next;
       visit(index);
       index = before;
     }
@@ -109,19 +112,19 @@ struct FabricTables {
   template <typename Visit>
   void ForEachWaiting(const Port& port, Visit visit) const {
     const auto visit_all = [&](const PacketQueue& queue) {
-      for (uint32_t i = queue.first; i != Packet::kNone; i = packets[i].next) visit(i);
+      for (PacketId i = queue.first; i != PacketId::kNone; i = packets[i].next) visit(i);
     };
     visit_all(port.control);
     for (const DataQueue& queue : port.data) visit_all(queue);
   }
   // Appends a packet whose arrival time is known to those on the link.
-  void AppendTimed(LinkRecord& link, uint32_t index, Packet& packet) {
+  void AppendTimed(LinkRecord& link, PacketId index, Packet& packet) {
     packet.next = link.last;
     link.last = index;
     ++link.timed;
   }
   // Times a packet behind all that the port holds, and schedules its arrival.
-  void SendInShortForm(uint32_t index, Packet& packet, LinkRecord& link) {
+  void SendInShortForm(PacketId index, Packet& packet, LinkRecord& link) {
     const int64_t transmission_ps = packet.wire_bytes == link.usual_wire_bytes
                                         ? link.usual_transmission_ps
                                         : LearnTransmission(packet.link, packet.wire_bytes);

@@ -41,10 +41,11 @@ inline constexpr TrafficClass ClassOf(PacketKind kind) {
   return kind == PacketKind::kCnp ? TrafficClass::kControl : TrafficClass::kData;
 }
 
+// A packet's place in the pool, which is its own for as long as it is under way.
+using PacketId = Identifier<struct PacketTag>;
+
 // A packet fits into one cache line. AllocatePacket() returns it zeroed.
 struct alignas(64) Packet {
-  static constexpr uint32_t kNone = UINT32_MAX;
-
   static constexpr uint8_t kLastOfMessage = 1;
   static constexpr uint8_t kRetransmitted = 2;
   // The receiving NIC has accepted the packet, which is on its way to memory.
@@ -74,7 +75,7 @@ struct alignas(64) Packet {
   LinkId link{};          // that it crosses or waits for
   LinkId next_link{};     // the one after it; at the end of the path, anything
   VirtualChannelId ingress = VirtualChannelId::kNone;  // it came in by; none at its sender
-  uint32_t next = 0;  // in the pool's free list or a port's queue; on a link, the one before
+  PacketId next{};  // in the pool's free list or a port's queue; on a link, the one before
   uint16_t wire_bytes = 0;
   uint16_t payload_bytes = 0;  // of its message: data, and flags between them
   PacketKind kind = PacketKind::kNvlinkWrite;

@@ -13,15 +13,15 @@ constexpr size_t kFirstSize = 4096;
 void PacketPool::Grow() {
   const size_t old_size = packets_.size();
   const size_t new_size = old_size == 0 ? kFirstSize : old_size * 2;
-  SIM_CHECK(new_size < Packet::kNone, "more than 2^31 packets under way");
+  SIM_CHECK(new_size < PacketId::kNone, "more than 2^31 packets under way");
   packets_.resize(new_size);
   base_ = reinterpret_cast<const char*>(packets_.data());
   free_.resize(new_size);
-  for (size_t i = new_size; i > old_size; --i) Free(static_cast<uint32_t>(i - 1));
+  for (size_t i = new_size; i > old_size; --i) Free(PacketId{i - 1});
 }
 
-uint32_t PacketPool::MoveAway(uint32_t index) {
-  const uint32_t copy = Allocate();
+PacketId PacketPool::MoveAway(PacketId index) {
+  const PacketId copy = Allocate();
   packets_[copy] = packets_[index];
   packets_[index].flags = Packet::kTombstone;
   ++tombstone_count_;

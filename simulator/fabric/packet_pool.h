@@ -15,27 +15,27 @@ namespace railyard {
 class PacketPool {
  public:
   // Returns a zeroed record.
-  uint32_t Allocate() {
+  PacketId Allocate() {
     if (free_count_ == 0) [[unlikely]]
       Grow();
-    const uint32_t index = free_[--free_count_];
+    const PacketId index = free_[--free_count_];
     // A free record may have left the cache, so one of those that will be allocated soon is
     // prefetched.
     __builtin_prefetch(&packets_[free_[free_count_ - std::min(free_count_, kFetchedAhead)]], 1);
     packets_[index] = Packet{};
     return index;
   }
-  void Free(uint32_t index) { free_[free_count_++] = index; }
+  void Free(PacketId index) { free_[free_count_++] = index; }
   // Copies the packet to a new record and returns that. The old record stays as a tombstone until
   // the event that refers to it calls FreeTombstone().
-  uint32_t MoveAway(uint32_t index);
-  void FreeTombstone(uint32_t index) {
+  PacketId MoveAway(PacketId index);
+  void FreeTombstone(PacketId index) {
     --tombstone_count_;
     Free(index);
   }
 
-  Packet& operator[](uint32_t index) { return packets_[index]; }
-  const Packet& operator[](uint32_t index) const { return packets_[index]; }
+  Packet& operator[](PacketId index) { return packets_[index]; }
+  const Packet& operator[](PacketId index) const { return packets_[index]; }
   uint64_t live_count() const { return packets_.size() - free_count_ - tombstone_count_; }
   size_t size() const { return packets_.size(); }
   // Returns the start of the array, which moves when the array grows.
@@ -50,7 +50,7 @@ class PacketPool {
 
   std::vector<Packet> packets_;
   const char* base_ = nullptr;
-  std::vector<uint32_t> free_;  // as many entries as packets, of which the first free_count_ count
+  std::vector<PacketId> free_;  // as many entries as packets, of which the first free_count_ count
   size_t free_count_ = 0;
   size_t tombstone_count_ = 0;
 };

@@ -14,10 +14,10 @@ class PacketSink {
  public:
   virtual ~PacketSink() = default;
   // Called when a packet has arrived at a NIC from the wire.
-  virtual void OnPacketAtNic(uint32_t packet) = 0;
+  virtual void OnPacketAtNic(PacketId packet) = 0;
   // Called when a packet has arrived in a GPU's or a host's memory, at the end of its path.
-  virtual void OnPacketInMemory(uint32_t packet) = 0;
-  virtual void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) = 0;
+  virtual void OnPacketInMemory(PacketId packet) = 0;
+  virtual void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) = 0;
   // Called when a link out of a NIC or GPU is no longer held (FabricNetwork::IsHeld).
   virtual void OnLinkReleased(LinkId /*link*/) {}
 };

@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-bool FabricNetwork::ArriveSpecially(uint32_t index) {
+bool FabricNetwork::ArriveSpecially(PacketId index) {
   const Packet& packet = tables_.packets[index];
   const LinkId id = packet.link;
   const uint8_t flags = tables_.links[id].arrival_flags;
@@ -43,7 +43,7 @@ void FabricNetwork::AddTap(LinkId id, LinkTap tap) {
   taps_.emplace(id, std::move(tap));
 }
 
-bool FabricNetwork::ChooseNextLink(uint32_t index) {
+bool FabricNetwork::ChooseNextLink(PacketId index) {
   Packet& packet = tables_.packets[index];
   if (packet.kind != PacketKind::kRdmaWrite) return true;
   const uint32_t to_nic = LinksToNic({packet.path, packet.hop_count});
@@ -59,7 +59,7 @@ bool FabricNetwork::ChooseNextLink(uint32_t index) {
   return true;
 }
 
-void FabricNetwork::TransmitSpecially(uint32_t index) {
+void FabricNetwork::TransmitSpecially(PacketId index) {
   Packet& packet = tables_.packets[index];
   const bool drops = (tables_.links[packet.link].send_flags & Link::kTailDrop) != 0;
   if (ClassOf(packet.kind) == TrafficClass::kControl) {
@@ -72,7 +72,7 @@ void FabricNetwork::TransmitSpecially(uint32_t index) {
   SendSpecially(index);
 }
 
-void FabricNetwork::SendSpecially(uint32_t index) {
+void FabricNetwork::SendSpecially(PacketId index) {
   const LinkId id = tables_.packets[index].link;
   Link& link = tables_.links[id];
   ++link.sent;
@@ -102,19 +102,19 @@ void FabricNetwork::MarkAbove(Packet& packet, int64_t backlog_ps) {
   if (marking_.Mark(packet, backlog_ps)) ecn_marked_({tables_.NowPs(), &packet, packet.link});
 }
 
-void FabricNetwork::ArriveAtCombiningSwitch(uint32_t index) {
+void FabricNetwork::ArriveAtCombiningSwitch(PacketId index) {
   const InNetworkReduction::Outcome outcome = reduction_.Arrive(index);
-  if (outcome.taken != Packet::kNone) {
+  if (outcome.taken != PacketId::kNone) {
     const Packet& packet = tables_.packets[outcome.taken];
     const VirtualChannelId channel = FirstChannelOf(packet.link);
     const uint32_t credit_bytes = accounts_.CreditBytesOf(packet);
     FreePacket(outcome.taken);
     if (credit_bytes != 0) ReturnCredit(channel, credit_bytes);
   }
-  for (const uint32_t leaving : outcome.sent_on) Transmit(leaving);
+  for (const PacketId leaving : outcome.sent_on) Transmit(leaving);
 }
 
-bool FabricNetwork::AdmitToLossless(uint32_t index) {
+bool FabricNetwork::AdmitToLossless(PacketId index) {
   const VirtualChannelId ingress = tables_.packets[index].ingress;
   const LinkId egress = tables_.packets[index].link;
   const SharedBuffers::Admission admission = buffers_.AdmitToLossless(tables_.packets[index]);
@@ -128,7 +128,7 @@ bool FabricNetwork::AdmitToLossless(uint32_t index) {
   return true;
 }
 
-bool FabricNetwork::AdmitToLossy(uint32_t index) {
+bool FabricNetwork::AdmitToLossy(PacketId index) {
   const LinkId egress = tables_.packets[index].link;
   const SharedBuffers::Admission admission = buffers_.AdmitToLossy(tables_.packets[index]);
   if (!admission.is_kept) {
@@ -140,7 +140,7 @@ bool FabricNetwork::AdmitToLossy(uint32_t index) {
   return true;
 }
 
-bool FabricNetwork::FindsRoomAtNic(uint32_t index) {
+bool FabricNetwork::FindsRoomAtNic(PacketId index) {
   const Packet& packet = tables_.packets[index];
   if (packet.hop == packet.hop_count || ClassOf(packet.kind) == TrafficClass::kControl) return true;
   const LinkId egress = packet.next_link;
@@ -212,7 +212,7 @@ void FabricNetwork::SetDelayFilter(LinkId id, DelayFilter extra_delay_ps) {
   delays_.LineOf(id).SetFilter(std::move(extra_delay_ps));
 }
 
-bool FabricNetwork::IsHeldBack(uint32_t index) {
+bool FabricNetwork::IsHeldBack(PacketId index) {
   Packet& packet = tables_.packets[index];
   const auto hold = delays_.LineOf(packet.link).Take(index, packet, tables_.NowPs());
   if (!hold) return false;
@@ -248,7 +248,7 @@ void FabricNetwork::SetLinkRate(LinkId id, uint64_t rate_bps) {
   ports_.Resume(id);
 }
 
-void FabricNetwork::Lose(uint32_t index, DropReason reason) {
+void FabricNetwork::Lose(PacketId index, DropReason reason) {
   const Packet& packet = tables_.packets[index];
   const LinkId id = packet.link;
   states_.CountDropped(id);

@@ -12,17 +12,17 @@ void TelemetryTable::Enable() {
   }
 }
 
-void TelemetryTable::CopyEnabled(uint32_t from, uint32_t to) {
+void TelemetryTable::CopyEnabled(PacketId from, PacketId to) {
   if (collected_.size() < tables_.packets.size()) collected_.resize(tables_.packets.size());
   collected_[to] = collected_[from];
 }
 
-void TelemetryTable::Clear(uint32_t index) {
+void TelemetryTable::Clear(PacketId index) {
   if (collected_.size() < tables_.packets.size()) collected_.resize(tables_.packets.size());
   collected_[index].hop_count = 0;
 }
 
-void TelemetryTable::Stamp(uint32_t index, int64_t backlog_ps) {
+void TelemetryTable::Stamp(PacketId index, int64_t backlog_ps) {
   const Packet& packet = tables_.packets[index];
   if (!IsData(packet.kind)) return;
   const LinkId id = packet.link;

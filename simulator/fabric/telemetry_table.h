@@ -20,19 +20,19 @@ class TelemetryTable {
   void Enable();
   bool is_enabled() const { return is_enabled_; }
   // Returns nothing unless enabled.
-  std::span<const HopTelemetry> Of(uint32_t packet) const {
+  std::span<const HopTelemetry> Of(PacketId packet) const {
     return packet < collected_.size() ? collected_[packet].span() : std::span<const HopTelemetry>{};
   }
   // Must be called for a new packet. Precondition: telemetry is enabled.
-  void Clear(uint32_t packet);
-  void Copy(uint32_t from, uint32_t to) {
+  void Clear(PacketId packet);
+  void Copy(PacketId from, PacketId to) {
     if (is_enabled_) CopyEnabled(from, to);
   }
   // Writes the record of a packet that joins its link's queue behind `backlog_ps`.
-  void Stamp(uint32_t packet, int64_t backlog_ps);
+  void Stamp(PacketId packet, int64_t backlog_ps);
 
  private:
-  void CopyEnabled(uint32_t from, uint32_t to);
+  void CopyEnabled(PacketId from, PacketId to);
 
   FabricTables& tables_;
   bool is_enabled_ = false;

@@ -158,7 +158,7 @@ TEST(ReceiveBufferTest, TheCalmLevelIsWhereOneAccountCouldReachItsShare) {
 
 class HostTest : public testing::NetworkFixture {
  protected:
-  void OnPacketAtNic(uint32_t index) override { network().SendOn(index); }
+  void OnPacketAtNic(PacketId index) override { network().SendOn(index); }
 };
 
 TEST_F(HostTest, ANicWhoseHostIsSlowPausesTheSwitch) {

@@ -131,13 +131,13 @@ TEST(NvlinkCreditTest, SendersWaitForTheReceiverTheyShare) {
   class Counter : public PacketSink {
    public:
     explicit Counter(FabricNetwork& network) : network_(network) {}
-    void OnPacketAtNic(uint32_t /*packet*/) override { FAIL(); }
-    void OnPacketInMemory(uint32_t packet) override {
+    void OnPacketAtNic(PacketId /*packet*/) override { FAIL(); }
+    void OnPacketInMemory(PacketId packet) override {
       ++arrived;
       last_ps = network_.engine().NowPs();
       network_.Deliver(packet);
     }
-    void OnPacketDropped(uint32_t, DropReason, LinkId) override { FAIL(); }
+    void OnPacketDropped(PacketId, DropReason, LinkId) override { FAIL(); }
     uint64_t arrived = 0;
     int64_t last_ps = 0;
 
@@ -154,7 +154,7 @@ TEST(NvlinkCreditTest, SendersWaitForTheReceiverTheyShare) {
     up.push_back(*graph.FindLink(gpus[static_cast<size_t>(i)], nvswitch));
     const PathRef path = network->AddPath({up.back(), *graph.FindLink(nvswitch, gpus[2])});
     for (uint32_t p = 0; p < 200; ++p) {
-      const uint32_t index = network->AllocatePacket();
+      const PacketId index = network->AllocatePacket();
       Packet& packet = network->packet(index);
       packet.path = path.first;
       packet.hop_count = path.hop_count;

@@ -27,7 +27,8 @@ class EgressPortsTest : public testing::TablesFixture {
         event_order::kHoldCheck, {.name = "hold checks", .pending = PendingMeans::kNothing},
         [](void* /*self*/, uint32_t /*channel*/) {}, this);
   }
-  static void HandleArrival(void* self, uint32_t index) {
+  static void HandleArrival(void* self, uint32_t target) {
+    const PacketId index{target};
     auto& test = *static_cast<EgressPortsTest*>(self);
     Packet& packet = test.tables_.packets[index];
     if ((packet.flags & Packet::kTombstone) != 0) {
@@ -44,7 +45,7 @@ class EgressPortsTest : public testing::TablesFixture {
     test.ports_.Resume(link);
   }
   void Send(uint32_t sequence, uint32_t wire_bytes, PacketKind kind = PacketKind::kRdmaWrite) {
-    const uint32_t index = MakePacket(from_left_, wire_bytes, kind);
+    const PacketId index = MakePacket(from_left_, wire_bytes, kind);
     tables_.packets[index].sequence = sequence;
     ports_.Send(index);
   }
@@ -168,7 +169,7 @@ TEST_F(PauseFramesTest, FramesOfAChannelFollowEachOther) {
 
 TEST_F(PauseFramesTest, AFrameWaitsForThePacketInServiceAlone) {
   for (int i = 0; i < 2; ++i) {
-    const uint32_t index = MakePacket(to_left_, 1'000);
+    const PacketId index = MakePacket(to_left_, 1'000);
     tables_.SendInShortForm(index, tables_.packets[index], tables_.links[to_left_]);
   }
   EXPECT_EQ(frames_.Send({.channel = FirstChannelOf(from_left_), .xoff = true}),

@@ -174,11 +174,11 @@ TEST_F(FabricNetworkTest, TheLedgerOfDropsAddsAllReasonsUp) {
 TEST_F(FabricNetworkTest, PacketsAreReusedBeforeThePoolGrows) {
   std::set<uint32_t> indices;
   for (int round = 0; round < 1'000; ++round) {
-    std::vector<uint32_t> taken;
+    std::vector<PacketId> taken;
     for (int i = 0; i < 30; ++i) taken.push_back(network().AllocatePacket());
     EXPECT_EQ(network().live_packets(), 30u);
     indices.insert(taken.begin(), taken.end());
-    for (const uint32_t index : taken) network().FreePacket(index);
+    for (const PacketId index : taken) network().FreePacket(index);
   }
   EXPECT_EQ(indices.size(), 30u);
   EXPECT_EQ(network().live_packets(), 0u);
@@ -239,7 +239,7 @@ class PathEndTest : public testing::NetworkFixture {
     }
     BuildNetwork();
   }
-  void OnPacketAtNic(uint32_t index) override {
+  void OnPacketAtNic(PacketId index) override {
     at_nic_.push_back({engine().NowPs(), 0, network().packet(index).sequence});
     network().SendOn(index);
   }

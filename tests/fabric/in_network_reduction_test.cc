@@ -28,8 +28,8 @@ class NvSwitchTest : public testing::TablesFixture {
       down_.push_back(graph_.ReverseLink(up_.back()));
     }
   }
-  uint32_t Operand(LinkId link, uint32_t group, uint32_t piece) {
-    const uint32_t index = MakePacket(link, 1'040, PacketKind::kNvlinkOperand);
+  PacketId Operand(LinkId link, uint32_t group, uint32_t piece) {
+    const PacketId index = MakePacket(link, 1'040, PacketKind::kNvlinkOperand);
     Packet& packet = tables_.packets[index];
     packet.flow = group;
     packet.sequence = piece;
@@ -49,14 +49,14 @@ TEST_F(NvSwitchTest, TheLastOperandOfAPieceGoesOnAsItsSum) {
   const uint32_t group = reduction_.AddSwitchGroup(2, {up_[0], up_[1]});
   EXPECT_EQ(tables_.links[up_[0]].arrival, LinkRecord::Arrival::kCombining);
   EXPECT_EQ(tables_.links[up_[2]].arrival, LinkRecord::Arrival::kForward);
-  const uint32_t first = Operand(up_[0], group, 0);
+  const PacketId first = Operand(up_[0], group, 0);
   const Outcome taken = reduction_.Arrive(first);
   EXPECT_EQ(taken.taken, first);
   EXPECT_TRUE(taken.sent_on.empty());
-  const uint32_t last = Operand(up_[1], group, 0);
+  const PacketId last = Operand(up_[1], group, 0);
   const Outcome sum = reduction_.Arrive(last);
-  EXPECT_EQ(sum.taken, Packet::kNone);
-  EXPECT_EQ(std::vector(sum.sent_on.begin(), sum.sent_on.end()), (std::vector<uint32_t>{last}));
+  EXPECT_EQ(sum.taken, PacketId::kNone);
+  EXPECT_EQ(std::vector(sum.sent_on.begin(), sum.sent_on.end()), (std::vector<PacketId>{last}));
   EXPECT_EQ(tables_.packets[last].payload_bytes, 1'000);
   EXPECT_EQ(tables_.packets[last].next_link, down_[0]);
   EXPECT_EQ(tables_.counters.reduced_bytes, 1'000u);
@@ -83,17 +83,17 @@ TEST_F(NvSwitchTest, EveryGpuOfAGroupGetsACopyAndTheBusiestLinkTheOriginal) {
   const PathRef path =
       paths_.Add({up_[0], down_[0], down_[1], down_[2]}, std::nullopt, *tables_.classes);
   tables_.links[down_[1]].busy_until_ps = 5'000;
-  const uint32_t index = MakePacket(up_[0], 1'040, PacketKind::kNvlinkMulticast);
+  const PacketId index = MakePacket(up_[0], 1'040, PacketKind::kNvlinkMulticast);
   tables_.packets[index].flow = group;
   tables_.packets[index].path = path.first;
   tables_.packets[index].payload_bytes = 1'000;
   tables_.packets[index].ingress = FirstChannelOf(up_[0]);
   const Outcome outcome = reduction_.Arrive(index);
-  EXPECT_EQ(outcome.taken, Packet::kNone);
+  EXPECT_EQ(outcome.taken, PacketId::kNone);
   ASSERT_EQ(outcome.sent_on.size(), 3u);
   EXPECT_EQ(outcome.sent_on[2], index) << "the room in front of the switch is free with the last";
   std::vector<bool> has_copy(3);
-  for (const uint32_t sent : outcome.sent_on) {
+  for (const PacketId sent : outcome.sent_on) {
     const Packet& packet = tables_.packets[sent];
     EXPECT_EQ(packet.next_link, down_[packet.tag]);
     EXPECT_EQ(packet.payload_bytes, 1'000);
@@ -109,7 +109,7 @@ TEST_F(NvSwitchTest, EveryGpuOfAGroupGetsACopyAndTheBusiestLinkTheOriginal) {
 TEST_F(NvSwitchTest, RequestsAreCountedWithTheirCopies) {
   const uint32_t group = reduction_.AddSwitchGroup(2, {up_[0]});
   const PathRef path = paths_.Add({up_[0], down_[1], down_[2]}, std::nullopt, *tables_.classes);
-  const uint32_t index = MakePacket(up_[0], 40, PacketKind::kNvlinkReadRequest);
+  const PacketId index = MakePacket(up_[0], 40, PacketKind::kNvlinkReadRequest);
   tables_.packets[index].flow = group;
   tables_.packets[index].path = path.first;
   EXPECT_EQ(reduction_.Arrive(index).sent_on.size(), 2u);
@@ -127,8 +127,8 @@ class AggregationTest : public testing::TablesFixture {
                                          {.link = to_right_, .flow = 11, .members = {1}}}});
   }
   // Member `from` is the only one that gives a payload, of 1,000 B.
-  uint32_t Operand(LinkId link, bool is_empty, uint64_t from) {
-    const uint32_t index = MakePacket(link, is_empty ? 40 : 1'040, PacketKind::kAggregateOperand);
+  PacketId Operand(LinkId link, bool is_empty, uint64_t from) {
+    const PacketId index = MakePacket(link, is_empty ? 40 : 1'040, PacketKind::kAggregateOperand);
     Packet& packet = tables_.packets[index];
     packet.flow = root_;
     packet.payload_bytes = is_empty ? 0 : 1'000;
@@ -146,13 +146,13 @@ class AggregationTest : public testing::TablesFixture {
 
 TEST_F(AggregationTest, TheRootSendsTheSumDownEveryBranch) {
   EXPECT_EQ(tables_.links[from_left_].arrival, LinkRecord::Arrival::kCombining);
-  const uint32_t first = Operand(from_left_, false, 0);
+  const PacketId first = Operand(from_left_, false, 0);
   EXPECT_EQ(reduction_.Arrive(first).taken, first);
-  const uint32_t last = Operand(from_right_, false, 0);
+  const PacketId last = Operand(from_right_, false, 0);
   const Outcome outcome = reduction_.Arrive(last);
-  EXPECT_EQ(outcome.taken, Packet::kNone);
+  EXPECT_EQ(outcome.taken, PacketId::kNone);
   ASSERT_EQ(outcome.sent_on.size(), 2u);
-  for (const uint32_t sent : outcome.sent_on) {
+  for (const PacketId sent : outcome.sent_on) {
     const Packet& packet = tables_.packets[sent];
     EXPECT_EQ(packet.kind, PacketKind::kAggregateResult);
     EXPECT_EQ(packet.payload_bytes, 1'000);
@@ -163,13 +163,13 @@ TEST_F(AggregationTest, TheRootSendsTheSumDownEveryBranch) {
 }
 
 TEST_F(AggregationTest, AnEmptyLastOperandGoesOnWithThePayloadThatCameBefore) {
-  const uint32_t full = Operand(from_left_, false, 0);
+  const PacketId full = Operand(from_left_, false, 0);
   EXPECT_EQ(reduction_.Arrive(full).taken, full);
-  const uint32_t empty = Operand(from_right_, true, 0);
+  const PacketId empty = Operand(from_right_, true, 0);
   const Outcome outcome = reduction_.Arrive(empty);
   EXPECT_EQ(outcome.taken, empty) << "another packet has the payload";
   ASSERT_EQ(outcome.sent_on.size(), 2u);
-  for (const uint32_t sent : outcome.sent_on) {
+  for (const PacketId sent : outcome.sent_on) {
     EXPECT_NE(sent, empty);
     EXPECT_EQ(tables_.packets[sent].payload_bytes, 1'000);
     EXPECT_EQ(tables_.packets[sent].wire_bytes, 1'040);
@@ -178,14 +178,14 @@ TEST_F(AggregationTest, AnEmptyLastOperandGoesOnWithThePayloadThatCameBefore) {
 }
 
 TEST_F(AggregationTest, AResultForOneMemberIsEmptyForTheOthers) {
-  const uint32_t index = MakePacket(from_left_, 1'040, PacketKind::kAggregateResult);
+  const PacketId index = MakePacket(from_left_, 1'040, PacketKind::kAggregateResult);
   tables_.packets[index].flow = root_;
   tables_.packets[index].payload_bytes = 1'000;
   tables_.packets[index].flags = Packet::kForOne;
   tables_.packets[index].acknowledged = 1;
   const Outcome outcome = reduction_.Arrive(index);
   ASSERT_EQ(outcome.sent_on.size(), 2u);
-  for (const uint32_t sent : outcome.sent_on) {
+  for (const PacketId sent : outcome.sent_on) {
     const Packet& packet = tables_.packets[sent];
     const bool is_for = packet.next_link == to_right_;
     EXPECT_EQ(packet.payload_bytes, is_for ? 1'000 : 0);
@@ -198,7 +198,7 @@ TEST_F(AggregationTest, ANodeBelowAnotherSendsUp) {
       reduction_.AddNode({.down = {{.link = to_left_, .flow = 10, .members = {0}}},
                           .up = AggregationNode::Next{.link = to_right_, .flow = 77}});
   EXPECT_EQ(reduction_.node_count(), 2u);
-  const uint32_t index = Operand(from_left_, false, 0);
+  const PacketId index = Operand(from_left_, false, 0);
   tables_.packets[index].flow = node;
   const Outcome outcome = reduction_.Arrive(index);
   ASSERT_EQ(outcome.sent_on.size(), 1u);

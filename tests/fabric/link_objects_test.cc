@@ -91,21 +91,21 @@ TEST(DelayLine, PacketsStayInOrder) {
   line.SetFilter([](const Packet& packet) { return int64_t{packet.tag}; });
   Packet packet;
   packet.tag = 100;
-  const auto first = line.Take(1, packet, 0);
+  const auto first = line.Take(PacketId{1}, packet, 0);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->release_ps, 100);
   EXPECT_TRUE(first->is_first_of_instant);
   packet.tag = 50;
-  const auto second = line.Take(2, packet, 10);
+  const auto second = line.Take(PacketId{2}, packet, 10);
   ASSERT_TRUE(second);
   EXPECT_EQ(second->release_ps, 100) << "not before the first";
   EXPECT_FALSE(second->is_first_of_instant);
   packet.tag = 0;
-  EXPECT_TRUE(line.Take(3, packet, 20)) << "it would overtake";
+  EXPECT_TRUE(line.Take(PacketId{3}, packet, 20)) << "it would overtake";
   EXPECT_EQ(line.PopDue(99), std::nullopt);
-  for (const uint32_t index : {1u, 2u, 3u}) EXPECT_EQ(line.PopDue(100), index);
+  for (const uint32_t index : {1u, 2u, 3u}) EXPECT_EQ(line.PopDue(100), PacketId{index});
   EXPECT_EQ(line.PopDue(100), std::nullopt);
-  EXPECT_FALSE(line.Take(4, packet, 100));
+  EXPECT_FALSE(line.Take(PacketId{4}, packet, 100));
 }
 
 TEST(DelayLine, IsIdleWithoutFilterAndPackets) {
@@ -113,12 +113,12 @@ TEST(DelayLine, IsIdleWithoutFilterAndPackets) {
   EXPECT_TRUE(line.is_idle());
   line.SetFilter([](const Packet&) { return int64_t{5}; });
   EXPECT_FALSE(line.is_idle());
-  EXPECT_TRUE(line.Take(1, Packet{}, 0));
+  EXPECT_TRUE(line.Take(PacketId{1}, Packet{}, 0));
   line.SetFilter(nullptr);
   EXPECT_FALSE(line.is_idle());
-  EXPECT_TRUE(line.Take(2, Packet{}, 3)) << "behind the one that is held";
-  EXPECT_EQ(line.PopDue(5), 1u);
-  EXPECT_EQ(line.PopDue(5), 2u);
+  EXPECT_TRUE(line.Take(PacketId{2}, Packet{}, 3)) << "behind the one that is held";
+  EXPECT_EQ(line.PopDue(5), PacketId{1});
+  EXPECT_EQ(line.PopDue(5), PacketId{2});
   EXPECT_TRUE(line.is_idle());
 }
 

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 class LinkRateTest : public testing::StarFixture {
  protected:
-  void OnPacketAtNic(uint32_t index) override {
+  void OnPacketAtNic(PacketId index) override {
     for (const HopTelemetry& hop : network().Telemetry(index)) hops_.push_back(hop);
     StarFixture::OnPacketAtNic(index);
   }
@@ -83,15 +83,15 @@ TEST_F(LinkRateTest, TelemetryCanBeCopiedToTheAnswer) {
   AddNic();
   AddNic();
   BuildStar({});
-  const uint32_t packet = network().AllocatePacket();
+  const PacketId packet = network().AllocatePacket();
   EXPECT_TRUE(network().Telemetry(packet).empty());
   network().CopyTelemetry(packet, packet);  // without effect until it is enabled
   network().FreePacket(packet);
   network().EnableTelemetry();
   InjectMany(PathTo(0, 1), 1, 1'000);
   engine().Run();
-  const uint32_t from = network().AllocatePacket();
-  const uint32_t to = network().AllocatePacket();
+  const PacketId from = network().AllocatePacket();
+  const PacketId to = network().AllocatePacket();
   network().CopyTelemetry(from, to);
   EXPECT_EQ(network().Telemetry(to).size(), network().Telemetry(from).size());
   network().FreePacket(from);

@@ -61,10 +61,10 @@ TEST_F(TelemetryTableTest, SwitchesWriteWhatThePortHasSentAndHolds) {
   telemetry_.Enable();
   EXPECT_NE(tables_.links[to_right_].send_flags & LinkRecord::kTelemetry, 0);
   EXPECT_EQ(tables_.links[from_left_].send_flags & LinkRecord::kTelemetry, 0) << "a NIC's port";
-  const uint32_t first = MakePacket(to_right_, 1'000);
+  const PacketId first = MakePacket(to_right_, 1'000);
   telemetry_.Clear(first);
   telemetry_.Stamp(first, 0);
-  const uint32_t second = MakePacket(to_right_, 1'000);
+  const PacketId second = MakePacket(to_right_, 1'000);
   telemetry_.Clear(second);
   telemetry_.Stamp(second, 600 * kPsPerByte);
   ASSERT_EQ(telemetry_.Of(second).size(), 1u);
@@ -76,11 +76,11 @@ TEST_F(TelemetryTableTest, SwitchesWriteWhatThePortHasSentAndHolds) {
 
 TEST_F(TelemetryTableTest, FiveHopsAreRecorded) {
   telemetry_.Enable();
-  const uint32_t index = MakePacket(to_right_, 1'000);
+  const PacketId index = MakePacket(to_right_, 1'000);
   telemetry_.Clear(index);
   for (int hop = 0; hop < 7; ++hop) telemetry_.Stamp(index, 0);
   EXPECT_EQ(telemetry_.Of(index).size(), 5u);
-  const uint32_t copy = MakePacket(to_right_, 1'000);
+  const PacketId copy = MakePacket(to_right_, 1'000);
   telemetry_.Copy(index, copy);
   EXPECT_EQ(telemetry_.Of(copy).size(), 5u);
   telemetry_.Clear(index);
@@ -89,7 +89,7 @@ TEST_F(TelemetryTableTest, FiveHopsAreRecorded) {
 }
 
 TEST_F(TelemetryTableTest, CollectsNothingUnlessEnabled) {
-  const uint32_t from = MakePacket(to_right_, 1'000);
+  const PacketId from = MakePacket(to_right_, 1'000);
   telemetry_.Copy(from, MakePacket(to_right_, 1'000));
   EXPECT_TRUE(telemetry_.Of(from).empty());
   EXPECT_EQ(tables_.links[to_right_].send_flags & LinkRecord::kTelemetry, 0);

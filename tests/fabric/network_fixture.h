@@ -91,7 +91,7 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
   // Injects a packet of `wire_bytes`, `payload_bytes` of them payload, now.
   uint32_t Inject(PathRef path, uint32_t sequence, uint32_t wire_bytes, uint32_t payload_bytes = 0,
                   PacketKind kind = PacketKind::kRdmaWrite, uint8_t flags = 0) {
-    const uint32_t index = network().AllocatePacket();
+    const PacketId index = network().AllocatePacket();
     network().packet(index) = {.flow = 0,
                                .sequence = sequence,
                                .path = path.first,
@@ -112,7 +112,7 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
               counters.delivered_bytes + counters.dropped_data_bytes() + network().InFlightBytes());
   }
 
-  void OnPacketAtNic(uint32_t index) override {
+  void OnPacketAtNic(PacketId index) override {
     const Packet& packet = network().packet(index);
     at_nic_.push_back({engine().NowPs(), packet.flow, packet.sequence});
     if (IsData(packet.kind)) {
@@ -121,15 +121,15 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
       network().FreePacket(index);
     }
   }
-  void OnPacketInMemory(uint32_t index) override {
+  void OnPacketInMemory(PacketId index) override {
     const Packet& packet = network().packet(index);
     at_gpu_.push_back({engine().NowPs(), packet.flow, packet.sequence});
     network().Deliver(index);
   }
-  void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
+  void OnPacketDropped(PacketId index, DropReason reason, LinkId link) override {
     NoteDropped(index, reason, link);
   }
-  void NoteDropped(uint32_t index, DropReason reason, LinkId link) {
+  void NoteDropped(PacketId index, DropReason reason, LinkId link) {
     const Packet& packet = network().packet(index);
     dropped_.push_back({engine().NowPs(), packet.flow, packet.sequence, reason, link});
   }

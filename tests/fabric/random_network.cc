@@ -316,7 +316,7 @@ class RandomNetwork : public PacketSink {
   }
 
   void Inject(PathRef path, uint32_t flow, uint32_t sequence, PacketKind kind, uint16_t bytes) {
-    const uint32_t index = network_->AllocatePacket();
+    const PacketId index = network_->AllocatePacket();
     Packet& packet = network_->packet(index);
     packet.flow = flow;
     packet.sequence = sequence;
@@ -328,7 +328,7 @@ class RandomNetwork : public PacketSink {
     network_->Inject(index);
   }
 
-  void OnPacketAtNic(uint32_t index) override {
+  void OnPacketAtNic(PacketId index) override {
     const Packet& packet = network_->packet(index);
     if (packet.hop < packet.hop_count) {
       network_->SendOn(index);
@@ -336,8 +336,8 @@ class RandomNetwork : public PacketSink {
       Consume(index);
     }
   }
-  void OnPacketInMemory(uint32_t index) override { Consume(index); }
-  void Consume(uint32_t index) {
+  void OnPacketInMemory(PacketId index) override { Consume(index); }
+  void Consume(PacketId index) {
     last_ps_ = engine_.NowPs();
     const Packet& packet = network_->packet(index);
     echo_hash_ = echo_hash_ * 31 + packet.flags;
@@ -350,7 +350,7 @@ class RandomNetwork : public PacketSink {
       network_->FreePacket(index);
     }
   }
-  void OnPacketDropped(uint32_t /*index*/, DropReason reason, LinkId link) override {
+  void OnPacketDropped(PacketId /*index*/, DropReason reason, LinkId link) override {
     echo_hash_ = echo_hash_ * 31 + static_cast<uint64_t>(reason) * 1'000 + link;
   }
   void OnLinkReleased(LinkId link) override {

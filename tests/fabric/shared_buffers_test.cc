@@ -38,8 +38,8 @@ TEST_F(AccountsTest, APacketLargerThanTheLimitGoesAloneInItsTurn) {
 
 TEST_F(AccountsTest, ControlHoldsNoCredit) {
   accounts_[FirstChannelOf(from_left_)].has_credits = 1;
-  const uint32_t data = MakePacket(from_left_, 1'000);
-  const uint32_t control = MakePacket(from_left_, 64, PacketKind::kCnp);
+  const PacketId data = MakePacket(from_left_, 1'000);
+  const PacketId control = MakePacket(from_left_, 64, PacketKind::kCnp);
   EXPECT_EQ(accounts_.CreditBytesOf(tables_.packets[data]), 1'000u);
   EXPECT_EQ(accounts_.CreditBytesOf(tables_.packets[control]), 0u);
 }
@@ -74,7 +74,7 @@ class SharedBuffersTest : public testing::TablesFixture {
   }
   // A packet comes in by `ingress` for to_right_.
   SharedBuffers::Admission Come(LinkId ingress, uint32_t wire_bytes) {
-    const uint32_t index = MakePacketFrom(FirstChannelOf(ingress), to_right_, wire_bytes);
+    const PacketId index = MakePacketFrom(FirstChannelOf(ingress), to_right_, wire_bytes);
     Packet& packet = tables_.packets[index];
     if ((tables_.links[to_right_].send_flags & LinkRecord::kTailDrop) != 0) {
       const SharedBuffers::Admission admission = buffers_.AdmitToLossy(packet);
@@ -94,7 +94,7 @@ class SharedBuffersTest : public testing::TablesFixture {
   int64_t PoolBytes() const { return accounts_.pool(buffers_.OfDevice(leaf_)).bytes; }
 
   SharedBuffers buffers_{tables_, accounts_};
-  std::vector<uint32_t> there_;
+  std::vector<PacketId> there_;
 };
 
 TEST_F(SharedBuffersTest, PortsSendOutOfTheBufferOfTheirSource) {
@@ -177,7 +177,7 @@ TEST_F(SharedBuffersTest, SettlingCountsOutWhatHasDeparted) {
   AddLeaf(true);
   Come(from_left_, 1'000);
   Come(from_left_, 1'000);
-  for (const uint32_t index : there_) {
+  for (const PacketId index : there_) {
     Packet& packet = tables_.packets[index];
     tables_.SendInShortForm(index, packet, tables_.links[to_right_]);
   }

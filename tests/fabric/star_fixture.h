@@ -40,7 +40,7 @@ class StarFixture : public NetworkFixture {
   PathRef PathTo(size_t from, size_t to) { return network().AddPath({Uplink(from), Downlink(to)}); }
   void InjectMany(PathRef path, uint32_t count, uint32_t wire_bytes, uint32_t flow = 0) {
     for (uint32_t i = 0; i < count; ++i) {
-      const uint32_t index = network().AllocatePacket();
+      const PacketId index = network().AllocatePacket();
       Packet& packet = network().packet(index);
       packet.flow = flow;
       packet.sequence = i;

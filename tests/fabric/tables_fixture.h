@@ -68,8 +68,8 @@ class TablesFixture : public ::testing::Test {
   }
 
   // A packet that is on `link` or waits for it.
-  uint32_t MakePacket(LinkId link, uint32_t wire_bytes, PacketKind kind = PacketKind::kRdmaWrite) {
-    const uint32_t index = tables_.packets.Allocate();
+  PacketId MakePacket(LinkId link, uint32_t wire_bytes, PacketKind kind = PacketKind::kRdmaWrite) {
+    const PacketId index = tables_.packets.Allocate();
     Packet& packet = tables_.packets[index];
     packet.link = link;
     packet.kind = kind;
@@ -77,8 +77,8 @@ class TablesFixture : public ::testing::Test {
     return index;
   }
   // The same for a packet that waits for `egress` in the device it came to by `ingress`.
-  uint32_t MakePacketFrom(VirtualChannelId ingress, LinkId egress, uint32_t wire_bytes) {
-    const uint32_t index = MakePacket(egress, wire_bytes);
+  PacketId MakePacketFrom(VirtualChannelId ingress, LinkId egress, uint32_t wire_bytes) {
+    const PacketId index = MakePacket(egress, wire_bytes);
     tables_.packets[index].ingress = ingress;
     return index;
   }

@@ -69,10 +69,10 @@ class AggregationTransportTest : public testing::TransportFixture {
     return network().CountersOfLink(Link(from, to)).payload_bytes;
   }
 
-  void OnPacketAtNic(uint32_t packet) override { transport_->OnPacketAtNic(packet); }
-  void OnPacketInMemory(uint32_t packet) override { transport_->OnPacketInMemory(packet); }
+  void OnPacketAtNic(PacketId packet) override { transport_->OnPacketAtNic(packet); }
+  void OnPacketInMemory(PacketId packet) override { transport_->OnPacketInMemory(packet); }
   void OnLinkReleased(LinkId link) override { transport_->OnLinkReleased(link); }
-  void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
+  void OnPacketDropped(PacketId index, DropReason reason, LinkId link) override {
     NoteDropped(index, reason, link);
     transport_->OnPacketDropped(index, reason, link);
   }

@@ -67,7 +67,7 @@ class CongestionTest : public testing::TransportFixture {
       rdma_->Post(FlowId{connection - 1}, PostedMessage::OfData(kMessage));
     };
   }
-  void OnPacketInMemory(uint32_t index) override {
+  void OnPacketInMemory(PacketId index) override {
     const Packet& packet = network().packet(index);
     delivered_bytes_[rdma_->UserOf(packet.flow).number] += packet.payload_bytes;
     TransportFixture::OnPacketInMemory(index);

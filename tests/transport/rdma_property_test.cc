@@ -124,7 +124,7 @@ class RdmaPropertyTest : public testing::TransportFixture,
   virtual void ExpectInTurn(const Packet& packet) {
     EXPECT_EQ(packet.sequence, next_in_memory_[packet.flow]++);
   }
-  void OnPacketInMemory(uint32_t index) override {
+  void OnPacketInMemory(PacketId index) override {
     ExpectInTurn(network().packet(index));
     TransportFixture::OnPacketInMemory(index);
   }

@@ -374,7 +374,7 @@ TEST_F(RdmaRecoveryTest, ItDoesSoAlsoWhereItsAckMadeThePoolOfPacketsGrow) {
   rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   // The pool starts with 4,096 packets: all but the message's own are taken, so its ACK is one
   // more.
-  std::vector<uint32_t> taken;
+  std::vector<PacketId> taken;
   At(at_nic_ps, [&] {
     while (network().live_packets() < 4'096) taken.push_back(network().AllocatePacket());
   });

@@ -70,8 +70,8 @@ class TransportFixture : public NetworkFixture, public MessageSink {
     return network().counters().dropped_packets[static_cast<size_t>(reason)];
   }
 
-  void OnPacketAtNic(uint32_t packet) override { queues_->OnPacketAtNic(packet); }
-  void OnPacketInMemory(uint32_t packet) override {
+  void OnPacketAtNic(PacketId packet) override { queues_->OnPacketAtNic(packet); }
+  void OnPacketInMemory(PacketId packet) override {
     if (IsInServer(network().packet(packet).kind)) {
       load_store_->OnPacketInMemory(packet);
     } else {
@@ -79,7 +79,7 @@ class TransportFixture : public NetworkFixture, public MessageSink {
     }
   }
   void OnLinkReleased(LinkId link) override { queues_->OnLinkReleased(link); }
-  void OnPacketDropped(uint32_t index, DropReason reason, LinkId link) override {
+  void OnPacketDropped(PacketId index, DropReason reason, LinkId link) override {
     NetworkFixture::OnPacketDropped(index, reason, link);
     if (IsInServer(network().packet(index).kind)) {
       load_store_->OnPacketDropped(index, reason, link);

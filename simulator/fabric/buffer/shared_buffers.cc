@@ -126,7 +126,7 @@ void SharedBuffers::CountOut(Packet& packet) {
 void SharedBuffers::SettleLinks(const std::vector<LinkId>& links) {
   const int64_t now_ps = tables_.NowPs();
   for (const LinkId egress : links) {
-    tables_.ForEachTimed(tables_.links[egress], [&](uint32_t index) {
+    tables_.ForEachTimed(tables_.links[egress], [&](PacketId index) {
       Packet& packet = tables_.packets[index];
       if (tables_.DeparturePs(packet) <= now_ps) CountOut(packet);
     });

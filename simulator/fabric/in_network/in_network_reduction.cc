@@ -50,7 +50,7 @@ uint32_t InNetworkReduction::AddNode(AggregationNode node) {
   return static_cast<uint32_t>(nodes_.size() - 1);
 }
 
-InNetworkReduction::Outcome InNetworkReduction::Arrive(uint32_t index) {
+InNetworkReduction::Outcome InNetworkReduction::Arrive(PacketId index) {
   sent_on_.clear();
   const Packet& packet = tables_.packets[index];
   switch (packet.kind) {
@@ -71,12 +71,12 @@ InNetworkReduction::Outcome InNetworkReduction::Arrive(uint32_t index) {
   }
 }
 
-InNetworkReduction::Outcome InNetworkReduction::SendOn(uint32_t index) {
+InNetworkReduction::Outcome InNetworkReduction::SendOn(PacketId index) {
   sent_on_.push_back(index);
   return {.sent_on = sent_on_};
 }
 
-InNetworkReduction::Outcome InNetworkReduction::ReplicateInNvSwitch(uint32_t index) {
+InNetworkReduction::Outcome InNetworkReduction::ReplicateInNvSwitch(PacketId index) {
   const Packet& packet = tables_.packets[index];
   const uint32_t first_down = packet.path + 1;
   const uint16_t copies = groups_[packet.flow].gpu_count();
@@ -86,7 +86,7 @@ InNetworkReduction::Outcome InNetworkReduction::ReplicateInNvSwitch(uint32_t ind
   return {.sent_on = sent_on_};
 }
 
-InNetworkReduction::Outcome InNetworkReduction::TakeAggregateOperand(uint32_t index) {
+InNetworkReduction::Outcome InNetworkReduction::TakeAggregateOperand(PacketId index) {
   CombiningNode& here = nodes_[tables_.packets[index].flow];
   Outcome outcome;
   if (!here.operands.CountOperand(tables_.packets[index].sequence)) {
@@ -116,8 +116,8 @@ InNetworkReduction::Outcome InNetworkReduction::TakeAggregateOperand(uint32_t in
 
 // The only operand with a payload came before others, and was taken out: the payload goes on with
 // the last.
-uint32_t InNetworkReduction::Refill(uint32_t index) {
-  const uint32_t full = tables_.packets.Allocate();
+PacketId InNetworkReduction::Refill(PacketId index) {
+  const PacketId full = tables_.packets.Allocate();
   tables_.packets[full] = tables_.packets[index];
   telemetry_.Copy(index, full);
   Packet& packet = tables_.packets[full];
@@ -132,7 +132,7 @@ uint32_t InNetworkReduction::Refill(uint32_t index) {
   return full;
 }
 
-void InNetworkReduction::SendDown(uint32_t index) {
+void InNetworkReduction::SendDown(PacketId index) {
   Packet& packet = tables_.packets[index];
   packet.hop = 0;
   packet.hop_count = 1;
@@ -163,7 +163,7 @@ uint16_t InNetworkReduction::LongestOf(uint16_t copies, const Links& link_of) co
 // The i-th copy goes over link_of(i), and address() makes it the i-th; the packet itself becomes
 // the `last`. Every copy goes to another link, so their order has no effect.
 template <typename Links, typename Address>
-void InNetworkReduction::Replicate(uint32_t index, uint16_t copies, uint16_t last,
+void InNetworkReduction::Replicate(PacketId index, uint16_t copies, uint16_t last,
                                    const Links& link_of, const Address& address) {
   address(tables_.packets[index], last);
   tables_.packets[index].next_link = link_of(last);
@@ -174,7 +174,7 @@ void InNetworkReduction::Replicate(uint32_t index, uint16_t copies, uint16_t las
   }
   for (uint16_t i = 0; i < copies; ++i) {
     if (i == last) continue;
-    const uint32_t copy_index = tables_.packets.Allocate();
+    const PacketId copy_index = tables_.packets.Allocate();
     Packet& copy = tables_.packets[copy_index];
     copy = tables_.packets[index];
     telemetry_.Copy(index, copy_index);

@@ -77,12 +77,12 @@ class InNetworkReduction {
 
   struct Outcome {
     // Packets to put on their `next_link`, in this order; valid until the next Arrive().
-    std::span<const uint32_t> sent_on;
+    std::span<const PacketId> sent_on;
     // An operand whose data is now in another packet; it must be freed before anything is sent.
-    uint32_t taken = Packet::kNone;
+    PacketId taken = PacketId::kNone;
   };
   // Must be called when a packet has arrived at a switch that combines. May move all packets.
-  Outcome Arrive(uint32_t index);
+  Outcome Arrive(PacketId index);
 
   // --- Counters, by the link that packets came by; none without groups or nodes.
   size_t counted_links() const { return counters_.size(); }
@@ -98,15 +98,15 @@ class InNetworkReduction {
     SwitchGroup operands;
   };
 
-  Outcome SendOn(uint32_t index);
-  Outcome ReplicateInNvSwitch(uint32_t index);
-  Outcome TakeAggregateOperand(uint32_t index);
-  uint32_t Refill(uint32_t index);
-  void SendDown(uint32_t index);
+  Outcome SendOn(PacketId index);
+  Outcome ReplicateInNvSwitch(PacketId index);
+  Outcome TakeAggregateOperand(PacketId index);
+  PacketId Refill(PacketId index);
+  void SendDown(PacketId index);
   template <typename Links>
   uint16_t LongestOf(uint16_t copies, const Links& link_of) const;
   template <typename Links, typename Address>
-  void Replicate(uint32_t index, uint16_t copies, uint16_t last, const Links& link_of,
+  void Replicate(PacketId index, uint16_t copies, uint16_t last, const Links& link_of,
                  const Address& address);
   void CountTaken(const Packet& packet);
 
@@ -116,7 +116,7 @@ class InNetworkReduction {
   std::vector<SwitchGroup> groups_;
   std::vector<CombiningNode> nodes_;
   std::vector<InSwitchCounters> counters_;
-  std::vector<uint32_t> sent_on_;  // Outcome's
+  std::vector<PacketId> sent_on_;  // Outcome's
 };
 
 }  // namespace railyard

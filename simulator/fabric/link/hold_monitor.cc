@@ -53,7 +53,7 @@ bool HoldMonitor::WaitsFor(VirtualChannelId waiting, VirtualChannelId next) cons
   const uint32_t lossless_class = tables_.LosslessClassOf(next);
   if ((port.held_classes() & port.waiting_classes & Port::BitOf(lossless_class)) == 0) return false;
   const DataQueue& queue = port.data[lossless_class];
-  for (uint32_t i = queue.first;; i = tables_.packets[i].next) {
+  for (PacketId i = queue.first;; i = tables_.packets[i].next) {
     if (tables_.packets[i].ingress == waiting) return true;
     if (i == queue.last) return false;
   }

@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-std::optional<DelayLine::Hold> DelayLine::Take(uint32_t index, const Packet& packet,
+std::optional<DelayLine::Hold> DelayLine::Take(PacketId index, const Packet& packet,
                                                int64_t now_ps) {
   int64_t release_ps = now_ps;
   if (extra_delay_ps_) release_ps += extra_delay_ps_(packet);
@@ -16,9 +16,9 @@ std::optional<DelayLine::Hold> DelayLine::Take(uint32_t index, const Packet& pac
   return Hold{release_ps, is_first};
 }
 
-std::optional<uint32_t> DelayLine::PopDue(int64_t now_ps) {
+std::optional<PacketId> DelayLine::PopDue(int64_t now_ps) {
   if (late_.empty() || late_.front().release_ps > now_ps) return std::nullopt;
-  const uint32_t index = late_.front().packet;
+  const PacketId index = late_.front().packet;
   late_.pop_front();
   return index;
 }

@@ -20,7 +20,7 @@ using DelayFilter = std::function<int64_t(const Packet&)>;
 class DelayLine {
  public:
   struct LatePacket {
-    uint32_t packet;
+    PacketId packet;
     int64_t release_ps;
   };
   struct Hold {
@@ -31,9 +31,9 @@ class DelayLine {
   void SetFilter(DelayFilter extra_delay_ps) { extra_delay_ps_ = std::move(extra_delay_ps); }
   // Delays a packet that has arrived completely by the filter's result, and longer if it would
   // overtake another. Returns nothing if it may continue at once.
-  std::optional<Hold> Take(uint32_t index, const Packet& packet, int64_t now_ps);
+  std::optional<Hold> Take(PacketId index, const Packet& packet, int64_t now_ps);
   // Removes and returns the first packet that is due, if there is one.
-  std::optional<uint32_t> PopDue(int64_t now_ps);
+  std::optional<PacketId> PopDue(int64_t now_ps);
 
   const std::deque<LatePacket>& late() const { return late_; }
   // Returns whether no packet is delayed or can be.

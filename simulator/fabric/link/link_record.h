@@ -43,7 +43,7 @@ struct alignas(64) LinkRecord {
   uint64_t packets = 0;                // arrived
   uint32_t usual_transmission_ps = 0;  // of a packet of usual_wire_bytes
   uint32_t timed = 0;                  // packets timed and not yet arrived
-  uint32_t last = Packet::kNone;       // of them; Packet::next leads to the one before it
+  PacketId last = PacketId::kNone;     // of them; Packet::next leads to the one before it
   uint32_t sent = 0;                   // packets put on the link, modulo 2^32
   uint32_t mark_above = UINT32_MAX;    // a backlog above so many kMarkUnitPs may be marked
   uint16_t usual_wire_bytes = 0;

@@ -15,7 +15,7 @@ constexpr uint32_t kWaitingMax = 8;
 
 }  // namespace
 
-void EgressPorts::Send(uint32_t index) {
+void EgressPorts::Send(PacketId index) {
   const Packet& packet = tables_.packets[index];
   const LinkId id = packet.link;
   if (!tables_.IsShort(id)) {
@@ -47,7 +47,7 @@ bool EgressPorts::SomethingWaits(LinkId id) const {
          backlog_ps > tables_.TransmissionPs(id, tables_.packets[link.last].wire_bytes);
 }
 
-void EgressPorts::Append(Port& port, uint32_t index) {
+void EgressPorts::Append(Port& port, PacketId index) {
   Packet& packet = tables_.packets[index];
   port.waiting_ps += tables_.TransmissionPs(packet.link, packet.wire_bytes);
   ++port.waiting_packets;
@@ -62,17 +62,17 @@ void EgressPorts::Append(Port& port, uint32_t index) {
   port.data[of].Append(tables_.packets, index);
 }
 
-uint32_t EgressPorts::PopControl(Port& port) {
-  const uint32_t index = port.control.Pop(tables_.packets);
+PacketId EgressPorts::PopControl(Port& port) {
+  const PacketId index = port.control.Pop(tables_.packets);
   const Packet& packet = tables_.packets[index];
   port.waiting_ps -= tables_.TransmissionPs(packet.link, packet.wire_bytes);
   --port.waiting_packets;
   return index;
 }
 
-uint32_t EgressPorts::PopData(Port& port, uint32_t lossless_class) {
+PacketId EgressPorts::PopData(Port& port, uint32_t lossless_class) {
   DataQueue& queue = port.data[lossless_class];
-  const uint32_t index = queue.Pop(tables_.packets);
+  const PacketId index = queue.Pop(tables_.packets);
   if (queue.empty()) port.waiting_classes &= static_cast<uint8_t>(~Port::BitOf(lossless_class));
   const Packet& packet = tables_.packets[index];
   port.waiting_ps -= tables_.TransmissionPs(packet.link, packet.wire_bytes);
@@ -87,7 +87,7 @@ void EgressPorts::LeaveShortForm(LinkId id) {
   const int64_t now_ps = tables_.NowPs();
   link.send_flags |= LinkRecord::kGeneralForm;
   leaving_.clear();
-  tables_.ForEachTimed(link, [&](uint32_t index) {
+  tables_.ForEachTimed(link, [&](PacketId index) {
     Packet& packet = tables_.packets[index];
     if (tables_.DeparturePs(packet) <= now_ps) {
       buffers_.CountOut(packet);
@@ -105,7 +105,7 @@ void EgressPorts::LeaveShortForm(LinkId id) {
   tables_.engine->ScheduleFabric(link.busy_until_ps, event_order::kDeparture, id, id);
   // The others have not begun. The events of their arrivals find tombstones.
   for (auto index = leaving_.rbegin(); index != leaving_.rend(); ++index) {
-    const uint32_t waiting = tables_.packets.MoveAway(*index);
+    const PacketId waiting = tables_.packets.MoveAway(*index);
     telemetry_.Copy(*index, waiting);
     const Packet& packet = tables_.packets[waiting];
     if ((link.send_flags & LinkRecord::kNeedsCredit) != 0) {
@@ -145,7 +145,7 @@ void EgressPorts::ReturnToShortForm(LinkId id, Port& port) {
   link.send_flags &= static_cast<uint8_t>(~LinkRecord::kGeneralForm);
   while (!port.control.empty()) SendInShortForm(PopControl(port));
   while (port.waiting_classes != 0) {
-    const uint32_t index = PopData(port, port.FirstOf(tables_.packets, port.waiting_classes));
+    const PacketId index = PopData(port, port.FirstOf(tables_.packets, port.waiting_classes));
     if ((link.send_flags & LinkRecord::kNeedsCredit) != 0) {
       const Packet& packet = tables_.packets[index];
       accounts_[tables_.ChannelOn(packet)].bytes += packet.wire_bytes;
@@ -175,7 +175,7 @@ void EgressPorts::StartNext(LinkId id, Port& port) {
   }
 }
 
-void EgressPorts::Start(LinkId id, Port& port, uint32_t index) {
+void EgressPorts::Start(LinkId id, Port& port, PacketId index) {
   LinkRecord& link = tables_.links[id];
   Packet& packet = tables_.packets[index];
   ++tables_.counters.general_hops;
@@ -206,7 +206,7 @@ void EgressPorts::Resume(LinkId id) {
 void EgressPorts::RetimeWaiting(LinkId id) {
   Port& port = tables_.PortOf(id);
   port.waiting_ps = 0;
-  tables_.ForEachWaiting(port, [&](uint32_t index) {
+  tables_.ForEachWaiting(port, [&](PacketId index) {
     port.waiting_ps += tables_.TransmissionPs(id, tables_.packets[index].wire_bytes);
   });
 }
@@ -264,7 +264,7 @@ bool EgressPorts::WakeForCredit(VirtualChannelId channel) {
   const LinkId id = tables_.LinkOf(channel);
   const uint32_t lossless_class = tables_.LosslessClassOf(channel);
   Port& port = tables_.PortOf(id);
-  const uint32_t first = port.data[lossless_class].first;
+  const PacketId first = port.data[lossless_class].first;
   if (!accounts_.HasCredit(channel, tables_.packets[first].wire_bytes)) return false;
   port.starved_classes &= static_cast<uint8_t>(~Port::BitOf(lossless_class));
   accounts_[channel].is_waited_for = 0;

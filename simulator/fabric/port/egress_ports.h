@@ -33,7 +33,7 @@ class EgressPorts {
 
   // --- Packets -----------------------------------------------------------------------------------
   // Puts an admitted packet behind those that its port holds, in the form the port can take.
-  void Send(uint32_t index);
+  void Send(PacketId index);
   // Changes the port to the general form, with departure events. May move packets.
   void LeaveShortForm(LinkId link);
   // Does the same for every port of the buffer that has something to send.
@@ -62,18 +62,18 @@ class EgressPorts {
  private:
   // Returns whether a packet waits behind the one in service, in a port of the short form.
   bool SomethingWaits(LinkId link) const;
-  void SendInShortForm(uint32_t index) {
+  void SendInShortForm(PacketId index) {
     Packet& packet = tables_.packets[index];
     tables_.SendInShortForm(index, packet, tables_.links[packet.link]);
   }
   bool MayReturn(LinkId link, const Port& port) const;
   void ReturnToShortForm(LinkId link, Port& port);
-  void Append(Port& port, uint32_t index);
-  uint32_t PopControl(Port& port);
-  uint32_t PopData(Port& port, uint32_t lossless_class);
+  void Append(Port& port, PacketId index);
+  PacketId PopControl(Port& port);
+  PacketId PopData(Port& port, uint32_t lossless_class);
   // Starts the next packet that may be sent. Precondition: none is in service.
   void StartNext(LinkId link, Port& port);
-  void Start(LinkId link, Port& port, uint32_t index);
+  void Start(LinkId link, Port& port, PacketId index);
   bool SetPaused(LinkId link, uint32_t lossless_class, bool paused);
   void BeginHold(VirtualChannelId channel);
   bool EndHold(LinkId link);
@@ -83,7 +83,7 @@ class EgressPorts {
   SharedBuffers& buffers_;
   HoldMonitor& holds_;
   TelemetryTable& telemetry_;
-  std::vector<uint32_t> leaving_;  // LeaveShortForm's
+  std::vector<PacketId> leaving_;  // LeaveShortForm's
 };
 
 }  // namespace railyard

@@ -13,12 +13,12 @@ namespace railyard {
 
 // A list of packets in order, linked by Packet::next.
 struct PacketQueue {
-  uint32_t first = Packet::kNone;
-  uint32_t last = Packet::kNone;
+  PacketId first = PacketId::kNone;
+  PacketId last = PacketId::kNone;
 
-  bool empty() const { return first == Packet::kNone; }
-  void Append(PacketPool& packets, uint32_t index) {
-    packets[index].next = Packet::kNone;
+  bool empty() const { return first == PacketId::kNone; }
+  void Append(PacketPool& packets, PacketId index) {
+    packets[index].next = PacketId::kNone;
     if (empty()) {
       first = index;
     } else {
@@ -26,8 +26,8 @@ struct PacketQueue {
     }
     last = index;
   }
-  uint32_t Pop(PacketPool& packets) {
-    const uint32_t index = first;
+  PacketId Pop(PacketPool& packets) {
+    const PacketId index = first;
     first = packets[index].next;
     return index;
   }

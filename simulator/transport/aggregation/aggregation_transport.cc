@@ -188,7 +188,7 @@ void AggregationTransport::Serve(uint32_t id) {
 int64_t AggregationTransport::SendPacket(uint32_t id) {
   Member& member = members_[id];
   Message& message = member.messages[member.sending];
-  const uint32_t index = network_.AllocatePacket();
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   const Aggregation& operation = message.operation;
   const uint32_t block = message.sent / message.packets_of_block;
@@ -216,14 +216,14 @@ int64_t AggregationTransport::SendPacket(uint32_t id) {
 
 // --- Results -------------------------------------------------------------------------------------
 
-void AggregationTransport::OnPacketAtNic(uint32_t index) {
+void AggregationTransport::OnPacketAtNic(PacketId index) {
   Packet& packet = network_.packet(index);
   packet.next_link = members_[packet.flow].to_memory;
   network_.SendOn(index);
 }
 
 // Results arrive in the order of the operands, because all packets of a tree use the same path.
-void AggregationTransport::OnPacketInMemory(uint32_t index) {
+void AggregationTransport::OnPacketInMemory(PacketId index) {
   const uint32_t id = network_.packet(index).flow;
   network_.Deliver(index);
   Member& member = members_[id];
@@ -240,7 +240,7 @@ void AggregationTransport::OnPacketInMemory(uint32_t index) {
   user.sink->OnDelivered(user.number);
 }
 
-void AggregationTransport::OnPacketDropped(uint32_t index, DropReason /*reason*/, LinkId link) {
+void AggregationTransport::OnPacketDropped(PacketId index, DropReason /*reason*/, LinkId link) {
   const Tree& tree = trees_[members_[network_.packet(index).acknowledged].tree];
   // Finds the first of its members that takes part.
   uint32_t id = tree.first_member;

@@ -59,10 +59,10 @@ class AggregationTransport final : public PacketSink, public StateOwner {
   // in the same order. OnDelivered() is called when the result has arrived.
   void Post(uint32_t member, const Aggregation& operation);
 
-  void OnPacketAtNic(uint32_t packet) override;
-  void OnPacketInMemory(uint32_t packet) override;
+  void OnPacketAtNic(PacketId packet) override;
+  void OnPacketInMemory(PacketId packet) override;
   void OnLinkReleased(LinkId link) override;
-  void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
+  void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
   // Stops a member from sending.
   void Close(uint32_t member) { members_[member].is_closed = true; }
 

@@ -250,7 +250,7 @@ void LoadStoreTransport::ServeDue() {
   due_ports_.clear();
 }
 
-uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
+inline uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
   const uint32_t slot = flow.sent % kMessageSlots;
   // Before its first packet, the whole message is missing.
   if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
@@ -262,7 +262,7 @@ uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
       static_cast<uint16_t>(flow.way == Way::kPcie             ? payload
                             : payload == packet_payload_bytes_ ? full_packet_wire_bytes_
                                                                : WireBytes(payload));
-  const uint32_t index = network_.AllocatePacket();
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = flow_id;
   packet.sequence = slot;
@@ -327,11 +327,11 @@ MessageSink* LoadStoreTransport::Serve(uint32_t port_id) {
   return &sink;
 }
 
-void LoadStoreTransport::OnPacketAtNic(uint32_t /*packet*/) {
+void LoadStoreTransport::OnPacketAtNic(PacketId /*packet*/) {
   SIM_CHECK(false, "a store inside a server has reached a NIC");
 }
 
-void LoadStoreTransport::OnPacketInMemory(uint32_t index) {
+void LoadStoreTransport::OnPacketInMemory(PacketId index) {
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kHostReadRequest) {
     AnswerRead(index);
@@ -363,7 +363,7 @@ void LoadStoreTransport::OnPacketInMemory(uint32_t index) {
   }
 }
 
-void LoadStoreTransport::OnPacketDropped(uint32_t packet, DropReason /*reason*/, LinkId link) {
+void LoadStoreTransport::OnPacketDropped(PacketId packet, DropReason /*reason*/, LinkId link) {
   const SinkRef user = UserOf(network_.packet(packet));
   user.sink->OnPacketLost(user.number, link);
   const bool is_nvlink = link < graph_.link_count() && graph_.link(link).tier == Tier::kNvlink;

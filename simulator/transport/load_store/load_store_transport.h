@@ -84,9 +84,9 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   // the sum, of `bytes`. ServeDue() need not follow.
   void PostReduce(FlowId group, uint64_t bytes);
 
-  void OnPacketAtNic(uint32_t packet) override;
-  void OnPacketInMemory(uint32_t packet) override;
-  void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
+  void OnPacketAtNic(PacketId packet) override;
+  void OnPacketInMemory(PacketId packet) override;
+  void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
 
   std::string state_name() const override { return "NVLink and PCIe flows"; }
   void Visit(StateArchive& archive) override;
@@ -233,7 +233,7 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   uint32_t AddFanOut(GpuIndex head_gpu, const std::vector<GroupPlane>& planes);
   uint32_t TakeSlot(Group& group, uint64_t bytes);
   [[gnu::noinline]] void AddressToGroup(Packet& packet, FlowId flow_id, uint32_t slot);
-  [[gnu::noinline]] void OnGroupArrival(uint32_t packet);
+  [[gnu::noinline]] void OnGroupArrival(PacketId packet);
   SinkRef UserOf(const Packet& packet) const;
   uint8_t NumberOf(MessageSink* sink);
 
@@ -244,7 +244,7 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   FlowId AddFlow(const Flow& flow, uint32_t first_path);
   FlowId AddPcieFlow(const SinkRef& sink, uint32_t port, const std::vector<LinkId>& links);
   void AddPorts(Tier tier);
-  void AnswerRead(uint32_t request);
+  void AnswerRead(PacketId request);
   // Queues the next message of the flow for its turn at its port.
   void Enqueue(FlowId flow, uint32_t bytes);
   void FindPlanes();
@@ -255,7 +255,7 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   [[gnu::noinline]] void SetSize(FlowId flow, const MessageSize& size);
   [[gnu::noinline]] uint16_t FlagBytes(const Packet& packet, uint32_t unsent_bytes) const;
   // Returns the packet's wire bytes.
-  uint32_t SendPacket(Flow& flow, FlowId flow_id);
+  [[gnu::always_inline]] uint32_t SendPacket(Flow& flow, FlowId flow_id);
   void Append(Port& port, FlowId flow_id);
 
   const FabricGraph& graph_;

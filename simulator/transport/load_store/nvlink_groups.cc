@@ -153,7 +153,7 @@ void LoadStoreTransport::PostMulticast(FlowId id, uint64_t bytes) {
 
 void LoadStoreTransport::PostReduce(FlowId id, uint64_t bytes) {
   const uint32_t slot = TakeSlot(groups_[id], bytes);
-  const uint32_t index = network_.AllocatePacket();
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = id;
   packet.sequence = slot;
@@ -173,7 +173,7 @@ void LoadStoreTransport::AddressToGroup(Packet& packet, FlowId flow_id, uint32_t
   packet.tag = static_cast<uint16_t>(slot);
 }
 
-void LoadStoreTransport::OnGroupArrival(uint32_t index) {
+void LoadStoreTransport::OnGroupArrival(PacketId index) {
   const Packet& packet = network_.packet(index);
   const uint32_t id = packet.flow;
   if (packet.kind == PacketKind::kNvlinkReadRequest) {

@@ -39,8 +39,8 @@ FlowId LoadStoreTransport::AddPcieFlow(const SinkRef& sink, uint32_t port,
 }
 
 // Sends the memory's answer to a read request.
-void LoadStoreTransport::AnswerRead(uint32_t request) {
-  const uint32_t index = network_.AllocatePacket();
+void LoadStoreTransport::AnswerRead(PacketId request) {
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   const Packet& asked = network_.packet(request);
   packet.flow = asked.flow;

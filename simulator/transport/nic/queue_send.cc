@@ -75,7 +75,7 @@ int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
                                      const MessageRing::Message& message) {
   SendQueue& queue = send_queues_[queue_id];
   const uint32_t offset = (sequence - message.first_sequence) * settings_.mtu_bytes;
-  const uint32_t index = network_.AllocatePacket();
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.timestamp_ps = network_.engine().NowPs();
   packet.flow = queue_id;
@@ -187,7 +187,7 @@ void QueueTransport::ApplyLimits(uint32_t queue_id) {
   NicOf(queue_id).NotifyRateChanged({network_.engine().NowPs(), queue_id / 2, limits.rate_bps});
 }
 
-void QueueTransport::TellControl(uint32_t index, uint32_t acknowledged_packets) {
+void QueueTransport::TellControl(PacketId index, uint32_t acknowledged_packets) {
   const Packet& packet = network_.packet(index);
   const uint32_t queue_pair = packet.flow / 2;
   const int64_t now_ps = network_.engine().NowPs();
@@ -245,7 +245,7 @@ void QueueTransport::CompleteMessages(uint32_t queue_id) {
   }
 }
 
-void QueueTransport::Deliver(uint32_t index, uint64_t completed) {
+void QueueTransport::Deliver(PacketId index, uint64_t completed) {
   const uint32_t queue_id = network_.packet(index).flow;
   if (!is_counted_.empty()) [[unlikely]]
     CountDelivered(index);
@@ -260,7 +260,7 @@ void QueueTransport::Deliver(uint32_t index, uint64_t completed) {
   }
 }
 
-void QueueTransport::CountDelivered(uint32_t index) {
+void QueueTransport::CountDelivered(PacketId index) {
   const Packet& packet = network_.packet(index);
   const uint32_t queue_pair = packet.flow / 2;
   if (queue_pair < is_counted_.size() && is_counted_[queue_pair]) {
@@ -268,7 +268,7 @@ void QueueTransport::CountDelivered(uint32_t index) {
   }
 }
 
-void QueueTransport::Refuse(uint32_t index, DropReason reason) {
+void QueueTransport::Refuse(PacketId index, DropReason reason) {
   const Packet& packet = network_.packet(index);
   network_.Drop(
       index, reason,

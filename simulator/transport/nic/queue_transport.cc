@@ -249,7 +249,7 @@ void QueueTransport::OnRoutesChanged() {
   for (uint32_t id = 0; id < send_queues_.size(); ++id) Resolve(id);
 }
 
-void QueueTransport::OnPacketDropped(uint32_t index, DropReason reason, LinkId link) {
+void QueueTransport::OnPacketDropped(PacketId index, DropReason reason, LinkId link) {
   const Packet& packet = network_.packet(index);
   if (reason == DropReason::kOutOfSequence || reason == DropReason::kDuplicate) return;
   if (reason != DropReason::kQueuePairError) {

@@ -62,7 +62,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   uint64_t counted_payload_bytes() const override { return counted_payload_bytes_; }
 
   void OnLinkReleased(LinkId link) override;
-  void OnPacketDropped(uint32_t packet, DropReason reason, LinkId link) override;
+  void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
   void OnRoutesChanged() override;
 
   std::vector<LinkId> LinksOf(FlowId queue_pair) const override;
@@ -198,7 +198,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void StartTimer(uint32_t queue);
   void ScheduleTimer(uint32_t queue, int64_t time_ps);
   void ApplyLimits(uint32_t queue);
-  void TellControl(uint32_t packet, uint32_t acknowledged_packets);
+  void TellControl(PacketId packet, uint32_t acknowledged_packets);
   // Ends a phase of the current recovery, and begins the next one.
   void ClockRecovery(uint32_t queue, int64_t RecoveryTimes::*part);
   // Must be called when the oldest unacknowledged packet has changed.
@@ -206,9 +206,9 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void CompleteMessages(uint32_t queue);
   void Break(uint32_t queue, const std::string& why);
   // Must be called when a packet is in memory that completes `completed_messages`.
-  void Deliver(uint32_t packet, uint64_t completed_messages);
+  void Deliver(PacketId packet, uint64_t completed_messages);
   // Drops a packet at the receiver.
-  void Refuse(uint32_t packet, DropReason reason);
+  void Refuse(PacketId packet, DropReason reason);
 
   // NOLINTBEGIN(*-non-private-member-variables-in-classes): the state of both halves of a protocol
   FabricNetwork& network_;
@@ -259,7 +259,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   [[gnu::noinline]] uint16_t FlagBytes(const Packet& packet, uint32_t offset) const;
   void MarkRepeated(uint32_t queue, uint32_t payload_bytes);
   void Pace(uint32_t queue, uint32_t wire_bytes);
-  void CountDelivered(uint32_t packet);
+  void CountDelivered(PacketId packet);
 
   // Snapshots (queue_snapshot.cc).
   void Visit(uint32_t queue, StateArchive& archive);

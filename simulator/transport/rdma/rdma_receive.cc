@@ -7,7 +7,7 @@
 
 namespace railyard {
 
-void RdmaTransport::OnWrite(uint32_t index) {
+void RdmaTransport::OnWrite(PacketId index) {
   const uint32_t queue_id = network_.packet(index).flow;
   if (receive_queues_[queue_id].is_broken) [[unlikely]] {
     Refuse(index, DropReason::kQueuePairError);
@@ -66,7 +66,7 @@ uint32_t RdmaTransport::TakeBeyond(ReceiveQueue& queue) {
 
 // Handles a packet behind a gap of `distance` packets. Returns true if it was taken, because all of
 // the missing packets belong to its message and are dispensable.
-bool RdmaTransport::DoWithout(uint32_t index, uint32_t distance) {
+bool RdmaTransport::DoWithout(PacketId index, uint32_t distance) {
   const Packet& packet = network_.packet(index);
   ReceiveQueue& queue = receive_queues_[packet.flow];
   const auto number = static_cast<uint32_t>(packet.acknowledged);
@@ -93,7 +93,7 @@ bool RdmaTransport::DoWithout(uint32_t index, uint32_t distance) {
 }
 
 // Handles a packet that arrived `distance` beyond the expected one.
-void RdmaTransport::OnAhead(uint32_t index, uint32_t distance) {
+void RdmaTransport::OnAhead(PacketId index, uint32_t distance) {
   if (network_.packet(index).acknowledged != 0 && DoWithout(index, distance)) return;
   const uint32_t queue_id = network_.packet(index).flow;
   ReceiveQueue& queue = receive_queues_[queue_id];
@@ -138,7 +138,7 @@ bool RdmaTransport::ReportGaps(ReceiveQueue& queue, uint32_t distance) const {
   return is_new != 0;
 }
 
-void RdmaTransport::Accept(uint32_t index, uint32_t completed) {
+void RdmaTransport::Accept(PacketId index, uint32_t completed) {
   Packet& packet = network_.packet(index);
   const uint32_t queue_id = packet.flow;
   if (IsData(queue_id)) {
@@ -152,10 +152,10 @@ void RdmaTransport::Accept(uint32_t index, uint32_t completed) {
   for (; completed > 0; --completed) user.sink->OnGranted(user.number);
 }
 
-void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, uint32_t cause) {
+void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, PacketId cause) {
   ReceiveQueue& queue = receive_queues_[queue_id];
   network_.FetchPath(queue.ack_first_link);
-  const uint32_t index = network_.AllocatePacket();
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.timestamp_ps = network_.packet(cause).timestamp_ps;
   packet.acknowledged = queue.beyond;
@@ -181,7 +181,7 @@ void RdmaTransport::OnMarked(uint32_t queue_id) {
   queue.next_cnp_ps = now_ps + KindOfReceiver(queue_id).settings.cnp_interval_ps;
   ++counters_.cnp;
   NicOf(queue_id ^ 1).NotifyCnpSent({now_ps, queue_id / 2});
-  const uint32_t index = network_.AllocatePacket();
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = queue_id;
   packet.path = queue.ack_first_link;
@@ -191,7 +191,7 @@ void RdmaTransport::OnMarked(uint32_t queue_id) {
   network_.Inject(index);
 }
 
-void RdmaTransport::OnPacketInMemory(uint32_t index) {
+void RdmaTransport::OnPacketInMemory(PacketId index) {
   // The packets of a queue pair reach memory in the order in which the NIC accepted them. When the
   // packet that completed a message arrives, the whole message is therefore in memory.
   Deliver(index, network_.packet(index).acknowledged);

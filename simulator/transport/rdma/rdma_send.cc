@@ -22,7 +22,7 @@ void RdmaTransport::SendUnreliable(FlowId queue_pair, bool to_receiver, uint32_t
   const uint32_t queue_id = to_receiver ? 2 * queue_pair : 2 * queue_pair + 1;
   // The packet takes the path of the ACKs of the opposite direction, from NIC to NIC.
   const PathRef path = receive_queues_[to_receiver ? queue_id + 1 : queue_id - 1].ack_path();
-  const uint32_t index = network_.AllocatePacket();
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = queue_id;
   packet.sequence = immediate;
@@ -119,7 +119,7 @@ void RdmaTransport::AdvanceRepair(uint32_t queue_id, uint32_t count) {
   if (repair.repeat == 0) send_queues_[queue_id].Clear(SendQueue::kHasRepairs);
 }
 
-void RdmaTransport::OnAcknowledgement(uint32_t index) {
+void RdmaTransport::OnAcknowledgement(PacketId index) {
   const Packet ack = network_.packet(index);
   const uint32_t queue_id = ack.flow;
   const uint32_t expected = ack.sequence;

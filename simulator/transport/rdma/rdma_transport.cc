@@ -21,7 +21,7 @@ void RdmaTransport::AddQueueState() {
   if (settings_.recovery == Recovery::kSelectiveRepeat) repairs_.emplace_back();
 }
 
-void RdmaTransport::OnPacketAtNic(uint32_t index) {
+void RdmaTransport::OnPacketAtNic(PacketId index) {
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kAck || packet.kind == PacketKind::kNack) {
     OnAcknowledgement(index);

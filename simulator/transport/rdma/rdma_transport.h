@@ -49,8 +49,8 @@ class RdmaTransport final : public QueueTransport {
   // end or back. It is unordered and never retransmitted, as on an unreliable connection.
   void SendUnreliable(FlowId queue_pair, bool to_receiver, uint32_t immediate);
 
-  void OnPacketAtNic(uint32_t packet) override;
-  void OnPacketInMemory(uint32_t packet) override;
+  void OnPacketAtNic(PacketId packet) override;
+  void OnPacketInMemory(PacketId packet) override;
   std::string Describe(FlowId queue_pair) const override;
 
  private:
@@ -65,16 +65,16 @@ class RdmaTransport final : public QueueTransport {
   void GoBack(uint32_t queue, uint32_t sequence);
   void RepeatMissing(uint32_t queue, uint64_t beyond);
   void AdvanceRepair(uint32_t queue, uint32_t count);
-  void OnAcknowledgement(uint32_t packet);
+  void OnAcknowledgement(PacketId packet);
 
   // Receiving ends (rdma_receive.cc).
-  void OnWrite(uint32_t packet);
+  void OnWrite(PacketId packet);
   static uint32_t TakeBeyond(ReceiveQueue& queue);
-  void OnAhead(uint32_t packet, uint32_t distance);
-  bool DoWithout(uint32_t packet, uint32_t distance);
+  void OnAhead(PacketId packet, uint32_t distance);
+  bool DoWithout(PacketId packet, uint32_t distance);
   bool ReportGaps(ReceiveQueue& queue, uint32_t distance) const;
-  void Accept(uint32_t packet, uint32_t completed);
-  void Acknowledge(uint32_t queue, PacketKind kind, uint32_t cause);
+  void Accept(PacketId packet, uint32_t completed);
+  void Acknowledge(uint32_t queue, PacketKind kind, PacketId cause);
   void OnMarked(uint32_t queue);
 
   std::vector<Repair> repairs_;  // by queue, with selective repeat

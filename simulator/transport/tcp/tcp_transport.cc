@@ -62,7 +62,7 @@ uint32_t TcpTransport::TakeLostSegment(uint32_t queue_id) {
   return sequence;
 }
 
-void TcpTransport::OnAcknowledgement(uint32_t index) {
+void TcpTransport::OnAcknowledgement(PacketId index) {
   const Packet ack = network_.packet(index);
   const uint32_t queue_id = ack.flow;
   SendQueue& queue = send_queues_[queue_id];
@@ -166,7 +166,7 @@ void TcpTransport::OnTimer(uint32_t queue_id) {
 // Sends a segment that has arrived already, without payload. Its acknowledgement states the window.
 void TcpTransport::ProbeWindow(uint32_t queue_id) {
   const SendQueue& queue = send_queues_[queue_id];
-  const uint32_t index = network_.AllocatePacket();
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.timestamp_ps = network_.engine().NowPs();
   packet.flow = queue_id;
@@ -182,7 +182,7 @@ void TcpTransport::ProbeWindow(uint32_t queue_id) {
 
 // NICs only forward segments. The kernel takes them from memory, so a segment that it has
 // acknowledged can no longer be lost.
-void TcpTransport::OnPacketInMemory(uint32_t index) {
+void TcpTransport::OnPacketInMemory(PacketId index) {
   const Packet& packet = network_.packet(index);
   if (packet.kind == PacketKind::kAck) {
     OnAcknowledgement(index);
@@ -193,7 +193,7 @@ void TcpTransport::OnPacketInMemory(uint32_t index) {
   }
 }
 
-void TcpTransport::OnSegment(uint32_t index) {
+void TcpTransport::OnSegment(PacketId index) {
   const Packet& packet = network_.packet(index);
   const uint32_t queue_id = packet.flow;
   ReceiveQueue& queue = receive_queues_[queue_id];
@@ -231,7 +231,7 @@ void TcpTransport::Acknowledge(uint32_t queue_id, const TcpReassembly::Block& bl
   TcpReceiver& tcp = receivers_[queue_id];
   tcp.offered_end = tcp.read_end + window_packets_;
   network_.FetchPath(queue.ack_first_link);
-  const uint32_t index = network_.AllocatePacket();
+  const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.timestamp_ps = tcp.timestamp_ps;
   packet.acknowledged = TcpAckWord{.offered_end = tcp.offered_end,

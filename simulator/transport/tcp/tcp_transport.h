@@ -31,8 +31,8 @@ class TcpTransport final : public QueueTransport {
   void ReadByHand(uint32_t stream);
   void Read(uint32_t stream, uint64_t bytes);
 
-  void OnPacketAtNic(uint32_t packet) override { network_.SendOn(packet); }
-  void OnPacketInMemory(uint32_t packet) override;
+  void OnPacketAtNic(PacketId packet) override { network_.SendOn(packet); }
+  void OnPacketInMemory(PacketId packet) override;
   std::string Describe(FlowId stream) const override;
 
  private:
@@ -47,10 +47,10 @@ class TcpTransport final : public QueueTransport {
 
   void SetWindow(uint32_t queue);
   uint32_t TakeLostSegment(uint32_t queue);
-  void OnAcknowledgement(uint32_t packet);
+  void OnAcknowledgement(PacketId packet);
   static bool IsWaitingForRoom(const SendQueue& queue);
   void ProbeWindow(uint32_t queue);
-  void OnSegment(uint32_t packet);
+  void OnSegment(PacketId packet);
   void Acknowledge(uint32_t queue, const TcpReassembly::Block& block);
 
   uint32_t window_packets_;             // segments that a receiver has room for
