@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Thousands of random fault timelines.
+// More than a thousand random fault timelines.
 #include "tests/scenarios/random_timeline.h"
 
 namespace railyard::testing {
 namespace {
 
-constexpr uint32_t kTimelines = 3200;
-constexpr uint32_t kParts = 16;
+constexpr uint32_t kTimelines = 1600;
+constexpr uint32_t kParts = 8;
 
 class FaultTimelinesSlowTest : public RandomTimelineTest,
                                public ::testing::WithParamInterface<uint32_t> {};
