@@ -22,6 +22,8 @@ std::string_view RunStatusName(RunStatus status) {
       return "INTERRUPTED";
     case RunStatus::kTimeEnded:
       return "TIME_ENDED";
+    case RunStatus::kRunning:
+      return "RUNNING";
   }
   return "UNKNOWN";
 }

@@ -80,6 +80,7 @@ class Verdict {
     if (*status == "JOB_ABORTED") Say(" was aborted after ");
     if (*status == "STALLED") Say(" stood still after ");
     if (*status == "INTERRUPTED") Say(" was interrupted after ");
+    if (*status == "RUNNING") Say(" goes on; by now it has simulated ");
     if (*status == "TIME_ENDED") Say(" had not ended when its simulated time did, after ");
     Say(FigureUnit::kTime, OfRun("simulated_time_ps"));
     is_complete_ = *status == "COMPLETED";

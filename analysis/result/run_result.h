@@ -17,7 +17,15 @@
 
 namespace railyard {
 
-enum class RunStatus : uint8_t { kCompleted, kJobAborted, kStalled, kInterrupted, kTimeEnded };
+// kRunning: the figures are those of a run that goes on.
+enum class RunStatus : uint8_t {
+  kCompleted,
+  kJobAborted,
+  kStalled,
+  kInterrupted,
+  kTimeEnded,
+  kRunning
+};
 
 // The time that a collective took longer than in the paired fault-free run, by the cause on which
 // its critical path spent more time (docs/results.md). Parts may be negative.
@@ -95,6 +103,17 @@ struct InNetworkResult {
   std::string tiers;           // as a pair's
   uint64_t sent_bytes = 0;
   uint64_t received_bytes = 0;
+};
+
+// A message over the network, of a sample.
+struct TransferResult {
+  uint32_t collective = 0;  // into RunResult::collectives
+  uint32_t source_gpu = 0;
+  uint32_t destination_gpu = 0;
+  uint32_t bytes = 0;
+  int64_t ready_ps = 0;   // its data is staged, and the receiver has granted it
+  int64_t posted_ps = 0;  // the proxy has posted it
+  int64_t acknowledged_ps = 0;
 };
 
 struct DropResult {
@@ -288,7 +307,9 @@ struct RunResult {
   std::vector<WaitResult> waits;
   TransportCounters transport;
   TrafficResult traffic;
-  TimeSeries series;  // without bins: none was asked for
+  TimeSeries series;                      // without bins: none was asked for
+  std::vector<TransferResult> transfers;  // a sample, by when they could be posted
+  uint64_t transfers_seen = 0;            // of which it is
   Conservation conservation;
   std::optional<EstimateResult> estimate;  // of a plan's job
   std::vector<std::string> notes;  // what a reader must know (assumed, reconstructed, no effect)

@@ -34,11 +34,11 @@ namespace {
 
 // All files that a result directory may have. Any other file belongs to the user and is not
 // deleted.
-constexpr std::array<std::string_view, 15> kResultFileNames = {
-    "summary.json",        "results.sqlite",    "collectives.csv", "pairs.csv",
-    "in_network.csv",      "links.csv",         "traffic.csv",     "breakdown.csv",
-    "iteration_pairs.csv", "import_report.txt", "report.html",     "trace.perfetto-trace",
-    "series.csv",          "link_series.csv",   "queue_series.csv"};
+constexpr std::array<std::string_view, 16> kResultFileNames = {
+    "summary.json",        "results.sqlite",    "collectives.csv",  "pairs.csv",
+    "in_network.csv",      "links.csv",         "traffic.csv",      "breakdown.csv",
+    "iteration_pairs.csv", "import_report.txt", "report.html",      "trace.perfetto-trace",
+    "series.csv",          "link_series.csv",   "queue_series.csv", "transfers.csv"};
 
 // Captures are named by links.
 bool IsCaptureName(std::string_view name) { return name.ends_with(".pcapng"); }
@@ -207,13 +207,14 @@ void WriteFiles(const fs::path& directory, const RunResult& result,
   WriteCsvFile(directory / "series.csv", SeriesTable(result));
   WriteCsvFile(directory / "link_series.csv", LinkSeriesTable(result));
   WriteCsvFile(directory / "queue_series.csv", QueueSeriesTable(result));
-  WriteDatabase(
-      (directory / "results.sqlite").string(),
-      {RunFiguresTable(result), JobsTable(result), CollectivesTable(result), PairsTable(result),
-       InNetworkTable(result), LinksTable(result), TrafficTable(result), SeriesTable(result),
-       LinkSeriesTable(result), QueueSeriesTable(result), MessageSizesTable(result),
-       IterationsTable(result), IterationPairsTable(result), BreakdownTable(result),
-       DropsTable(result), FaultsTable(result), WaitsTable(result), NotesTable(result)});
+  WriteCsvFile(directory / "transfers.csv", TransfersTable(result));
+  WriteDatabase((directory / "results.sqlite").string(),
+                {RunFiguresTable(result), JobsTable(result), CollectivesTable(result),
+                 PairsTable(result), InNetworkTable(result), LinksTable(result),
+                 TrafficTable(result), SeriesTable(result), LinkSeriesTable(result),
+                 QueueSeriesTable(result), TransfersTable(result), MessageSizesTable(result),
+                 IterationsTable(result), IterationPairsTable(result), BreakdownTable(result),
+                 DropsTable(result), FaultsTable(result), WaitsTable(result), NotesTable(result)});
   for (const ExtraFile& extra : extra_files) {
     SIM_CHECK(IsResultFileName(extra.name), "not a file of a result: " + extra.name);
     if (!extra.copied_from.empty()) {
@@ -272,6 +273,16 @@ void WriteResults(const std::string& directory, const RunResult& result,
   Publish(staging, resolved);
   attempt.Keep();
   SyncPath(resolved.parent_path().string());
+}
+
+void RemoveResults(const std::string& directory) {
+  const fs::path resolved = Resolve(directory);
+  if (!fs::is_directory(resolved) || WhyRefused(resolved)) return;
+  std::error_code error;
+  fs::remove_all(resolved, error);
+  if (error) {
+    throw EnvironmentError(fmt::format("cannot remove {}: {}", directory, error.message()));
+  }
 }
 
 }  // namespace railyard

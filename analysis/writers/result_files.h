@@ -34,4 +34,8 @@ std::optional<std::string> PrepareResultDirectory(const std::string& directory);
 void WriteResults(const std::string& directory, const RunResult& result,
                   const std::vector<ExtraFile>& extra_files = {});
 
+// Removes a result that WriteResults() would replace. Does nothing where there is none, or another
+// directory. Throws EnvironmentError if it cannot be removed.
+void RemoveResults(const std::string& directory);
+
 }  // namespace railyard

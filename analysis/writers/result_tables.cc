@@ -246,6 +246,25 @@ ResultTable IterationPairsTable(const RunResult& result) {
           }};
 }
 
+ResultTable TransfersTable(const RunResult& result) {
+  return {.name = "transfers",
+          .columns = {{"collective_index", ColumnType::kInteger},
+                      {"source_gpu", ColumnType::kInteger},
+                      {"destination_gpu", ColumnType::kInteger},
+                      {"bytes", ColumnType::kInteger},
+                      {"ready_ps", ColumnType::kInteger},
+                      {"posted_ps", ColumnType::kInteger},
+                      {"acknowledged_ps", ColumnType::kInteger}},
+          .row_count = result.transfers.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            const TransferResult& transfer = result.transfers[row];
+            cells.insert(cells.end(),
+                         {Integer(transfer.collective), Integer(transfer.source_gpu),
+                          Integer(transfer.destination_gpu), Integer(transfer.bytes),
+                          transfer.ready_ps, transfer.posted_ps, transfer.acknowledged_ps});
+          }};
+}
+
 ResultTable BreakdownTable(const RunResult& result) {
   return {.name = "breakdown",
           .columns = {{"iteration", ColumnType::kInteger},
@@ -364,6 +383,7 @@ std::vector<Figure> FiguresOfRun(const RunResult& r) {
       {"baseline_cpu_seconds", r.baseline_cpu_seconds},
       {"peak_rss_bytes", Integer(r.peak_rss_bytes)},
       {"events", Integer(r.events)},
+      {"transfers_seen", Integer(r.transfers_seen)},
       {"packets", Integer(r.packets)},
       {"packet_hops", Integer(r.packet_hops)},
       {"control_hops", Integer(r.control_hops)},

@@ -46,6 +46,7 @@ ResultTable TrafficTable(const RunResult& result);
 ResultTable SeriesTable(const RunResult& result);
 ResultTable LinkSeriesTable(const RunResult& result);
 ResultTable QueueSeriesTable(const RunResult& result);
+ResultTable TransfersTable(const RunResult& result);
 ResultTable MessageSizesTable(const RunResult& result);
 ResultTable IterationsTable(const RunResult& result);
 ResultTable IterationPairsTable(const RunResult& result);

@@ -103,9 +103,12 @@ class RunCommand : public Command {
     if (!captures) return kExitInput;
 
     const std::string directory = out_.empty() ? "out/" + scenario->name : out_;
-    if (const auto refusal = PrepareResultDirectory(directory)) {
-      fmt::print(stderr, "--out {}: error: {}\n", directory, *refusal);
-      return kExitInput;
+    const std::string partial = PartialOf(directory);
+    for (const std::string& place : {directory, partial}) {
+      if (const auto refusal = PrepareResultDirectory(place)) {
+        fmt::print(stderr, "--out {}: error: {}\n", directory, *refusal);
+        return kExitInput;
+      }
     }
     if (!no_report_ && !CanWriteReports()) {
       fmt::print(stderr, "railyard: no report.html will be written: {}\n", kNoEcharts);
@@ -129,13 +132,15 @@ class RunCommand : public Command {
       extra_files.push_back({.name = name, .copied_from = capture.file});
     }
     ProgressLine progress(quiet_);
-    RunResult result = RunScenario(*scenario, {.baseline = !no_baseline_,
-                                               .replay_cache = CacheMode(),
-                                               .series = true,
-                                               .captures = *std::move(captures),
-                                               .perfetto_file = trace_file,
-                                               .estimate = std::move(estimate),
-                                               .progress = progress.Options()});
+    RunResult result = RunScenario(
+        *scenario, {.baseline = !no_baseline_,
+                    .replay_cache = CacheMode(),
+                    .series = true,
+                    .captures = *std::move(captures),
+                    .perfetto_file = trace_file,
+                    .estimate = std::move(estimate),
+                    .progress = progress.Options(),
+                    .saving = {.save = [&](const RunResult& so_far) { Save(partial, so_far); }}});
     progress.Clear();
     if (!no_estimate_reason.empty()) result.notes.push_back(no_estimate_reason);
     std::string import_report;
@@ -147,6 +152,7 @@ class RunCommand : public Command {
       extra_files.push_back({.name = "report.html", .make = ReportOfOwnResult});
     }
     WriteResults(directory, result, extra_files);
+    RemoveResults(partial);
     if (result.status == RunStatus::kInterrupted) {
       fmt::print(stderr, "railyard: {}\nrailyard: what there was by then is in {}\n",
                  result.status_detail, directory);
@@ -157,6 +163,25 @@ class RunCommand : public Command {
   }
 
  private:
+  // Where the results of a run lie while it goes on: beside those that it will have.
+  static std::string PartialOf(const std::string& directory) {
+    const size_t end = directory.find_last_not_of('/');
+    return directory.substr(0, end == std::string::npos ? 0 : end + 1) + ".partial";
+  }
+
+  // A run that could be saved only later goes on.
+  void Save(const std::string& directory, const RunResult& so_far) const {
+    std::vector<ExtraFile> report;
+    if (!no_report_ && CanWriteReports()) {
+      report.push_back({.name = "report.html", .make = ReportOfOwnResult});
+    }
+    try {
+      WriteResults(directory, so_far, report);
+    } catch (const EnvironmentError& error) {
+      fmt::print(stderr, "railyard: the results so far are not saved: {}\n", error.what());
+    }
+  }
+
   // Returns the captures that are asked for, their files without a directory. Returns nullopt when
   // it has printed what is wrong with the names of links.
   std::optional<std::vector<LinkCapture>> FindCaptures(const FabricGraph& fabric) const {
@@ -238,6 +263,7 @@ ExitStatus ExitStatusOf(RunStatus status) {
     case RunStatus::kStalled:
     case RunStatus::kInterrupted:
     case RunStatus::kTimeEnded:
+    case RunStatus::kRunning:
       return kExitStalled;
   }
   return kExitStalled;

@@ -13,6 +13,8 @@ Recordings::Recordings(const RunOptions& options, const Scenario& scenario, cons
     series_ =
         std::make_unique<SeriesRecorder>(engine, network, replay, scenario.fabric.link_count());
     series_->Start();
+    transfers_ = std::make_unique<TransferSampler>(replay);
+    transfers_->Start();
   }
   if (!options.perfetto_file.empty()) {
     trace_ = std::make_unique<TraceRecorder>(options.perfetto_file, scenario.fabric, job, replay);
@@ -32,6 +34,7 @@ Recordings::Recordings(const RunOptions& options, const Scenario& scenario, cons
 
 void Recordings::LeaveToParent() {
   if (series_) series_->Stop();
+  if (transfers_) transfers_->Stop();
   if (trace_) trace_->Stop();
   // Destroying these would remove the parent's unfinished files, and hooks still refer to them.
   static_cast<void>(trace_.release());
@@ -42,8 +45,14 @@ void Recordings::LeaveToParent() {
   captures_.clear();
 }
 
+void Recordings::AddSoFar(RunResult& result) const {
+  if (series_) result.series = series_->SoFar();
+  if (transfers_) transfers_->AddTo(result);
+}
+
 void Recordings::Finish(int64_t end_ps, RunResult& result) {
   if (series_) result.series = series_->Finish(end_ps);
+  if (transfers_) transfers_->AddTo(result);
   if (trace_) trace_->Finish(result);
   if (captures_.empty()) return;
   result.notes.emplace_back("The replay cache was off, so that all packets could be captured.");

@@ -13,12 +13,14 @@
 #include "simulator/run/run_options.h"
 #include "simulator/run/series_recorder.h"
 #include "simulator/run/trace_recorder.h"
+#include "simulator/run/transfer_sampler.h"
 #include "simulator/scenario/schema/scenario.h"
 #include "workloads/job/job.h"
 
 namespace railyard {
 
-// The recordings that a run is asked to make while it goes on: time series, a timeline, packets.
+// The recordings that a run is asked to make while it goes on: time series and a sample of
+// transfers, a timeline, packets.
 class Recordings {
  public:
   // Starts them, before the replay starts. All references but `options` must outlive this.
@@ -27,11 +29,14 @@ class Recordings {
 
   // Ends all recording in a forked child, and leaves the files to the parent.
   void LeaveToParent();
+  // Adds what there is of the recorded parts of `result` while the run goes on.
+  void AddSoFar(RunResult& result) const;
   // Completes the files, and the recorded parts of `result`, when the run has ended at `end_ps`.
   void Finish(int64_t end_ps, RunResult& result);
 
  private:
   std::unique_ptr<SeriesRecorder> series_;
+  std::unique_ptr<TransferSampler> transfers_;
   std::unique_ptr<TraceRecorder> trace_;
   std::vector<std::unique_ptr<PacketCapture>> captures_;
 };

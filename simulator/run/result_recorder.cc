@@ -33,14 +33,15 @@ double BusbwFactorOf(const JobCollective& collective) {
 
 class Recorder {
  public:
-  explicit Recorder(const EndedSimulation& simulation)
+  explicit Recorder(const RecordedSimulation& simulation)
       : scenario_(simulation.scenario),
         job_(simulation.job),
         network_(simulation.network),
         replay_(simulation.replay),
         losses_(simulation.losses),
         faults_(simulation.faults),
-        interruption_(simulation.interruption) {}
+        interruption_(simulation.interruption),
+        goes_on_(simulation.goes_on) {}
 
   RunResult Record() {
     RecordRun();
@@ -112,17 +113,21 @@ class Recorder {
       result_.jobs.push_back(std::move(job));
     }
     if (aborts.empty()) return;
-    if (result_.status != RunStatus::kInterrupted) result_.status = RunStatus::kJobAborted;
+    if (result_.status != RunStatus::kInterrupted && result_.status != RunStatus::kRunning) {
+      result_.status = RunStatus::kJobAborted;
+    }
     if (!result_.status_detail.empty()) aborts += "\n" + result_.status_detail;
     result_.status_detail = aborts;
   }
 
   RunStatus StatusOfUnfinished() const {
+    if (goes_on_) return RunStatus::kRunning;
     if (!interruption_.empty()) return RunStatus::kInterrupted;
     return replay_.HasReachedTimeEnd() ? RunStatus::kTimeEnded : RunStatus::kStalled;
   }
 
   std::string WhyUnfinished() const {
+    if (goes_on_) return "these are its results so far";
     if (!interruption_.empty()) return interruption_;
     if (!replay_.HasReachedTimeEnd()) return replay_.ExplainWaiting();
     return fmt::format("simulated time ends after {}, before the job does",
@@ -327,6 +332,7 @@ class Recorder {
   const LossRecorder& losses_;
   const FaultInjector& faults_;
   const std::string& interruption_;
+  const bool goes_on_;
   RunResult result_;
 };
 
@@ -338,6 +344,8 @@ std::string_view KindName(const JobCollective& collective) {
                                                   : CollectiveKindName(collective.kind);
 }
 
-RunResult RecordResult(const EndedSimulation& simulation) { return Recorder(simulation).Record(); }
+RunResult RecordResult(const RecordedSimulation& simulation) {
+  return Recorder(simulation).Record();
+}
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Turns the final state of a simulation into plain numbers.
+// Turns the state of a simulation, in the end or before, into plain numbers.
 #pragma once
 
 #include <string>
@@ -14,14 +14,16 @@
 
 namespace railyard {
 
-struct EndedSimulation {
+// A simulation that has ended, or goes on.
+struct RecordedSimulation {
   const Scenario& scenario;
-  const Job& job;  // its ranks where they are in the end
+  const Job& job;  // its ranks where they are by now
   const FabricNetwork& network;
   const ReplayEngine& replay;
   const LossRecorder& losses;
   const FaultInjector& faults;
   std::string interruption{};  // why it was ended before its end; empty: it was not
+  bool goes_on = false;        // its results so far are recorded between two events
 };
 
 // Returns the kind's name in results: "AllReduce", "SendRecv", …
@@ -29,6 +31,6 @@ std::string_view KindName(const JobCollective& collective);
 
 // Returns all of a result except the process's own use and the baseline. Checks that bytes are
 // conserved.
-RunResult RecordResult(const EndedSimulation& simulation);
+RunResult RecordResult(const RecordedSimulation& simulation);
 
 }  // namespace railyard

@@ -18,10 +18,15 @@
 namespace railyard {
 namespace {
 
-std::atomic<bool> is_due{false};
+constexpr std::chrono::milliseconds kLooksForSaving{1'000};
+// Of the time of a run, for saving its results.
+constexpr int kSavingShare = 50;
 
-void OnSignal(int /*signal*/) {
-  is_due = true;
+std::atomic<bool> is_due{false};
+std::atomic<bool> is_asked{false};
+
+void OnSignal(int signal) {
+  (signal == SIGUSR1 ? is_asked : is_due) = true;
   RequestLook();
 }
 
@@ -50,29 +55,40 @@ uint64_t RssBytes() {
 
 }  // namespace
 
-RunMonitor::RunMonitor(ProgressOptions options) : options_(std::move(options)) {
+RunMonitor::RunMonitor(ProgressOptions progress, SavingOptions saving)
+    : options_(std::move(progress)), saving_(std::move(saving)) {
   SetInterruptionHook(&RequestLook);
-  if (!options_.show) return;
+  if (options_.show) Catch(SIGUSR1, &OnSignal);
+  if (Interval().count() == 0) return;
   Catch(SIGALRM, &OnSignal);
-  Catch(SIGUSR1, &OnSignal);
-  SetTimer(options_.interval);
+  SetTimer(Interval());
+}
+
+std::chrono::milliseconds RunMonitor::Interval() const {
+  if (options_.show && options_.interval.count() > 0) return options_.interval;
+  if (!saving_.save) return std::chrono::milliseconds{0};
+  return std::clamp(saving_.interval, std::chrono::milliseconds{1}, kLooksForSaving);
 }
 
 RunMonitor::~RunMonitor() {
   SetInterruptionHook(nullptr);
-  if (!options_.show) return;
-  SetTimer({});
-  Catch(SIGALRM, SIG_DFL);
-  Catch(SIGUSR1, SIG_IGN);  // it may come late
+  if (Interval().count() > 0) {
+    SetTimer(std::chrono::milliseconds{0});
+    Catch(SIGALRM, SIG_DFL);
+  }
+  if (options_.show) Catch(SIGUSR1, SIG_IGN);  // it may come late
 }
 
-void RunMonitor::Run(FabricSimulatorImpl& engine, const FabricNetwork& network,
-                     const ReplayEngine& replay) {
-  SetLook([&] { return Look(engine, network, replay); });
+void RunMonitor::Run(const Watched& run) {
+  SetLook([&] {
+    const bool ends = Look(run);
+    if (!ends) SaveIfDue(run);
+    return ends;
+  });
   NoteInterruption();
   if (interruption_.empty()) ns3::Simulator::Run();
   SetLook({});
-  Look(engine, network, replay);
+  Look(run);
 }
 
 std::optional<Baseline::Outcome> RunMonitor::WaitFor(Baseline& baseline) {
@@ -92,13 +108,13 @@ void RunMonitor::BecomeChild(Baseline& baseline) {
   if (options_.show) SetTimer(options_.interval);
 }
 
-bool RunMonitor::Look(FabricSimulatorImpl& engine, const FabricNetwork& network,
-                      const ReplayEngine& replay) {
-  progress_.simulated_time_ps = std::max(engine.NowPs(), replay.end_ps());
-  progress_.share_done = replay.ShareDone();
-  progress_.collectives = replay.collectives_ended();
-  progress_.replayed = replay.collectives_replayed();
-  progress_.hops = network.counters().packet_hops + network.counters().control_hops;
+bool RunMonitor::Look(const Watched& run) {
+  const NetworkCounters& counters = run.network.counters();
+  progress_.simulated_time_ps = std::max(run.engine.NowPs(), run.replay.end_ps());
+  progress_.share_done = run.replay.ShareDone();
+  progress_.collectives = run.replay.collectives_ended();
+  progress_.replayed = run.replay.collectives_replayed();
+  progress_.hops = counters.packet_hops + counters.control_hops;
   if (child_of_ != nullptr) {
     child_of_->TellProgress(
         {.simulated_time_ps = progress_.simulated_time_ps, .share_done = progress_.share_done});
@@ -107,8 +123,17 @@ bool RunMonitor::Look(FabricSimulatorImpl& engine, const FabricNetwork& network,
   NoteInterruption();
   ShowIfDue();
   if (interruption_.empty()) return false;
-  engine.Stop();
+  run.engine.Stop();
   return true;
+}
+
+void RunMonitor::SaveIfDue(const Watched& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (!saving_.save || child_of_ != nullptr || begin < next_save_) return;
+  saving_.save(run.results_so_far());
+  const auto end = std::chrono::steady_clock::now();
+  next_save_ = end + std::max<std::chrono::steady_clock::duration>(saving_.interval,
+                                                                   kSavingShare * (end - begin));
 }
 
 void RunMonitor::NoteInterruption() {
@@ -120,7 +145,8 @@ void RunMonitor::NoteInterruption() {
 }
 
 void RunMonitor::ShowIfDue() {
-  if (!is_due.exchange(false) || !options_.show) return;
+  const bool is_time = is_due.exchange(false) && options_.interval.count() > 0;
+  if ((!is_asked.exchange(false) && !is_time) || !options_.show) return;
   progress_.wall_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   progress_.rss_bytes = RssBytes();

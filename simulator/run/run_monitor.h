@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Handles requests from outside while a run is in progress: to end (interruption.h), or to report
-// its progress, periodically or for a SIGUSR1. Signal handlers request a look between two events
-// (engine/look.h).
+// its progress, periodically or for a SIGUSR1. Has its results saved every so often. Signal
+// handlers request a look between two events (engine/look.h).
 #pragma once
 
 #include <chrono>
@@ -23,13 +23,19 @@ namespace railyard {
 // Only one may exist at a time.
 class RunMonitor {
  public:
-  explicit RunMonitor(ProgressOptions options);
+  RunMonitor(ProgressOptions progress, SavingOptions saving);
   RunMonitor(const RunMonitor&) = delete;
   RunMonitor& operator=(const RunMonitor&) = delete;
   ~RunMonitor();
 
+  struct Watched {
+    FabricSimulatorImpl& engine;
+    const FabricNetwork& network;
+    const ReplayEngine& replay;
+    std::function<RunResult()> results_so_far;
+  };
   // Calls ns3::Simulator::Run(), unless the run is to end already.
-  void Run(FabricSimulatorImpl& engine, const FabricNetwork& network, const ReplayEngine& replay);
+  void Run(const Watched& run);
   // Waits for a run in another process; nullopt if this one is to end.
   std::optional<Baseline::Outcome> WaitFor(Baseline& baseline);
 
@@ -43,13 +49,18 @@ class RunMonitor {
   bool has_given_up() const { return has_given_up_; }
 
  private:
-  bool Look(FabricSimulatorImpl& engine, const FabricNetwork& network, const ReplayEngine& replay);
+  bool Look(const Watched& run);
   void NoteInterruption();
   void ShowIfDue();
+  void SaveIfDue(const Watched& run);
+  // Returns the interval at which the monitor looks unasked: that of progress where there is one.
+  std::chrono::milliseconds Interval() const;
 
   const Interruptible interruptible_;
   const ProgressOptions options_;
+  const SavingOptions saving_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point next_save_ = start_ + saving_.interval;
   RunProgress progress_;
   std::vector<const Baseline*> paired_;
   Baseline* child_of_ = nullptr;

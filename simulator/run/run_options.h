@@ -36,6 +36,16 @@ struct ProgressOptions {
   std::chrono::milliseconds interval{0};           // 0: only for SIGUSR1
 };
 
+// What a run saves of its results while it goes on, for the case that it is killed.
+struct SavingOptions {
+  // Gets the results so far, whose status is kRunning: without paired runs and timelines, and with
+  // time series up to their last complete bin. Null: nothing is saved. What it throws ends the run.
+  std::function<void(const RunResult&)> save{};
+  // Between the start and the first, and between two. Saving takes at most a fiftieth of a run's
+  // time: the interval is longer where it would take more.
+  std::chrono::milliseconds interval{60'000};
+};
+
 // A file to which packets are captured (packet_capture.h).
 struct LinkCapture {
   std::string name;           // of the link or cable, as the user stated it
@@ -53,7 +63,7 @@ struct RunOptions {
   bool baseline = true;
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
   bool partition_episodes = true;  // ReplayRules
-  bool series = false;             // fills RunResult::series, which takes a little time
+  bool series = false;  // fills RunResult::series and ::transfers, which takes a little time
   // Files of captured packets. If there are any, the replay cache is off: what it replays crosses
   // no link.
   std::vector<LinkCapture> captures{};
@@ -62,6 +72,7 @@ struct RunOptions {
   // rank.
   std::optional<EstimateResult> estimate{};
   ProgressOptions progress{};
+  SavingOptions saving{};
 };
 
 }  // namespace railyard

@@ -189,17 +189,33 @@ class Simulation {
   }
 
   RunResult Run() {
-    const auto wall_start = std::chrono::steady_clock::now();
+    wall_start_ = std::chrono::steady_clock::now();
     RunToEnd();
     if (baseline_ && baseline_->is_child()) FinishBaseline(*baseline_);
 
+    RunResult result = Record(false);
+    PairWithBaseline(result);
+    recordings_->Finish(std::max(engine_.NowPs(), replay_->end_ps()), result);
+    return result;
+  }
+
+  // Returns the table by which a child that was forked during the run hands over its outcome, else
+  // null.
+  std::unique_ptr<Baseline> TakeBaselineOfChild() {
+    return baseline_ && baseline_->is_child() ? std::move(baseline_) : nullptr;
+  }
+
+ private:
+  // Returns what this run alone has to say, now that it has ended or while it goes on.
+  RunResult Record(bool goes_on) const {
     RunResult result = RecordResult({.scenario = scenario_,
                                      .job = job_,
                                      .network = *network_,
                                      .replay = *replay_,
                                      .losses = losses_,
                                      .faults = *faults_,
-                                     .interruption = monitor_.interruption()});
+                                     .interruption = monitor_.interruption(),
+                                     .goes_on = goes_on});
     for (uint32_t part = 0; part < result.jobs.size(); ++part) {
       JobResult& job = result.jobs[part];
       job.abort = aborters_[part].result();
@@ -221,25 +237,21 @@ class Simulation {
     }
     result.cpu_seconds = CpuSeconds();
     result.wall_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start).count();
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start_).count();
     result.peak_rss_bytes = PeakRssBytes();
-    PairWithBaseline(result);
-    recordings_->Finish(std::max(engine_.NowPs(), replay_->end_ps()), result);
     return result;
   }
 
-  // Returns the table by which a child that was forked during the run hands over its outcome, else
-  // null.
-  std::unique_ptr<Baseline> TakeBaselineOfChild() {
-    return baseline_ && baseline_->is_child() ? std::move(baseline_) : nullptr;
-  }
-
- private:
   void RunToEnd() {
     engine_.SetTimeEnd(kTimeEndPs);
     replay_->Start();
     if (watchdog_) watchdog_->Start();
-    monitor_.Run(engine_, *network_, *replay_);
+    monitor_.Run(
+        {.engine = engine_, .network = *network_, .replay = *replay_, .results_so_far = [this] {
+           RunResult result = Record(true);
+           recordings_->AddSoFar(result);
+           return result;
+         }});
   }
 
   // Handles a long time without progress. Ranks that hang since an error and jobs that wait for
@@ -344,6 +356,7 @@ class Simulation {
   const std::unique_ptr<Job> moving_;  // its ranks may be swapped
   const Job& job_;
   const std::optional<EstimateResult> estimate_;
+  std::chrono::steady_clock::time_point wall_start_;
   FabricSimulatorImpl& engine_;
   ns3::Ptr<FabricNetwork> network_;
   EcmpRouting routing_;
@@ -501,7 +514,7 @@ RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
   if (const std::string why = WhyTooLarge(scenario.exchange_connections); !why.empty()) {
     throw EnvironmentError(fmt::format("{}: {}", scenario.path, why));
   }
-  RunMonitor monitor(options.progress);
+  RunMonitor monitor(options.progress, options.saving);
   AloneRuns alone_runs(scenario, options, monitor);
   ReliableRun reliable_run(scenario, options, monitor);
   RunResult result;

@@ -31,6 +31,8 @@ class SeriesRecorder {
   void Stop();
   // As CountReplayed has it.
   void CountSpan(int64_t from_ps, int64_t until_ps, const std::function<void()>& count);
+  // Returns what there is of the run so far, up to the end of the last look.
+  const TimeSeries& SoFar() const { return series_; }
   // The run has ended. What it was not asked for yet goes up to `end_ps`.
   TimeSeries Finish(int64_t end_ps);
 

@@ -40,15 +40,13 @@ void TraceRecorder::Start() {
   replay_.SetOnCallEnd([this](const Call& call, int64_t begin_ps, int64_t end_ps) {
     if (is_running_) OnCallEnd(call, begin_ps, end_ps);
   });
-  replay_.executor().paths().SetWatcher(
-      {.on_slice =
-           [this](const PathTracer::Slice& slice) {
-             if (is_running_ && !replay_.is_ahead()) OnSlice(slice);
-           },
-       .on_message =
-           [this](PathTracer::MessageEvent event, ConnectionId connection, uint32_t slot) {
-             if (is_running_ && !replay_.is_ahead()) OnMessage(event, connection, slot);
-           }});
+  LaneExecutor& executor = replay_.executor();
+  executor.paths().WatchSlices([this](const PathTracer::Slice& slice) {
+    if (is_running_ && !replay_.is_ahead()) OnSlice(slice);
+  });
+  executor.proxies().Watch([this](MessageEvent event, ConnectionId connection, uint32_t slot) {
+    if (is_running_ && !replay_.is_ahead()) OnMessage(event, connection, slot);
+  });
 }
 
 // --- Tracks --------------------------------------------------------------------------------------
@@ -183,7 +181,7 @@ void TraceRecorder::OnSlice(const PathTracer::Slice& slice) {
   slice_bytes_ += trace_.bytes() - before;
 }
 
-void TraceRecorder::OnMessage(PathTracer::MessageEvent event, ConnectionId id, uint32_t slot) {
+void TraceRecorder::OnMessage(MessageEvent event, ConnectionId id, uint32_t slot) {
   const auto found = messages_.find(id);
   if (found == messages_.end()) return;
   Messages& messages = found->second;
@@ -193,17 +191,17 @@ void TraceRecorder::OnMessage(PathTracer::MessageEvent event, ConnectionId id, u
   const int64_t now_ps = replay_.now_ps();
   const uint64_t before = trace_.bytes();
   switch (event) {
-    case PathTracer::MessageEvent::kQueued:
+    case MessageEvent::kQueued:
       messages.queued_ps[slot] = now_ps;
       messages.posted_ps[slot] = 0;
       return;
-    case PathTracer::MessageEvent::kPosted:
+    case MessageEvent::kPosted:
       if (messages.queued_ps[slot] == 0) return;
       messages.posted_ps[slot] = now_ps;
       trace_.AddSlice(MessageTrack(messages, id, slot), messages.queued_ps[slot], now_ps, "post",
                       {{"collective", uint64_t{collective}}});
       break;
-    case PathTracer::MessageEvent::kCompleted:
+    case MessageEvent::kCompleted:
       if (messages.posted_ps[slot] == 0) return;
       trace_.AddSlice(MessageTrack(messages, id, slot), messages.posted_ps[slot], now_ps,
                       "in flight", {{"collective", uint64_t{collective}}});

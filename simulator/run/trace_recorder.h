@@ -21,6 +21,7 @@
 #include "analysis/perfetto/perfetto_trace.h"
 #include "analysis/result/run_result.h"
 #include "simulator/execution/paths/path_tracer.h"
+#include "simulator/execution/proxies/network_proxies.h"
 #include "simulator/replay/streams/replay_engine.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/job/job.h"
@@ -66,7 +67,7 @@ class TraceRecorder {
 
   void OnCallEnd(const Call& call, int64_t begin_ps, int64_t end_ps);
   void OnSlice(const PathTracer::Slice& slice);
-  void OnMessage(PathTracer::MessageEvent event, ConnectionId connection, uint32_t slot);
+  void OnMessage(MessageEvent event, ConnectionId connection, uint32_t slot);
   bool Shows(uint32_t collective, uint32_t channel);
   bool ShowsCallsOf(uint32_t collective) const { return collective % call_step_ == 0; }
   PerfettoTrace::Arguments ArgumentsOf(uint32_t collective, int64_t begin_ps) const;

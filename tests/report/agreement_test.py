@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""summary.json, results.sqlite, the CSV files and report.html say the same.
+"""summary.json, results.sqlite, the CSV files, report.html and the Perfetto trace say the same.
 
 usage: agreement_test.py RAILYARD SOURCE_DIR
 """
@@ -11,9 +11,12 @@ import sys
 import tempfile
 import unittest
 
-import result
-
 RAILYARD, SOURCE = sys.argv[1:]
+sys.path.append(str(pathlib.Path(__file__).parent.parent / "scenarios"))
+
+import result
+from perfetto_reader import Trace
+
 SCENARIOS = pathlib.Path(SOURCE, "simulator/scenarios")
 
 
@@ -24,7 +27,7 @@ class Agreement(unittest.TestCase):
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()
         cls.runs = [result.run(RAILYARD, SCENARIOS / f"{name}.textproto",
-                               f"{cls.directory.name}/{name}")
+                               f"{cls.directory.name}/{name}", "--perfetto")
                     for name in ("fault_flap", "jobs_sharing_spine")]
 
     @classmethod
@@ -106,6 +109,41 @@ class Agreement(unittest.TestCase):
                 if int(row["payload_bytes"]) > 0:
                     cell = cells[int(row["source_gpu"]), int(row["destination_gpu"])]
                     self.assertEqual(cell, int(row["payload_bytes"]))
+
+    def test_the_timeline(self):
+        """The same collectives, with the times of the CSV, the faults and the same links over time."""
+        for run in self.each():
+            trace = Trace(str(run.directory / "trace.perfetto-trace"))
+            calls = {}
+            for call in trace.slices:
+                if trace.tracks[call["track"]]["name"].startswith("stream"):
+                    calls.setdefault(call["args"]["collective"], []).append(call["args"])
+            rows = run.csv("collectives.csv")
+            self.assertEqual(len(calls), run.summary["collectives"]["count"])
+            self.assertEqual(sum(map(len, calls.values())), run.summary["collectives"]["calls"])
+            for row in rows:
+                of_row = calls[int(row["collective_index"])]
+                self.assertEqual(min(call["begin_ps"] for call in of_row), int(row["start_ps"]))
+                self.assertEqual(max(call["begin_ps"] + call["duration_ps"] for call in of_row),
+                                 int(row["end_ps"]))
+            begins = [instant["args"] for instant in trace.instants if instant["name"] == "begins"]
+            self.assertEqual(sorted(args["dropped_packets"] for args in begins),
+                             sorted(fault["dropped_packets"] for fault in run.summary["faults"]))
+            names = {trace.tracks[track]["name"] for track, _, _ in trace.values}
+            drawn = {row["link"] + " utilization" for row in run.csv("link_series.csv")}
+            self.assertTrue(drawn)
+            self.assertLessEqual(drawn, names)
+
+    def test_transfers(self):
+        for run in self.each():
+            rows = run.csv("transfers.csv")
+            self.assertEqual(len(rows), run.query("SELECT COUNT(*) FROM transfers")[0][0])
+            stored = dict(run.query("SELECT key, value FROM run"))
+            self.assertLessEqual(len(rows), stored["transfers_seen"])
+            starts = {int(row["collective_index"]): int(row["start_ps"])
+                      for row in run.csv("collectives.csv")}
+            for row in rows:
+                self.assertGreaterEqual(int(row["ready_ps"]), starts[int(row["collective_index"])])
 
     def test_the_command_writes_the_same_page_again(self):
         run = self.runs[0]

@@ -129,6 +129,9 @@ class ConnectionTable {
   MessageSlots& slots(ConnectionId id) { return slots_[id]; }
   const MessageSlots& slots(ConnectionId id) const { return slots_[id]; }
   StagedMessages& staged(const Connection& connection) { return staged_[connection.staged]; }
+  const StagedMessages& staged(const Connection& connection) const {
+    return staged_[connection.staged];
+  }
   std::array<Aggregation, kConnectionSlots>& aggregations(const Connection& connection) {
     return aggregations_[connection.aggregations];
   }

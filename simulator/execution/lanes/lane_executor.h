@@ -64,6 +64,7 @@ class LaneExecutor final : public StateOwner {
   void KeepPaths();
   // Precondition: paths are kept.
   PathTracer& paths() { return *paths_; }
+  NetworkProxies& proxies() { return proxies_; }
   // A connection whose queue pair has used up its retries because its NIC does not answer goes on
   // over other NICs.
   void FailOver(NicPolicy policy);

@@ -45,7 +45,7 @@ void PathTracer::StandStill(LaneIndex lane) {
 }
 
 void PathTracer::OnSlice(const Slice& slice) {
-  if (watcher_.on_slice) watcher_.on_slice(slice);
+  if (on_slice_) on_slice_(slice);
   LaneTrace& traced = lanes_[slice.lane];
   CriticalPath& path = traced.path;
   const int64_t own_end_ps = path.EndPs();
@@ -142,13 +142,11 @@ void PathTracer::OnGranted(ConnectionId id, uint32_t slot) {
 }
 
 void PathTracer::OnQueued(ConnectionId id, uint32_t slot) {
-  if (watcher_.on_message) watcher_.on_message(MessageEvent::kQueued, id, slot);
   OfConnection& paths = Of(id);
   paths.sent[slot].WaitFor(paths.network->granted[slot]);
 }
 
 void PathTracer::OnPosted(ConnectionId id, uint32_t slot) {
-  if (watcher_.on_message) watcher_.on_message(MessageEvent::kPosted, id, slot);
   OfConnection& paths = Of(id);
   paths.sent[slot].ExtendTo(engine_.NowPs(), PathCause::kWork);
   paths.network->before_send[slot] = table_.RecoveryOf(id, true);
@@ -162,7 +160,6 @@ void PathTracer::OnArrived(ConnectionId id, uint32_t slot, int64_t seen_ps) {
 }
 
 void PathTracer::OnCompleted(ConnectionId id, uint32_t slot) {
-  if (watcher_.on_message) watcher_.on_message(MessageEvent::kCompleted, id, slot);
   OfConnection& paths = Of(id);
   paths.freed[slot] = paths.sent[slot];
   TraceWay(id, true, paths.network->before_send[slot], paths.freed[slot]);

@@ -52,15 +52,8 @@ class PathTracer {
   PathTracer(const FabricSimulatorImpl& engine, const ConnectionTable& table)
       : engine_(engine), table_(table) {}
 
-  // Whoever shows what happens is told of slices as they begin, and of network messages when their
-  // proxy may post them, has posted them and has them acknowledged. Nothing is told of what is
-  // replayed.
-  enum class MessageEvent : uint8_t { kQueued, kPosted, kCompleted };
-  struct Watcher {
-    std::function<void(const Slice&)> on_slice;
-    std::function<void(MessageEvent, ConnectionId, uint32_t slot)> on_message;
-  };
-  void SetWatcher(Watcher watcher) { watcher_ = std::move(watcher); }
+  // Calls `on_slice` with each slice as it begins. Nothing is told of what is replayed.
+  void WatchSlices(std::function<void(const Slice&)> on_slice) { on_slice_ = std::move(on_slice); }
 
   CriticalPath& OfLane(LaneIndex lane) { return lanes_[lane].path; }
   const CriticalPath& OfChannel(ChannelIndex channel) const { return channels_[channel]; }
@@ -131,7 +124,7 @@ class PathTracer {
   std::vector<LaneTrace> lanes_;
   std::vector<CriticalPath> channels_;  // active ones
   std::vector<std::unique_ptr<OfConnection>> connections_;
-  Watcher watcher_;
+  std::function<void(const Slice&)> on_slice_;
 };
 
 }  // namespace railyard

@@ -68,6 +68,8 @@ void NetworkProxies::QueueReady(ConnectionId id) {
          (progress.queued != progress.clear_to_send || !waits_for_grants)) {
     if (paths_ != nullptr && waits_for_grants) [[unlikely]]
       paths_->OnQueued(id, progress.queued % kConnectionSlots);
+    if (!watchers_.empty() && waits_for_grants)
+      Tell(MessageEvent::kQueued, id, progress.queued % kConnectionSlots);
     ++progress.queued;
     Schedule(PostedPs(parts_.table.connection(id).injecting_gpu), id, Phase::kPosted);
   }
@@ -85,6 +87,7 @@ void NetworkProxies::Post(ConnectionId id) {
   slots.sizes[slot] = MarkOf(bytes);
   if (paths_ != nullptr) [[unlikely]]
     paths_->OnPosted(id, slot);
+  if (!watchers_.empty()) Tell(MessageEvent::kPosted, id, slot);
   connection.transport->Post(connection.flow, {.size = parts_.clock.SizeOf(slots.costs, bytes),
                                                .tolerance_ppm = connection.loss_tolerance_ppm,
                                                .label = MarkOf(bytes)});
@@ -102,6 +105,8 @@ void NetworkProxies::OnCompleted(ConnectionId id) {
   MessageSlots& slots = parts_.table.slots(id);
   if (paths_ != nullptr) [[unlikely]]
     paths_->OnCompleted(id, slots.progress.completed % kConnectionSlots);
+  if (!watchers_.empty())
+    Tell(MessageEvent::kCompleted, id, slots.progress.completed % kConnectionSlots);
   ++slots.progress.completed;
   parts_.wakes.WakeSender(slots);
 }
@@ -174,7 +179,9 @@ void NetworkProxies::Resend(ConnectionId id, LaneObserver& observer) {
                                                  .tolerance_ppm = connection.loss_tolerance_ppm});
   }
   for (; progress.completed != slots.delivered; ++progress.completed) {
-    if (paths_ != nullptr) paths_->OnCompleted(id, progress.completed % kConnectionSlots);
+    const uint32_t slot = progress.completed % kConnectionSlots;
+    if (paths_ != nullptr) paths_->OnCompleted(id, slot);
+    if (!watchers_.empty()) Tell(MessageEvent::kCompleted, id, slot);
   }
   parts_.wakes.WakeSender(slots);
 }

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "simulator/engine/fabric_simulator_impl.h"
@@ -23,6 +25,11 @@
 #include "simulator/transport/contract/proxy_threads.h"
 
 namespace railyard {
+
+// What happens to a network message at its sender: its proxy may post it, because it is staged and
+// granted; has posted it; has it acknowledged.
+enum class MessageEvent : uint8_t { kQueued, kPosted, kCompleted };
+using MessageWatcher = std::function<void(MessageEvent, ConnectionId, uint32_t slot)>;
 
 class NetworkProxies {
  public:
@@ -42,6 +49,9 @@ class NetworkProxies {
   NetworkProxies& operator=(const NetworkProxies&) = delete;
 
   void KeepPaths(PathTracer& paths) { paths_ = &paths; }
+  // Calls the watcher for each message from now on that waits for grants. Nothing is told of what
+  // is replayed, nor of sums in switches.
+  void Watch(MessageWatcher watcher) { watchers_.push_back(std::move(watcher)); }
 
   // --- Requests of lanes -------------------------------------------------------------------------
   // Stages the next slice of a connection in its slot. The slice is complete at `done_ps` where the
@@ -91,6 +101,9 @@ class NetworkProxies {
   int64_t PostedPs(GpuIndex gpu) {
     return parts_.threads.Occupy(gpu, parts_.engine.NowPs(), costs_[gpu].post_ps);
   }
+  void Tell(MessageEvent event, ConnectionId connection, uint32_t slot) {
+    for (const MessageWatcher& watcher : watchers_) watcher(event, connection, slot);
+  }
   int64_t SeenPs(GpuIndex gpu) {
     return parts_.threads.Occupy(gpu, parts_.engine.NowPs(), costs_[gpu].arrival_ps);
   }
@@ -98,6 +111,7 @@ class NetworkProxies {
   Parts parts_;
   std::vector<ProxyCosts> costs_;  // by GPU
   PathTracer* paths_ = nullptr;    // where paths are kept
+  std::vector<MessageWatcher> watchers_;
 };
 
 }  // namespace railyard

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/run/transfer_sampler.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "simulator/execution/connections/connection_table.h"
+#include "simulator/units/mix64.h"
+
+namespace railyard {
+namespace {
+
+uint64_t PlaceOf(ConnectionId connection, uint32_t slot) {
+  return uint64_t{connection} << 32 | slot;
+}
+
+}  // namespace
+
+TransferSampler::TransferSampler(ReplayEngine& replay, size_t sample_size)
+    : replay_(replay), sample_size_(sample_size) {}
+
+void TransferSampler::Start() {
+  is_running_ = true;
+  replay_.executor().proxies().Watch(
+      [this](MessageEvent event, ConnectionId connection, uint32_t slot) {
+        // What is simulated ahead has its times only later.
+        if (is_running_ && !replay_.is_ahead()) OnMessage(event, connection, slot);
+      });
+}
+
+void TransferSampler::OnMessage(MessageEvent event, ConnectionId connection, uint32_t slot) {
+  if (event == MessageEvent::kQueued) {
+    Queue(connection, slot);
+    return;
+  }
+  const auto drawn = in_flight_.find(PlaceOf(connection, slot));
+  if (drawn == in_flight_.end()) return;
+  TransferResult& transfer = drawn->second.transfer;
+  if (event == MessageEvent::kPosted) {
+    const ConnectionTable& table = replay_.executor().connection_table();
+    transfer.posted_ps = replay_.now_ps();
+    transfer.bytes = table.staged(table.connection(connection)).bytes[slot];
+    return;
+  }
+  transfer.acknowledged_ps = replay_.now_ps();
+  Keep(drawn->second);
+  in_flight_.erase(drawn);
+}
+
+void TransferSampler::Queue(ConnectionId id, uint32_t slot) {
+  if (id >= numbers_.size()) numbers_.resize(id + size_t{1});
+  ++seen_;
+  const uint64_t key = Mix64(uint64_t{id} << 32 | numbers_[id]++);
+  if (sample_.size() >= sample_size_ && key >= sample_.top().key) return;
+  const Connection& connection = replay_.executor().connection_table().connection(id);
+  in_flight_[PlaceOf(id, slot)] = {.key = key,
+                                   .transfer = {.collective = connection.collective,
+                                                .source_gpu = connection.from_gpu,
+                                                .destination_gpu = connection.to_gpu,
+                                                .ready_ps = replay_.now_ps()}};
+}
+
+void TransferSampler::Keep(const Sampled& sampled) {
+  if (sample_.size() >= sample_size_) {
+    if (sampled.key >= sample_.top().key) return;
+    sample_.pop();
+  }
+  sample_.push(sampled);
+}
+
+void TransferSampler::AddTo(RunResult& result) const {
+  result.transfers_seen = seen_;
+  result.transfers.clear();
+  for (auto rest = sample_; !rest.empty(); rest.pop()) {
+    result.transfers.push_back(rest.top().transfer);
+  }
+  std::ranges::sort(result.transfers, {}, [](const TransferResult& transfer) {
+    return std::tuple(transfer.ready_ps, transfer.collective, transfer.source_gpu,
+                      transfer.destination_gpu, transfer.posted_ps, transfer.acknowledged_ps);
+  });
+}
+
+}  // namespace railyard

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Samples the messages that a run's proxies send over the network: when a message could be posted,
+// was posted and was acknowledged. A message is in the sample if a hash of its connection and of
+// its number there is among the smallest, so that each has the same chance, and the same run has
+// the same sample.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/result/run_result.h"
+#include "simulator/execution/proxies/network_proxies.h"
+#include "simulator/replay/streams/replay_engine.h"
+
+namespace railyard {
+
+class TransferSampler {
+ public:
+  static constexpr size_t kSampleSize = 10'000;
+
+  // `replay` must outlive this.
+  explicit TransferSampler(ReplayEngine& replay, size_t sample_size = kSampleSize);
+  TransferSampler(const TransferSampler&) = delete;
+  TransferSampler& operator=(const TransferSampler&) = delete;
+
+  // Must be called before the replay starts.
+  void Start();
+  // In a forked child, whose sample nobody wants.
+  void Stop() { is_running_ = false; }
+  // Writes the sample so far into `result`, in the order in which its messages could be posted.
+  void AddTo(RunResult& result) const;
+
+ private:
+  struct Sampled {
+    uint64_t key = 0;
+    TransferResult transfer;
+    bool operator<(const Sampled& other) const { return key < other.key; }
+  };
+
+  void OnMessage(MessageEvent event, ConnectionId connection, uint32_t slot);
+  void Queue(ConnectionId connection, uint32_t slot);
+  void Keep(const Sampled& sampled);
+
+  ReplayEngine& replay_;
+  const size_t sample_size_;
+  bool is_running_ = false;
+  uint64_t seen_ = 0;                                // messages
+  std::vector<uint32_t> numbers_;                    // by connection: its messages so far
+  std::unordered_map<uint64_t, Sampled> in_flight_;  // by connection and slot, those drawn
+  std::priority_queue<Sampled> sample_;              // the largest key first
+};
+
+}  // namespace railyard
