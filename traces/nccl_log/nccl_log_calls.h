@@ -90,7 +90,7 @@ struct LoggedCalls {
   // Those that are sound by themselves, in the order of the lines. There are millions: a vector
   // would copy them each time that it grows.
   std::deque<LoggedCall> calls;
-  int time_decimals = 0;          // most that a time stamp's seconds have
+  int time_decimals = 0;  // most that a time stamp's seconds have
 };
 
 // Reads the files to their ends. `report` counts the lines, the calls seen, and the calls dropped
