@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule_check.h"
+#include "workloads/experts/expert_schedule.h"
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
@@ -49,6 +51,8 @@ std::string_view UseName(ConnectionUse use) {
       return "result";
     case ConnectionUse::kNetworkSum:
       return "network sum";
+    case ConnectionUse::kRemoteWrite:
+      return "write";
   }
   return "";
 }
@@ -122,14 +126,19 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
     std::fill(planned.schedules.begin(), planned.schedules.end(), schedule);
     return planned;
   }
-  planned.name = kP2pReplayName;
+  planned.name = P2pReplayName(collective);
   for (uint32_t global_rank = 0; global_rank < job.rank_count; ++global_rank) {
     for (const JobOperation& operation : job.operations[global_rank]) {
       if (operation.is_compute() || job.CollectiveOf(global_rank, operation) != 0) continue;
       const RankIndex rank = job.CommunicatorRank(collective.communicator, global_rank);
       planned.in_place = operation.in_place;
-      planned.schedules[rank] = planner.PlanP2p(rank, job.p2p_calls.data() + operation.p2p_first,
-                                                operation.p2p_count, operation.in_place);
+      const std::span calls(job.p2p_calls.data() + operation.p2p_first, operation.p2p_count);
+      if (collective.expert_kernel != ExpertKernel::kNone) {
+        planned.schedules[rank] = std::make_shared<ExpertSchedule>(planner.layout(), rank, calls);
+        continue;
+      }
+      planned.schedules[rank] =
+          planner.PlanP2p(rank, calls.data(), operation.p2p_count, operation.in_place);
     }
   }
   for (RankIndex rank{0}; rank < ranks.size(); ++rank) {

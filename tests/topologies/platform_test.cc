@@ -55,7 +55,7 @@ TEST(PlatformTest, EveryFileShipsAndIsReadWithoutFindings) {
   }
   EXPECT_EQ(files.size(), Platforms().size());
   for (const char* name : {"dgx-1-v100", "dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300",
-                           "gb200-nvl72", "gb300-nvl72", "gh200", "h20"}) {
+                           "gb200-nvl72", "gb300-nvl72", "gh200", "h20", "dgx-h800"}) {
     EXPECT_TRUE(files.contains(name)) << name;
   }
 }
@@ -79,7 +79,7 @@ TEST(PlatformTest, RatesAreThoseOfTheDataSheets) {
         Case{"dgx-h200", 8, 450, 400, 4}, Case{"dgx-b200", 8, 900, 400, 2},
         Case{"gb200-nvl72", 72, 900, 400, 18}, Case{"hpn-h800", 8, 200, 200, 4},
         Case{"dgx-b300", 8, 900, 800, 2}, Case{"gb300-nvl72", 72, 900, 800, 18},
-        Case{"h20", 8, 450, 400, 4}}) {
+        Case{"h20", 8, 450, 400, 4}, Case{"dgx-h800", 8, 200, 400, 4}}) {
     const ServerSpec server = ServerOfPlatform(expected.name);
     EXPECT_EQ(server.gpus, expected.gpus) << expected.name;
     EXPECT_EQ(server.nic_rate_bps, expected.nic_gbps * 1'000'000'000) << expected.name;

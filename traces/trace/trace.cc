@@ -84,6 +84,20 @@ std::string_view DatatypeName(Datatype type) {
   return "?";
 }
 
+std::string_view ExpertKernelName(ExpertKernel kernel) {
+  switch (kernel) {
+    case ExpertKernel::kNone:
+      return "NCCL";
+    case ExpertKernel::kDeepEp:
+      return "DEEPEP";
+    case ExpertKernel::kDeepEpLowLatency:
+      return "DEEPEP_LOW_LATENCY";
+    case ExpertKernel::kHybridEp:
+      return "HYBRID_EP";
+  }
+  return "";
+}
+
 std::string_view AlgorithmName(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kUnstated:

@@ -75,6 +75,26 @@ enum class Protocol : uint8_t { kUnstated, kLl, kLl128, kSimple };
 std::string_view AlgorithmName(Algorithm algorithm);  // "RING"; "-" for kUnstated
 std::string_view ProtocolName(Protocol protocol);
 
+// Kernels that move the tokens of a mixture of experts in place of NCCL's grouped Sends and Recvs
+// (docs/model/expert-kernels.md).
+enum class ExpertKernel : uint8_t { kNone, kDeepEp, kDeepEpLowLatency, kHybridEp };
+inline constexpr int kExpertKernelCount = 4;
+std::string_view ExpertKernelName(ExpertKernel kernel);  // "DEEPEP"; "NCCL" for kNone
+
+// Describes a Send or Recv that is a hop of an expert kernel's exchange.
+struct ExpertCall {
+  // One more than the communicator rank whose tokens the call carries within its server; 0: between
+  // servers, or directly to the expert's rank.
+  uint32_t relayed_for = 0;
+  uint32_t token_bytes = 0;  // of one token with its scales and metadata
+  ExpertKernel kernel = ExpertKernel::kNone;
+  bool combines = false;  // results come back; otherwise tokens go out
+  uint8_t channels = 0;   // that share the tokens evenly; low latency: queue pairs of two ranks
+
+  bool operator==(const ExpertCall&) const = default;
+};
+inline constexpr uint32_t kTokenBytesMax = 1u << 24;
+
 struct TraceCommunicator {
   std::string name;             // stable within the trace, e.g. "0x3f2a" (commId) or "comm0"
   std::vector<uint32_t> ranks;  // global rank (GPU number in the job) of each communicator rank
@@ -97,6 +117,7 @@ struct TraceOperation {
   // For Send and Recv: one more than the number, on the communicator, of the AllToAllv that the
   // call is part of; 0: none. The calls of one AllToAllv of a rank are one group.
   uint32_t all_to_all = 0;
+  ExpertCall expert{};  // of Sends and Recvs of an AllToAllv only
   // Millionths of the bytes it sends over the network that the receiver may do without.
   uint32_t loss_tolerance_ppm = 0;
   int64_t compute_before_ps = 0;  // gap between the stream's previous operation and this one

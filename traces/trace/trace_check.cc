@@ -243,6 +243,7 @@ class TraceChecker {
       Error(Field(rank, i, "all_to_all"),
             "is set without a group (the calls of an AllToAllv are Sends and Recvs of one group)");
     }
+    if (operation.expert.kernel != ExpertKernel::kNone) CheckExpert(rank, i, operation, size);
     if (operation.in_place && !CopiesWithinRank(operation.kind)) {
       Error(Field(rank, i, "in_place"),
             fmt::format("is set for {} (only AllToAll, Gather and Scatter copy within a rank)",
@@ -258,6 +259,31 @@ class TraceChecker {
       Error(Field(rank, i, "source_file"),
             fmt::format("{} does not exist (there are {})", operation.source_file,
                         trace_.source_files.size()));
+    }
+  }
+
+  void CheckExpert(uint32_t rank, size_t i, const TraceOperation& operation, uint32_t size) {
+    const ExpertCall& expert = operation.expert;
+    if (operation.all_to_all == 0) {
+      Error(Field(rank, i, "expert"), "is set without all_to_all (expert kernels run AllToAllvs)");
+    }
+    if (expert.channels == 0) {
+      Error(Field(rank, i, "expert.channels"), "is 0 or missing (expected 1 to 255)");
+    }
+    if (expert.relayed_for > size) {
+      Error(Field(rank, i, "expert.relayed_for"),
+            fmt::format("{} is outside the communicator (0 to {})", expert.relayed_for, size));
+    }
+    if (expert.token_bytes == 0 || expert.token_bytes > kTokenBytesMax) {
+      Error(
+          Field(rank, i, "expert.token_bytes"),
+          fmt::format("{} is out of range (expected 1 to {})", expert.token_bytes, kTokenBytesMax));
+    } else if (operation.count * DatatypeBytes(operation.datatype) % expert.token_bytes != 0) {
+      Error(Field(rank, i, "count"),
+            fmt::format("is no multiple of expert.token_bytes {}", expert.token_bytes));
+    } else if (operation.count * DatatypeBytes(operation.datatype) / expert.token_bytes >
+               kExpertCallTokensMax) {
+      Error(Field(rank, i, "count"), fmt::format("is more than {} tokens", kExpertCallTokensMax));
     }
   }
 

@@ -11,6 +11,9 @@
 
 namespace railyard {
 
+// Most tokens of one hop of an expert kernel's exchange.
+inline constexpr uint64_t kExpertCallTokensMax = 1u << 20;
+
 inline constexpr uint32_t kLossTolerancePpmMax = 999'999;  // something must arrive
 // Converts a share to the millionths of TraceOperation, rounded to nearest; nullopt unless it is at
 // least 0 and below 1. OutOfLossTolerance is the error message for that case.

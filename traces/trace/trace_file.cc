@@ -40,6 +40,28 @@ void AppendDelimited(const google::protobuf::Message& message, std::string& out)
   message.AppendToString(&out);
 }
 
+void ToProto(const ExpertCall& expert, protos::ExpertCall* out) {
+  out->set_kernel(static_cast<protos::ExpertCall::Kernel>(static_cast<int>(expert.kernel)));
+  out->set_token_bytes(expert.token_bytes);
+  out->set_channels(expert.channels);
+  if (expert.combines) out->set_combines(true);
+  if (expert.relayed_for != 0) out->set_relayed_for(expert.relayed_for);
+}
+
+// Returns the error as a message, or an empty string.
+std::string FromProto(const protos::ExpertCall& in, ExpertCall& expert) {
+  if (in.kernel() < 1 || in.kernel() >= kExpertKernelCount) {
+    return fmt::format("expert.kernel {} does not exist", static_cast<int>(in.kernel()));
+  }
+  if (in.channels() > UINT8_MAX) return fmt::format("expert.channels {} exceed 255", in.channels());
+  expert = {.relayed_for = in.relayed_for(),
+            .token_bytes = in.token_bytes(),
+            .kernel = static_cast<ExpertKernel>(in.kernel()),
+            .combines = in.combines(),
+            .channels = static_cast<uint8_t>(in.channels())};
+  return {};
+}
+
 void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {
   out->set_kind(static_cast<protos::TraceOperation::Kind>(static_cast<int>(operation.kind) + 1));
   out->set_communicator(operation.communicator);
@@ -50,6 +72,9 @@ void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {
   if (operation.stream != 0) out->set_stream(operation.stream);
   if (operation.group != 0) out->set_group(operation.group);
   if (operation.all_to_all != 0) out->set_all_to_all(operation.all_to_all);
+  if (operation.expert.kernel != ExpertKernel::kNone) {
+    ToProto(operation.expert, out->mutable_expert());
+  }
   if (operation.loss_tolerance_ppm != 0) out->set_loss_tolerance_ppm(operation.loss_tolerance_ppm);
   if (operation.in_place) out->set_in_place(true);
   if (operation.measured_ps != 0) out->set_measured_ps(operation.measured_ps);
@@ -95,6 +120,9 @@ std::string FromProto(const protos::TraceOperation& in, TraceOperation& operatio
   operation.stream = in.stream();
   operation.group = in.group();
   operation.all_to_all = in.all_to_all();
+  if (in.has_expert()) {
+    if (std::string error = FromProto(in.expert(), operation.expert); !error.empty()) return error;
+  }
   operation.loss_tolerance_ppm = in.loss_tolerance_ppm();
   operation.in_place = in.in_place();
   operation.measured_ps = in.measured_ps();

@@ -47,4 +47,9 @@ std::string ReplayName(const ReplayChoice& choice) {
   return fmt::format("{}/{}", AlgorithmName(choice.algorithm), ProtocolName(choice.protocol));
 }
 
+std::string P2pReplayName(const JobCollective& collective) {
+  if (collective.expert_kernel == ExpertKernel::kNone) return std::string(kP2pReplayName);
+  return std::string(ExpertKernelName(collective.expert_kernel));
+}
+
 }  // namespace railyard

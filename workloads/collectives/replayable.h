@@ -32,5 +32,7 @@ std::string ReplayName(const ReplayChoice& choice);
 // The name for collectives made of Send and Recv: NCCL chooses no algorithm for them, and each
 // message has its own protocol, LL or Simple.
 inline constexpr std::string_view kP2pReplayName = "P2P";
+// Returns that name, or the expert kernel's, e.g. "DEEPEP".
+std::string P2pReplayName(const JobCollective& collective);
 
 }  // namespace railyard

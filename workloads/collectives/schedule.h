@@ -67,6 +67,8 @@ enum class ConnectionUse : uint8_t {
   // InfiniBand SHARP: the network's switches add up the data of all peers of the lane, itself
   // included, and every peer receives the sum unless the step says otherwise.
   kNetworkSum,
+  // Low-latency kernels of experts: by the sender's own NIC, to a rank of the same server too.
+  kRemoteWrite,
 };
 
 // A rank that a lane receives from or sends to. It is the lane's own rank only if a switch is

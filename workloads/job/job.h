@@ -21,6 +21,7 @@ struct P2pCall {
   bool is_send = false;
   RankIndex peer{0};  // may be the rank itself (a local copy, no traffic)
   uint64_t bytes = 0;
+  ExpertCall expert{};
   bool operator==(const P2pCall&) const = default;
 };
 
@@ -41,6 +42,7 @@ struct JobCollective {
   uint64_t bytes = 0;
   uint32_t rank_count = 0;  // ranks that take part
   bool is_all_to_all_v = false;
+  ExpertKernel expert_kernel = ExpertKernel::kNone;  // of all its calls
   Algorithm logged_algorithm = Algorithm::kUnstated;
   Protocol logged_protocol = Protocol::kUnstated;
   // If set, the replay uses these rather than those in the log (StatedChoice).

@@ -56,6 +56,7 @@ uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t communicator,
     collective.kind = CollectiveKind::kSend;
     collective.communicator = communicator;
     collective.datatype = operation.datatype;
+    collective.expert_kernel = operation.expert.kernel;
     collective.source_file = operation.source_file;
     collective.source_line = operation.source_line;
     collectives_.push_back(collective);
@@ -74,7 +75,7 @@ uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t communicator,
 
   const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
   const bool is_send = operation.kind == CollectiveKind::kSend;
-  pending_.push_back({index, {is_send, RankIndex{operation.peer}, bytes}});
+  pending_.push_back({index, {is_send, RankIndex{operation.peer}, bytes, operation.expert}});
   Endpoint endpoint;
   endpoint.communicator = communicator;
   endpoint.source = is_send ? rank : operation.peer;
@@ -116,6 +117,9 @@ uint32_t P2pMatcher::Keep(std::span<const PendingCall> list) {
   for (const PendingCall& pending : list) {
     hash = Mix64(hash ^ (uint64_t{pending.call.peer} << 1 | (pending.call.is_send ? 1 : 0)));
     hash = Mix64(hash ^ pending.call.bytes);
+    if (const ExpertCall& expert = pending.call.expert; expert.kernel != ExpertKernel::kNone) {
+      hash = Mix64(hash ^ (uint64_t{expert.relayed_for} << 32 | expert.token_bytes));
+    }
   }
   const auto [begin, end] = kept_.equal_range(hash);
   const auto known = std::find_if(begin, end, [&](const auto& entry) {

@@ -479,7 +479,7 @@ ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, RankIndex from, RankIndex
                                      ConnectionUse use) const {
   const RankPlace& source = layout_.ranks[from];
   const RankPlace& target = layout_.ranks[to];
-  if (use == ConnectionUse::kNetworkSum)
+  if (use == ConnectionUse::kNetworkSum || use == ConnectionUse::kRemoteWrite)
     return {.network = true, .sending_local_index = source.local_index};
   if (source.node == target.node) {
     return {.network = false,
@@ -497,6 +497,7 @@ ConnectionRoute NcclPlanner::RouteOf(uint32_t channel, RankIndex from, RankIndex
       SIM_CHECK(false, "NVSwitches join the GPUs of one server");
       break;
     case ConnectionUse::kNetworkSum:
+    case ConnectionUse::kRemoteWrite:
     case ConnectionUse::kPointToPoint:
       break;
   }

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/plans/plan_loader.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <initializer_list>
+#include <span>
+#include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "traces/trace/trace_check.h"
+#include "workloads/experts/expert_kernels.h"
 #include "workloads/plans/job_loader.h"
 #include "workloads/plans/model/compute_loader.h"
 #include "workloads/plans/model/model_loader.h"
 #include "workloads/plans/parallelism/expert_routing_loader.h"
+#include "workloads/plans/parallelism/expert_traffic.h"
 #include "workloads/plans/parallelism/parallelism_loader.h"
 #include "workloads/plans/plan_time_check.h"
 #include "workloads/plans/synthesize.h"
@@ -74,6 +81,19 @@ double RoutedTokens(const Plan& plan) {
   return tokens * (plan.model.layers - plan.model.experts->dense_layers);
 }
 
+// Returns the most tokens that a rank may send in one exchange.
+double MostTokens(const Plan& plan) {
+  if (std::holds_alternative<Training>(plan.job)) {
+    return static_cast<double>(plan.MicroBatchTokens());
+  }
+  const auto& inference = std::get<Inference>(plan.job);
+  double longest = 0;
+  for (const Request& request : inference.requests) {
+    longest = std::max(longest, static_cast<double>(request.prompt_tokens));
+  }
+  return longest * inference.batch;
+}
+
 // Checks that every iteration has captured data, and the limits of what is drawn.
 void CheckRouting(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
   const auto* const training = std::get_if<Training>(&plan.job);
@@ -108,10 +128,56 @@ void CheckRouting(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diag
   }
 }
 
+// Checks what a kernel of experts can do.
+void CheckKernel(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
+  const Experts& experts = *plan.model.experts;
+  const uint32_t ranks = plan.parallelism.expert;
+  const std::string name(ExpertKernelName(experts.kernel));
+  const auto refuse = [&](std::string what) {
+    cursor.Child("model").Child("experts").Error(diagnostics, "kernel", std::move(what));
+  };
+  if (ranks == 1) {
+    refuse(name + " moves tokens to whole experts (expected parallelism.expert: 2 or more)");
+    return;
+  }
+  const std::span<const uint32_t> known = DeepEpRanks();
+  const uint32_t server_ranks = ServerRanksOf(plan);
+  const uint32_t sms = experts.kernel_sms > 0 ? experts.kernel_sms : kHybridEpSms;
+  if (experts.kernel == ExpertKernel::kDeepEp && std::ranges::find(known, ranks) == known.end()) {
+    refuse(fmt::format("{} has no configuration for {} ranks (expected parallelism.expert: {})",
+                       name, ranks, fmt::join(known, ", ")));
+  } else if (experts.kernel == ExpertKernel::kHybridEp && ranks % server_ranks != 0) {
+    refuse(
+        fmt::format("{} ranks are no whole servers of {} (expected a multiple, or another "
+                    "model.experts.nvlink_ranks)",
+                    ranks, server_ranks));
+  } else if (experts.kernel == ExpertKernel::kHybridEp &&
+             uint64_t{sms} * (ranks / server_ranks) > kExpertChannelsMax) {
+    refuse(fmt::format("{} SMs and {} servers are too many (expected at most {} of their product)",
+                       sms, ranks / server_ranks, kExpertChannelsMax));
+  }
+  const ProtoCursor routing = cursor.Child("expert_routing");
+  for (const char* const field : {"capacity_factor", "hierarchical_groups_of", "loss_tolerance"}) {
+    if (!cursor.Has("expert_routing") || !routing.Has(field)) continue;
+    routing.Error(diagnostics, field,
+                  fmt::format("{} does no such thing (expected none, or kernel: NCCL)", name));
+  }
+  const double tokens = MostTokens(plan);
+  if (tokens > kExpertCallTokensMax) {
+    cursor.Error(diagnostics,
+                 std::holds_alternative<Inference>(plan.job) ? "inference" : "training",
+                 fmt::format("{} exchanges {} tokens at once (expected at most {})", name, tokens,
+                             kExpertCallTokensMax));
+  }
+}
+
 void CheckSize(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics) {
   const char* const job = std::holds_alternative<Inference>(plan.job) ? "inference" : "training";
   const uint64_t operations = OperationCount(plan);
   if (plan.parallelism.expert > 1) CheckRouting(cursor, plan, diagnostics);
+  if (plan.model.experts && plan.model.experts->kernel != ExpertKernel::kNone) {
+    CheckKernel(cursor, plan, diagnostics);
+  }
   if (operations > kPlanOperationsMax) {
     cursor.Error(diagnostics, job,
                  fmt::format("up to {} operations of GPUs that differ (expected at most {}: fewer "

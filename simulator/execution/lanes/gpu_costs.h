@@ -34,6 +34,8 @@ struct StepCosts {
   // Payload that all threads of the CTA move in one iteration of their loop over a slice. A later
   // iteration with fewer bytes takes as long, because every thread waits for its line. 0: unknown.
   uint64_t iteration_bytes = 0;
+  // The GPU itself posts its messages to the NIC and polls for those that arrive: no proxy does.
+  bool gpu_posts = false;
 
   int64_t LatencyBeforePostPs() const { return network_step_latency_ps / 2; }
   int64_t LatencyAfterArrivalPs() const { return network_step_latency_ps - LatencyBeforePostPs(); }

@@ -49,12 +49,28 @@ void NetworkProxies::On(Phase phase, ConnectionId id) {
   }
 }
 
+int64_t NetworkProxies::PostedPs(ConnectionId id) {
+  const int64_t now_ps = parts_.engine.NowPs();
+  if (parts_.clock.costs(parts_.table.slots(id).costs).gpu_posts) [[unlikely]]
+    return now_ps;
+  const GpuIndex gpu = parts_.table.connection(id).injecting_gpu;
+  return parts_.threads.Occupy(gpu, now_ps, costs_[gpu].post_ps);
+}
+
+int64_t NetworkProxies::SeenPs(ConnectionId id) {
+  const int64_t now_ps = parts_.engine.NowPs();
+  if (parts_.clock.costs(parts_.table.slots(id).costs).gpu_posts) [[unlikely]]
+    return now_ps;
+  const GpuIndex gpu = parts_.table.connection(id).to_gpu;
+  return parts_.threads.Occupy(gpu, now_ps, costs_[gpu].arrival_ps);
+}
+
 // --- Sending -------------------------------------------------------------------------------------
 
 void NetworkProxies::OnStaged(ConnectionId id) {
   MessageSlots& slots = parts_.table.slots(id);
   if (!slots.network) [[unlikely]] {  // a sum: the tree takes what comes
-    Schedule(PostedPs(parts_.table.connection(id).from_gpu), id, Phase::kPosted);
+    Schedule(PostedPs(id), id, Phase::kPosted);
     return;
   }
   ++slots.progress.staged;
@@ -71,7 +87,7 @@ void NetworkProxies::QueueReady(ConnectionId id) {
     if (!watchers_.empty() && waits_for_grants)
       Tell(MessageEvent::kQueued, id, progress.queued % kConnectionSlots);
     ++progress.queued;
-    Schedule(PostedPs(parts_.table.connection(id).injecting_gpu), id, Phase::kPosted);
+    Schedule(PostedPs(id), id, Phase::kPosted);
   }
 }
 
@@ -131,8 +147,7 @@ void NetworkProxies::Grant(LaneIndex lane, ConnectionId id) {
 void NetworkProxies::OnDelivered(ConnectionId id) {
   MessageSlots& slots = parts_.table.slots(id);
   const Connection& connection = parts_.table.connection(id);
-  const int64_t seen_ps =
-      SeenPs(connection.to_gpu) + parts_.clock.costs(slots.costs).LatencyAfterArrivalPs();
+  const int64_t seen_ps = SeenPs(id) + parts_.clock.costs(slots.costs).LatencyAfterArrivalPs();
   const uint32_t slot = slots.delivered % kConnectionSlots;
   if (paths_ != nullptr) [[unlikely]]
     paths_->OnArrived(id, slot, seen_ps);
@@ -146,8 +161,7 @@ void NetworkProxies::OnDelivered(ConnectionId id) {
 
 void NetworkProxies::OnSumDelivered(ConnectionId id) {
   MessageSlots& slots = parts_.table.slots(id);
-  const int64_t seen_ps = SeenPs(parts_.table.connection(id).to_gpu) +
-                          parts_.clock.costs(slots.costs).LatencyAfterArrivalPs();
+  const int64_t seen_ps = SeenPs(id) + parts_.clock.costs(slots.costs).LatencyAfterArrivalPs();
   const uint32_t slot = slots.delivered++ % kConnectionSlots;
   if (paths_ != nullptr) [[unlikely]]
     paths_->OnSeen(id, slot, seen_ps);

@@ -97,15 +97,12 @@ class NetworkProxies {
   void Post(ConnectionId connection);
   // Posts the messages that are both staged and granted.
   void QueueReady(ConnectionId connection);
-  // Returns when the GPU's proxy has finished posting one more message.
-  int64_t PostedPs(GpuIndex gpu) {
-    return parts_.threads.Occupy(gpu, parts_.engine.NowPs(), costs_[gpu].post_ps);
-  }
+  // Returns when the sender's proxy has finished posting one more message of the connection, and
+  // when the receiver's has seen one arrive. A GPU that does so itself takes no proxy's time.
+  int64_t PostedPs(ConnectionId connection);
+  int64_t SeenPs(ConnectionId connection);
   void Tell(MessageEvent event, ConnectionId connection, uint32_t slot) {
     for (const MessageWatcher& watcher : watchers_) watcher(event, connection, slot);
-  }
-  int64_t SeenPs(GpuIndex gpu) {
-    return parts_.threads.Occupy(gpu, parts_.engine.NowPs(), costs_[gpu].arrival_ps);
   }
 
   Parts parts_;

@@ -34,6 +34,11 @@ class NvlinkPartitions {
   // Global rank r is GPU r.
   NvlinkPartitions(const FabricGraph& graph, std::span<const TraceCommunicator> communicators);
 
+  // Must be called for a communicator within a server that uses NICs too.
+  void UseNics(uint32_t communicator) {
+    if (uses_[communicator] == NvlinkUse::kOnly) uses_[communicator] = NvlinkUse::kMixed;
+  }
+
   const std::vector<NvlinkPartition>& partitions() const { return partitions_; }
   NvlinkUse UseOf(uint32_t communicator) const { return uses_[communicator]; }
   // Returns the number of a GPU's partition; kNone if no communicator uses its NVLinks.

@@ -25,6 +25,11 @@ void PartitionMap::Rebuild() {
     least_launch_ps_ = std::min(least_launch_ps_, plans_.CostsOf(id).launch_latency_ps);
   }
   nvlinks_ = std::make_unique<NvlinkPartitions>(graph_, calls_.job().communicators);
+  for (const JobCollective& collective : calls_.job().collectives) {
+    if (collective.expert_kernel == ExpertKernel::kDeepEpLowLatency) {
+      nvlinks_->UseNics(collective.communicator);
+    }
+  }
   AddPartitionsOfNvlinks();
   if (settings_.of_nics) AddPartitionsOfNics();
 }

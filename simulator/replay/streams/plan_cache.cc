@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/execution/lanes/expert_costs.h"
 #include "simulator/execution/paths/fabric_layout.h"
 #include "workloads/collectives/replayable.h"
+#include "workloads/experts/expert_kernels.h"
+#include "workloads/experts/expert_schedule.h"
 
 namespace railyard {
 namespace {
@@ -15,6 +19,12 @@ namespace {
 // Send and Recv, for which NCCL chooses no algorithm, cost what a ring's steps do.
 constexpr ReplayChoice kP2pCosts = {Algorithm::kRing, Protocol::kSimple};
 constexpr ReplayChoice kP2pLlCosts = {Algorithm::kRing, Protocol::kLl};
+
+// Returns the use of the connections that a Send or Recv of the collective opens.
+ConnectionUse P2pUseOf(const JobCollective& collective) {
+  return collective.expert_kernel == ExpertKernel::kNone ? ConnectionUse::kPointToPoint
+                                                         : NetworkUseOf(collective.expert_kernel);
+}
 
 }  // namespace
 
@@ -86,7 +96,7 @@ ReplayChoice PlanCache::ChoiceOf(uint32_t id) const {
 
 std::string PlanCache::ReplayNameOf(uint32_t id) const {
   const JobCollective& collective = job_.collectives[id];
-  if (collective.is_p2p()) return std::string(kP2pReplayName);
+  if (collective.is_p2p()) return P2pReplayName(collective);
   const std::map<Key, Plan>& plans = communicators_[collective.communicator].plans;
   const auto plan = plans.find(KeyOf(id));
   const bool is_planned = plan != plans.end() && plan->second.schedule != nullptr;
@@ -107,12 +117,17 @@ PlanCache::Plan& PlanCache::PlanOf(uint32_t id) {
 StepCosts PlanCache::CostsOf(uint32_t id) {
   const JobCollective& collective = job_.collectives[id];
   if (!collective.is_p2p()) return PlanOf(id).costs;
-  return gpu_.Of(planner(collective.communicator).layout(), kP2pCosts);
+  const CommunicatorLayout& layout = planner(collective.communicator).layout();
+  if (collective.expert_kernel == ExpertKernel::kNone) return gpu_.Of(layout, kP2pCosts);
+  const Call& call = p2p_calls_[id].front();
+  const JobOperation& operation = job_.operations[call.rank][call.index];
+  return ExpertCosts(gpu_, layout, job_.p2p_calls[operation.p2p_first].expert);
 }
 
 StepCosts PlanCache::LineCostsOf(uint32_t id) {
   const JobCollective& collective = job_.collectives[id];
   if (!collective.is_p2p()) return PlanOf(id).costs;
+  if (collective.expert_kernel != ExpertKernel::kNone) return CostsOf(id);
   return gpu_.Of(planner(collective.communicator).layout(), kP2pLlCosts);
 }
 
@@ -121,6 +136,12 @@ std::shared_ptr<const CollectiveSchedule> PlanCache::ScheduleOf(const Call& call
   const uint32_t id = job_.CollectiveOf(call.rank, operation);
   const JobCollective& collective = job_.collectives[id];
   if (!collective.is_p2p()) return PlanOf(id).schedule;
+  if (collective.expert_kernel != ExpertKernel::kNone) {
+    return std::make_shared<ExpertSchedule>(
+        planner(collective.communicator).layout(),
+        job_.CommunicatorRank(collective.communicator, call.rank),
+        std::span(job_.p2p_calls.data() + operation.p2p_first, operation.p2p_count));
+  }
   return planner(collective.communicator)
       .PlanP2p(job_.CommunicatorRank(collective.communicator, call.rank),
                job_.p2p_calls.data() + operation.p2p_first, operation.p2p_count,
@@ -154,8 +175,7 @@ int64_t PlanCache::BoundOf(uint32_t id) {
     for (uint32_t i = 0; i < operation.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
       if (!p2p.is_send || p2p.peer == rank) continue;
-      AddToBound(collective.communicator, 0, rank, p2p.peer, ConnectionUse::kPointToPoint,
-                 p2p.bytes);
+      AddToBound(collective.communicator, 0, rank, p2p.peer, P2pUseOf(collective), p2p.bytes);
     }
   }
   return bound_model_.Take();
@@ -249,8 +269,7 @@ void PlanCache::AddGpusOnNetwork(const Communicator& communicator, const JobColl
     for (uint32_t i = 0; i < operation.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
       if (p2p.peer == own) continue;
-      add(0, p2p.is_send ? own : p2p.peer, p2p.is_send ? p2p.peer : own,
-          ConnectionUse::kPointToPoint);
+      add(0, p2p.is_send ? own : p2p.peer, p2p.is_send ? p2p.peer : own, P2pUseOf(collective));
     }
     return;
   }

@@ -18,6 +18,7 @@
 #include "simulator/diagnostics/check.h"
 #include "topologies/measures/nic_reach.h"
 #include "topologies/routing/routing.h"
+#include "workloads/experts/expert_kernels.h"
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
@@ -32,7 +33,9 @@ constexpr size_t kSwitchedPathLinks = 4;
 struct Use {
   std::vector<const JobCollective*> collectives;  // that NCCL chooses for, one of each kind of them
   bool all_to_all = false;                        // every rank sends to every other
-  std::unordered_set<uint64_t> sends;             // communicator ranks, from << 32 | to; else
+  // Communicator ranks, from << 32 | to; else.
+  std::map<ConnectionUse, std::unordered_set<uint64_t>> sends;
+  std::unordered_set<uint64_t> relayed;  // of those, within a server of an expert kernel
 };
 
 std::vector<Use> UsesOf(const Job& job) {
@@ -58,7 +61,14 @@ std::vector<Use> UsesOf(const Job& job) {
       for (uint32_t i = 0; i < operation.p2p_count; ++i) {
         const P2pCall& call = job.p2p_calls[operation.p2p_first + i];
         if (!call.is_send || call.peer == from) continue;
-        uses[collective.communicator].sends.insert(uint64_t{from} << 32 | call.peer);
+        const uint64_t send = uint64_t{from} << 32 | call.peer;
+        const ExpertKernel kernel = call.expert.kernel;
+        Use& of_communicator = uses[collective.communicator];
+        of_communicator
+            .sends[kernel == ExpertKernel::kNone ? ConnectionUse::kPointToPoint
+                                                 : NetworkUseOf(kernel)]
+            .insert(send);
+        if (call.expert.relayed_for > 0) of_communicator.relayed.insert(send);
       }
     }
   }
@@ -144,7 +154,8 @@ class ConnectionChecker {
     if (use.all_to_all) {
       CheckAllPairs(planner, ConnectionUse::kPointToPoint);
     } else {
-      CheckSends(planner, use.sends);
+      for (const auto& [of_sends, sends] : use.sends) CheckSends(planner, of_sends, sends);
+      CheckRelayed(planner, use.relayed);
     }
   }
 
@@ -293,13 +304,29 @@ class ConnectionChecker {
     }
   }
 
-  void CheckSends(const NcclPlanner& planner, const std::unordered_set<uint64_t>& sends) {
+  // Kernels of experts take consecutive ranks to be one server's.
+  void CheckRelayed(const NcclPlanner& planner, const std::unordered_set<uint64_t>& sends) {
+    for (const uint64_t send : std::set(sends.begin(), sends.end())) {
+      const RankPlace& from = planner.layout().ranks[send >> 32];
+      const RankPlace& to = planner.layout().ranks[send & UINT32_MAX];
+      if (from.node == to.node) continue;
+      fabric_.Error(diagnostics_, source_,
+                    fmt::format("the expert kernel sends from rank {} to rank {} over NVLink, but "
+                                "they are on servers {} and {} (expected servers of as many GPUs "
+                                "as the kernel's)",
+                                communicator_->ranks[send >> 32],
+                                communicator_->ranks[send & UINT32_MAX], from.server, to.server));
+      return;
+    }
+  }
+
+  void CheckSends(const NcclPlanner& planner, ConnectionUse use,
+                  const std::unordered_set<uint64_t>& sends) {
     exchange_connections_ += sends.size();
     std::vector<uint64_t> in_order(sends.begin(), sends.end());
     std::sort(in_order.begin(), in_order.end());
     for (const uint64_t send : in_order) {
-      CheckConnection(planner, 0, RankIndex{send >> 32}, RankIndex{send & UINT32_MAX},
-                      ConnectionUse::kPointToPoint);
+      CheckConnection(planner, 0, RankIndex{send >> 32}, RankIndex{send & UINT32_MAX}, use);
     }
   }
 

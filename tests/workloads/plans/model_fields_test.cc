@@ -36,6 +36,13 @@ constexpr const char* kExpertPlan =
     "compute { accelerator: \"h100-sxm\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
     "training { sequence: 512 micro_batch: 1 micro_batches: 1 }\n";
 
+constexpr const char* kKernelPlan =
+    "model { layers: 2 hidden: 512 heads: 16 vocabulary: 32000\n"
+    "  experts { count: 8 per_token: 4 feed_forward: 512 kernel: HYBRID_EP } }\n"
+    "parallelism { data: 4 expert: 4 }\n"
+    "compute { accelerator: \"h100-sxm\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
+    "training { sequence: 64 micro_batch: 1 micro_batches: 1 }\n";
+
 constexpr const char* kLatentPlan =
     "model { layers: 2 hidden: 512 heads: 16 feed_forward: 2048 vocabulary: 32000\n"
     "  latent_attention { query_rank: 128 kv_rank: 64 nope_head_dim: 32 rope_head_dim: 16 "
@@ -117,11 +124,17 @@ TEST(ModelFieldsTest, EveryFieldOfAModelChangesItsOperations) {
 
 TEST(ModelFieldsTest, EveryFieldOfExpertsChangesTheOperations) {
   ExpectEachFieldChanges(*protos::Experts::descriptor(), kExpertPlan, "model.experts.",
-                         kExpertValues, {});
+                         kExpertValues, {"kernel", "kernel_sms", "nvlink_ranks"});
   Values undivided = kExpertValues;
   undivided["per_token"] = "4";
   ExpectEachFieldChanges(*protos::Experts::descriptor(), kPlan, "model.experts.", undivided,
-                         {"groups", "groups_per_token"});
+                         {"groups", "groups_per_token", "kernel", "kernel_sms", "nvlink_ranks"});
+  const Values of_kernels = {
+      {"kernel", "DEEPEP_LOW_LATENCY"}, {"kernel_sms", "8"}, {"nvlink_ranks", "2"}};
+  std::vector<std::string> others;
+  for (const auto& entry : kExpertValues) others.push_back(entry.first);
+  ExpectEachFieldChanges(*protos::Experts::descriptor(), kKernelPlan, "model.experts.", of_kernels,
+                         others);
 }
 
 TEST(ModelFieldsTest, EveryFieldOfLatentAttentionChangesTheOperations) {

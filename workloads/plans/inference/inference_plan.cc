@@ -13,6 +13,7 @@
 
 #include "workloads/plans/inference/inference_schedule.h"
 #include "workloads/plans/inference/inference_stage.h"
+#include "workloads/plans/parallelism/expert_calls.h"
 #include "workloads/plans/parallelism/rank_groups.h"
 #include "workloads/plans/trace_builder.h"
 
@@ -194,7 +195,7 @@ uint64_t InferenceOperationCount(const Plan& plan) {
   // Bounds the rest: sends and receives, arrivals and waiting for them, a layer's AllToAllvs and
   // the gathers of sequence parallelism.
   constexpr uint64_t kPerStep = 16;
-  const uint64_t per_layer = parts.expert > 1 ? 8 + 4 * uint64_t{parts.expert} : 0;
+  const uint64_t per_layer = parts.expert > 1 ? 8 + 4 * ExpertPeersBound(plan) : 0;
   const uint64_t caches =
       inference.prefill_tensor > 0
           ? 2 * inference.requests.size() * std::max(parts.RankCount(), inference.prefill_tensor)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/trace/trace.h"
 #include "workloads/plans/model/precision.h"
 
 namespace railyard {
@@ -31,6 +32,9 @@ struct Experts {
   // A token's experts are in this many groups of consecutive experts, the same number in each.
   uint32_t groups = 1;
   uint32_t groups_per_token = 1;
+  ExpertKernel kernel = ExpertKernel::kNone;
+  uint32_t kernel_sms = 0;    // 0: the kernel's default
+  uint32_t nvlink_ranks = 0;  // consecutive ranks of a group that NVLink joins; 0: 8
 };
 
 struct ModelConfig {

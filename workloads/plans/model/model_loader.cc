@@ -9,6 +9,7 @@
 #include "workloads/plans/model/layered_presets.h"
 #include "workloads/plans/model/model_presets.h"
 #include "workloads/plans/plan_reader.h"
+#include "workloads/plans/workload.pb.h"
 
 namespace railyard {
 namespace {
@@ -19,6 +20,8 @@ constexpr uint32_t kWidthMax = 1'048'576;
 constexpr uint32_t kHeadsMax = 65'536;
 constexpr uint32_t kVocabularyMax = 16'777'216;
 constexpr uint32_t kExpertsMax = 4'096;
+constexpr uint32_t kKernelSmsMax = 254;
+constexpr uint32_t kNvlinkRanksMax = 72;  // MAX_NUM_OF_RANKS_PER_NODE (csrc/hybrid_ep/config.cuh)
 
 void LoadPreset(const PlanReader& reader, ModelConfig& model) {
   const std::string name = reader.cursor().Text("preset", "");
@@ -74,6 +77,37 @@ void CheckGroups(const PlanReader& reader, const Experts& experts) {
   }
 }
 
+ExpertKernel KernelOf(int value) {
+  switch (value) {
+    case protos::Experts::DEEPEP:
+      return ExpertKernel::kDeepEp;
+    case protos::Experts::DEEPEP_LOW_LATENCY:
+      return ExpertKernel::kDeepEpLowLatency;
+    case protos::Experts::HYBRID_EP:
+      return ExpertKernel::kHybridEp;
+    default:
+      return ExpertKernel::kNone;
+  }
+}
+
+void LoadKernel(const PlanReader& reader, Experts& experts) {
+  experts.kernel =
+      KernelOf(static_cast<const protos::Experts&>(reader.cursor().message()).kernel());
+  reader.Number("kernel_sms", 1, kKernelSmsMax, experts.kernel_sms);
+  reader.Number("nvlink_ranks", 2, kNvlinkRanksMax, experts.nvlink_ranks);
+  const bool is_deep_ep = experts.kernel == ExpertKernel::kDeepEp;
+  const bool is_hybrid = experts.kernel == ExpertKernel::kHybridEp;
+  if (reader.Has("kernel_sms") && !is_deep_ep && !is_hybrid) {
+    reader.Error("kernel_sms", "means nothing here (expected kernel: DEEPEP or HYBRID_EP)");
+  } else if (is_deep_ep && experts.kernel_sms % 2 != 0) {
+    reader.Error("kernel_sms", fmt::format("{} is odd (expected {}: a channel takes two)",
+                                           experts.kernel_sms, experts.kernel_sms + 1));
+  }
+  if (reader.Has("nvlink_ranks") && !is_hybrid) {
+    reader.Error("nvlink_ranks", "means nothing here (expected kernel: HYBRID_EP)");
+  }
+}
+
 void LoadExperts(const PlanReader& reader, ModelConfig& model) {
   Experts experts = model.experts.value_or(Experts{});
   reader.Required("count", 1, kExpertsMax, "e.g. 8", experts.count);
@@ -85,6 +119,7 @@ void LoadExperts(const PlanReader& reader, ModelConfig& model) {
   reader.Number("dense_layers", 0, kLayersMax, experts.dense_layers);
   reader.Number("groups", 1, kExpertsMax, experts.groups);
   reader.Number("groups_per_token", 1, kExpertsMax, experts.groups_per_token);
+  LoadKernel(reader, experts);
   if (experts.count == 0) return;
   CheckGroups(reader, experts);
   if (experts.per_token > experts.count) {

@@ -5,6 +5,9 @@
 // sent once for each of its experts, including those of the rank itself. If the plan says so, an
 // AllToAllv becomes two, within groups and between them
 // (workloads/collectives/hierarchical_exchange.h).
+//
+// With a kernel of experts (Experts::kernel) there is no AllGather, and the calls are the kernel's
+// hops: each call states the rank whose tokens it carries (ExpertCall).
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,14 @@
 #include "workloads/plans/program_writer.h"
 
 namespace railyard {
+
+// Returns the most peers that a rank sends to in one exchange. A kernel's hops between servers come
+// in addition to those within them, and a server has two ranks or more.
+inline uint64_t ExpertPeersBound(const Plan& plan) {
+  const uint64_t ranks = plan.parallelism.expert;
+  const bool has_kernel = plan.model.experts && plan.model.experts->kernel != ExpertKernel::kNone;
+  return has_kernel ? ranks + ranks / 2 : ranks;
+}
 
 class ExpertCalls {
  public:
@@ -36,6 +47,11 @@ class ExpertCalls {
   using Tokens = std::function<uint64_t(uint32_t from, uint32_t to)>;
   void AllToAllV(const ExpertExchange& exchange, bool is_dispatch);
   void Exchange(uint32_t ranks, Datatype datatype, const Tokens& tokens);
+  // Collects the hops of a kernel's exchange.
+  class Hops;
+  void KernelExchange(const ExpertExchange& exchange, bool is_dispatch);
+  void AddRelayed(const ExpertExchange& exchange, Hops& hops) const;
+  ExpertCall KernelCall(const ExpertExchange& exchange, bool is_dispatch) const;
 
   const ModelConfig& model_;
   const uint32_t hierarchical_groups_of_;

@@ -17,7 +17,20 @@ struct ExpertExchange {
   std::vector<uint32_t> tokens;      // [from x ranks + to]
   std::vector<uint32_t> per_expert;  // that it gets
   uint64_t dropped = 0;
+  // Tokens of a rank that have any expert on another rank, and on any rank of a server of
+  // `server_ranks` consecutive ranks. Each token counts once. Empty unless a kernel of experts
+  // sends them so.
+  uint32_t server_ranks = 0;
+  std::vector<uint32_t> rank_tokens{};    // [from x ranks + to]
+  std::vector<uint32_t> server_tokens{};  // [from x servers + server]
 
+  uint32_t servers() const { return ranks / server_ranks; }
+  uint32_t RankTokens(uint32_t from, uint32_t to) const {
+    return rank_tokens[size_t{from} * ranks + to];
+  }
+  uint32_t ServerTokens(uint32_t from, uint32_t server) const {
+    return server_tokens[size_t{from} * servers() + server];
+  }
   uint32_t Tokens(uint32_t from, uint32_t to) const { return tokens[size_t{from} * ranks + to]; }
   uint64_t ReceivedBy(uint32_t to) const;
   // Returns the number of that rank's experts that get a token.
@@ -38,6 +51,10 @@ struct ExpertPass {
 // layer has experts, and their count is a multiple of the ranks.
 ExpertExchange RouteTokens(const Plan& plan, const ExpertPass& pass,
                            const std::vector<uint64_t>& tokens_of);
+
+// Returns the consecutive ranks of an expert-parallel group that a kernel takes for one server's.
+// Precondition: the plan's experts have a kernel.
+uint32_t ServerRanksOf(const Plan& plan);
 
 // Returns the most tokens that an expert may get from one rank, which has `tokens`.
 uint64_t ExpertCapacity(const Experts& experts, double capacity_factor, uint64_t tokens);

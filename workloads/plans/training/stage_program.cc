@@ -400,7 +400,7 @@ uint64_t StageOperationsBound(const Plan& plan) {
   const uint64_t reductions = training.zero >= 2 ? training.micro_batches : 1;
   // A layer's AllToAllvs: two forward, two backward, two where it is done again.
   constexpr uint64_t kAllToAlls = 6;
-  const uint64_t peers = plan.parallelism.expert > 1 ? plan.parallelism.expert : 0;
+  const uint64_t peers = plan.parallelism.expert > 1 ? ExpertPeersBound(plan) : 0;
   return uint64_t{training.iterations} *
              (training.micro_batches * (stage_layers * (kPerLayer + kAllToAlls * 2 * peers) +
                                         training.virtual_stages * kPerMicroBatch) +

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Costs of the kernels that exchange the tokens of experts. docs/model/expert-kernels.md.
+#pragma once
+
+#include "simulator/execution/lanes/gpu_costs.h"
+#include "traces/trace/trace.h"
+#include "workloads/nccl/communicator_layout.h"
+
+namespace railyard {
+
+// Returns the costs of a kernel's hops. Values that the scenario states (`gpu`) replace those here.
+// Precondition: `call` names a kernel.
+StepCosts ExpertCosts(const GpuCosts& gpu, const CommunicatorLayout& layout,
+                      const ExpertCall& call);
+
+}  // namespace railyard

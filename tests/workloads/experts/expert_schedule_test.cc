@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Counts what an expert kernel's schedules send, token by token by hand.
+#include "workloads/experts/expert_schedule.h"
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "workloads/collectives/schedule_check.h"
+
+namespace railyard {
+namespace {
+
+constexpr uint32_t kToken = 1000;
+
+// Two servers of two ranks.
+CommunicatorLayout TwoByTwo() {
+  CommunicatorLayout layout;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    layout.ranks.push_back({.node = rank / 2, .local_index = rank % 2});
+  }
+  return layout;
+}
+
+// Adds both ends of a hop; of a combine, in the other direction.
+class Calls {
+ public:
+  Calls(ExpertKernel kernel, bool combines, uint8_t channels)
+      : common_{
+            .token_bytes = kToken, .kernel = kernel, .combines = combines, .channels = channels} {}
+
+  void Add(uint32_t from, uint32_t to, uint64_t tokens, uint32_t relayed_for = 0) {
+    ExpertCall call = common_;
+    call.relayed_for = relayed_for;
+    if (common_.combines) std::swap(from, to);
+    calls_[from].push_back({true, RankIndex{to}, tokens * kToken, call});
+    calls_[to].push_back({false, RankIndex{from}, tokens * kToken, call});
+  }
+
+  std::vector<std::shared_ptr<const CollectiveSchedule>> Schedules() const {
+    std::vector<std::shared_ptr<const CollectiveSchedule>> schedules;
+    for (uint32_t rank = 0; rank < calls_.size(); ++rank) {
+      schedules.push_back(
+          std::make_shared<ExpertSchedule>(TwoByTwo(), RankIndex{rank}, calls_[rank]));
+    }
+    return schedules;
+  }
+
+ private:
+  ExpertCall common_;
+  std::vector<std::vector<P2pCall>> calls_{4};
+};
+
+// Rank 0 has three tokens: one for experts on ranks 1 and 2, one for 2 and 3, one for its own. Rank
+// 3 has one for rank 0. Each server's tokens reach the other by one copy, on the sender's own
+// place.
+Calls FourTokens(bool combines) {
+  Calls calls(ExpertKernel::kHybridEp, combines, 2);
+  calls.Add(0, 2, 2);     // both tokens, to the other server
+  calls.Add(3, 1, 1);     // rank 3's, to rank 1, which is on its place there
+  calls.Add(0, 1, 1, 1);  // of rank 0, within its server
+  calls.Add(0, 0, 1, 1);
+  calls.Add(2, 2, 2, 1);  // of rank 0, relayed by rank 2
+  calls.Add(2, 3, 1, 1);
+  calls.Add(1, 0, 1, 4);  // of rank 3, relayed by rank 1
+  return calls;
+}
+
+using Sent = std::map<std::pair<uint32_t, int32_t>, uint64_t>;
+Sent SentBy(const std::vector<std::shared_ptr<const CollectiveSchedule>>& schedules) {
+  Sent sent;
+  for (RankIndex rank{0}; rank < schedules.size(); ++rank) {
+    const CollectiveSchedule& schedule = *schedules[rank];
+    for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+      if (schedule.BatchCount(rank, channel) == 0) continue;
+      for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, 0); ++lane) {
+        const LaneId id{rank, channel, 0, lane};
+        for (uint64_t step = 0; step < schedule.StepCount(id); ++step) {
+          const Step at = schedule.StepAt(id, step);
+          if (at.send_to != kNoPeer) sent[{rank, at.send_to}] += at.bytes;
+        }
+      }
+    }
+  }
+  return sent;
+}
+
+std::string Check(const std::vector<std::shared_ptr<const CollectiveSchedule>>& schedules) {
+  return CheckSchedule(
+      {.kind = CollectiveKind::kSend, .block_bytes = 0, .root = 0},
+      static_cast<uint32_t>(schedules.size()),
+      [&](uint32_t rank) -> const CollectiveSchedule& { return *schedules[rank]; });
+}
+
+TEST(ExpertScheduleTest, ATokenCrossesToAServerOnce) {
+  const auto dispatch = FourTokens(false).Schedules();
+  EXPECT_EQ(SentBy(dispatch), (Sent{{{0, 2}, 2 * kToken},
+                                    {{3, 1}, kToken},
+                                    {{0, 1}, kToken},
+                                    {{2, 3}, kToken},
+                                    {{1, 0}, kToken}}));
+  EXPECT_EQ(Check(dispatch), "");
+  const auto combine = FourTokens(true).Schedules();
+  EXPECT_EQ(SentBy(combine), (Sent{{{2, 0}, 2 * kToken},
+                                   {{1, 3}, kToken},
+                                   {{1, 0}, kToken},
+                                   {{3, 2}, kToken},
+                                   {{0, 1}, kToken}}));
+  EXPECT_EQ(Check(combine), "");
+}
+
+// Chunks of DeepEP with 16 ranks: 20 tokens between servers, 16 within. A relay passes tokens on
+// behind the chunk that they came with, and returns a sum behind all of its terms.
+TEST(ExpertScheduleTest, ARelayFollowsItsChunks) {
+  const auto steps_of_relay = [](bool combines) {
+    Calls calls(ExpertKernel::kHybridEp, combines, 1);  // 64 and 8 tokens
+    calls.Add(0, 2, 128);
+    calls.Add(2, 3, 32, 1);
+    const auto schedules = calls.Schedules();
+    EXPECT_EQ(Check(schedules), "");
+    std::vector<std::pair<int32_t, uint64_t>> steps;  // the peer, and the tokens
+    const LaneId lane{RankIndex{2}, 0, 0, 0};
+    for (uint64_t i = 0; i < schedules[2]->StepCount(lane); ++i) {
+      const Step step = schedules[2]->StepAt(lane, i);
+      steps.emplace_back(step.send_to != kNoPeer ? step.send_to : step.recv_from,
+                         step.bytes / kToken);
+    }
+    return steps;
+  };
+  using Steps = std::vector<std::pair<int32_t, uint64_t>>;
+  EXPECT_EQ(steps_of_relay(false), (Steps{{0, 64}, {3, 8}, {3, 8}, {0, 64}, {3, 8}, {3, 8}}));
+  EXPECT_EQ(steps_of_relay(true), (Steps{{3, 8}, {3, 8}, {0, 64}, {3, 8}, {3, 8}, {0, 64}}));
+}
+
+// Every pair of token and expert goes by its own write, within a server too; a rank's own is
+// copied.
+TEST(ExpertScheduleTest, LowLatencyWritesEachTokenByItself) {
+  Calls calls(ExpertKernel::kDeepEpLowLatency, false, 4);
+  calls.Add(0, 1, 10);
+  calls.Add(0, 0, 3);
+  calls.Add(2, 1, 5);
+  const auto schedules = calls.Schedules();
+  EXPECT_EQ(Check(schedules), "");
+  EXPECT_EQ(SentBy(schedules), (Sent{{{0, 1}, 10 * kToken}, {{2, 1}, 5 * kToken}}));
+  uint64_t messages = 0;
+  for (uint32_t channel = 0; channel < 4; ++channel) {
+    for (uint32_t lane = 0; lane < schedules[0]->LaneCount(RankIndex{0}, channel, 0); ++lane) {
+      const LaneId id{RankIndex{0}, channel, 0, lane};
+      const LanePeers peers = schedules[0]->PeersOf(id);
+      if (peers.send_to.empty()) continue;
+      EXPECT_EQ(peers.send_to.front().use, ConnectionUse::kRemoteWrite);
+      EXPECT_EQ(schedules[0]->StepAt(id, 0).bytes, kToken);
+      EXPECT_EQ(schedules[0]->AlikeFrom(id, 0), schedules[0]->StepCount(id));
+      messages += schedules[0]->StepCount(id);
+    }
+  }
+  EXPECT_EQ(messages, 10u);
+}
+
+}  // namespace
+}  // namespace railyard

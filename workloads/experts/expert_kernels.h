@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Constants of the kernels that exchange the tokens of experts, from their public code: DeepEP
+// (github.com/deepseek-ai/DeepEP, v1.2.1) and its branch hybrid-ep. docs/model/expert-kernels.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "traces/trace/trace.h"
+#include "workloads/collectives/schedule.h"
+
+namespace railyard {
+
+// Tokens that go as one message, and messages that may be under way on one connection.
+struct TokenChunks {
+  uint32_t nvlink_tokens = 1;
+  uint32_t nvlink_in_flight = 8;
+  uint32_t network_tokens = 1;
+  uint32_t network_in_flight = 8;
+};
+// Returns the chunks of a dispatch or combine over `ranks` ranks. DeepEP has them for some numbers
+// of ranks only; between them those of the next larger one count (DeepEpRanks()).
+TokenChunks ChunksOf(ExpertKernel kernel, bool combines, uint32_t ranks);
+
+// Returns the numbers of ranks for which DeepEP has a configuration, ascending.
+std::span<const uint32_t> DeepEpRanks();
+
+// Returns the bytes of one token as a kernel sends it. `values_bytes` are those of its hidden
+// values, of `element_bytes` each; FP8 has a scale of 4 bytes for every 128 of them. A token's
+// metadata is the list of its `per_token` experts and weights.
+uint32_t TokenBytes(ExpertKernel kernel, bool combines, uint32_t hidden, uint32_t element_bytes,
+                    uint32_t per_token);
+
+// Returns the use of the connections between ranks of different servers.
+ConnectionUse NetworkUseOf(ExpertKernel kernel);
+
+// DeepEP's SMs unless it is told otherwise, and hybrid-ep's.
+inline constexpr uint32_t kDeepEpSms = 24;
+inline constexpr uint32_t kHybridEpSms = 16;
+// Ranks that DeepEP takes to be joined by NVLink: NUM_MAX_NVL_PEERS (csrc/kernels/configs.cuh).
+inline constexpr uint32_t kDeepEpServerRanks = 8;
+// Most channels of a schedule, over all servers.
+inline constexpr uint32_t kExpertChannelsMax = 256;
+
+}  // namespace railyard

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One rank's part of an expert kernel's dispatch or combine as a CollectiveSchedule.
+//
+// Normal kernels: a token goes once to each server that has any of its experts, to the GPU with the
+// sender's own index there, and that GPU passes it over NVLink to each GPU with one of them.
+// Combine goes the same ways back: a GPU adds up what the GPUs of its server have for a token and
+// returns one sum. A channel passes on a chunk as soon as it has arrived. Channel `c x servers + s`
+// of the schedule is the part of the kernel's channel c that carries tokens of server s, which in
+// the kernel is a ring buffer of its own.
+//
+// Low latency: every token goes to each of its experts' ranks by one write between NICs, within a
+// server too. A channel is a queue pair of each pair of ranks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "workloads/collectives/schedule.h"
+#include "workloads/experts/expert_kernels.h"
+#include "workloads/job/job.h"
+#include "workloads/nccl/communicator_layout.h"
+
+namespace railyard {
+
+class ExpertSchedule final : public CollectiveSchedule {
+ public:
+  // `calls` are the rank's hops (ExpertCall), all of one kernel. The bytes of each are a multiple
+  // of its token's.
+  ExpertSchedule(const CommunicatorLayout& layout, RankIndex rank, std::span<const P2pCall> calls);
+
+  uint32_t rank_count() const override { return rank_count_; }
+  uint32_t channel_count() const override { return static_cast<uint32_t>(channels_.size()); }
+  const MessageRule& message_rule() const override { return network_rule_; }
+  const MessageRule& MessageRuleOf(const LaneId& lane) const override;
+  // Only the schedule's own rank has batches and lanes.
+  uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
+  uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
+  LanePeers PeersOf(const LaneId& lane) const override { return LaneAt(lane).peers; }
+  WarpShare WarpShareOf(const LaneId& lane) const override { return LaneAt(lane).warps; }
+  uint64_t StepCount(const LaneId& lane) const override;
+  Step StepAt(const LaneId& lane, uint64_t step) const override;
+  uint64_t AlikeFrom(const LaneId& lane, uint64_t step) const override;
+
+ private:
+  // Consecutive steps that differ only in their offsets.
+  struct Row {
+    uint64_t first = 0;  // step
+    Step step;
+  };
+  struct Lane {
+    LanePeers peers;
+    WarpShare warps;
+    bool network = false;  // any of its peers is on another server
+    uint64_t step_count = 0;
+    std::vector<Row> rows;
+    std::vector<Step> moved;  // bytes so far, with each peer
+  };
+  // What a rank moves for the tokens of one rank: the hop between servers and those within its own.
+  struct Relay {
+    uint64_t network_tokens = 0;
+    uint64_t own_tokens = 0;  // for its own experts
+    std::vector<std::pair<RankIndex, uint64_t>> local;
+  };
+  struct Hop;
+
+  void AddLowLatency(std::span<const P2pCall> calls);
+  void AddNormal(const CommunicatorLayout& layout, std::span<const P2pCall> calls);
+  // `direct` passes on nothing: tokens to or from one peer.
+  void AddDirect(const Hop& hop);
+  void AddRelay(RankIndex owner, uint32_t server, const Relay& relay);
+  // Adds the relay's messages of one channel to a lane.
+  void FillRelay(RankIndex owner, uint32_t channel, const Relay& relay, Lane& lane) const;
+  static void AddSteps(Lane& lane, uint64_t count, const Step& step);
+  void Place(uint32_t channel, Lane lane);
+
+  const Lane& LaneAt(const LaneId& lane) const { return channels_[lane.channel][lane.lane]; }
+  const Row& RowAt(const Lane& lane, uint64_t step) const;
+
+  RankIndex rank_;
+  uint32_t rank_count_;
+  ExpertCall call_;  // what all calls have in common
+  uint32_t servers_ = 1;
+  uint32_t server_ranks_ = 1;
+  TokenChunks chunks_;
+  MessageRule network_rule_;
+  MessageRule nvlink_rule_;
+  std::vector<std::vector<Lane>> channels_;
+};
+
+}  // namespace railyard
