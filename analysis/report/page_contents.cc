@@ -174,7 +174,7 @@ std::string PageOf(const PageContents& contents) {
     throw EnvironmentError(fmt::format("cannot write a report: {}", kNoEcharts));
   }
   const std::string data = WithoutMarkup(PageJson(contents));
-  const std::array<std::pair<std::string_view, std::string_view>, 9> parts = {
+  const std::array<std::pair<std::string_view, std::string_view>, 10> parts = {
       {{"{{STYLE}}", kPageStyle},
        {"{{ECHARTS}}", kEcharts},
        {"{{DATA}}", data},
@@ -183,6 +183,7 @@ std::string PageOf(const PageContents& contents) {
        {"{{NETWORK}}", kPageNetworkDrawings},
        {"{{COMPARISON}}", kPageComparisonDrawings},
        {"{{STUDY}}", kPageStudyDrawings},
+       {"{{FIDELITY}}", kPageFidelityDrawings},
        {"{{SCRIPT}}", kPageScript}}};
   std::string page;
   std::string_view rest = kPageHtml;

@@ -14,6 +14,7 @@ extern const std::string_view kPageDrawings;
 extern const std::string_view kPageNetworkDrawings;
 extern const std::string_view kPageComparisonDrawings;
 extern const std::string_view kPageStudyDrawings;
+extern const std::string_view kPageFidelityDrawings;
 extern const std::string_view kPageScript;
 extern const std::string_view kEcharts;  // empty: it was not there
 }  // namespace railyard

@@ -5,11 +5,15 @@
 
 #include <fmt/format.h>
 
+#include "analysis/report/report_page.h"
 #include "simulator/cli/calibration_options.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/fidelity_page.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/files/output_file.h"
 #include "simulator/measure/fidelity.h"
+#include "simulator/measure/other_times.h"
+#include "simulator/measure/scoreboard.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/units/units.h"
 
@@ -33,6 +37,14 @@ class FidelityCommand : public Command {
                      "of the table")
         ->type_name("FILE");
     parser()
+        ->add_option("--html", html_,
+                     "Write a page with errors by machine, collective, protocol and size too")
+        ->type_name("FILE");
+    parser()
+        ->add_option("--times", times_,
+                     "Times of other simulators, comma-separated values, that --html shows beside")
+        ->type_name("FILE");
+    parser()
         ->add_option("--calibrate", calibrated_,
                      "Fit --fabric's GPU costs to what nccl-tests printed, which MEASURED then is, "
                      "and write a platform of one's own")
@@ -51,9 +63,12 @@ class FidelityCommand : public Command {
   ExitStatus RunToItsEnd() {
     const auto bytes_max = ParseBytes(bytes_max_);
     if (bytes_max && !calibrated_.empty()) {
-      if (json_.empty()) return calibration_.Run(files_, *bytes_max, calibrated_);
-      fmt::print(stderr,
-                 "--json: error: has no effect with --calibrate (expected one of the two)\n");
+      if (json_.empty() && html_.empty() && times_.empty())
+        return calibration_.Run(files_, *bytes_max, calibrated_);
+      fmt::print(stderr, "{}: error: has no effect with --calibrate (expected one of the two)\n",
+                 !json_.empty()   ? "--json"
+                 : !html_.empty() ? "--html"
+                                  : "--times");
       return kExitInput;
     }
     if (const std::string unused = calibration_.Given(); !unused.empty()) {
@@ -72,15 +87,31 @@ class FidelityCommand : public Command {
       std::vector<MeasuredRow> of_file = ReadMeasuredTable(file, diagnostics);
       rows.insert(rows.end(), of_file.begin(), of_file.end());
     }
-    CheckOutputs({{"--json", json_}}, files_, diagnostics);
+    const std::vector<OtherTime> others =
+        times_.empty() ? std::vector<OtherTime>() : ReadOtherTimes(times_, rows, diagnostics);
+    CheckOutputs({{"--json", json_}, {"--html", html_}}, files_, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
+    if (html_.empty() && !times_.empty()) {
+      fmt::print(stderr, "--times: error: has no effect without --html (expected both)\n");
+      return kExitInput;
+    }
     if (diagnostics.HasErrors() || !bytes_max) return kExitInput;
+    if (!html_.empty() && !CanWriteReports()) {
+      throw EnvironmentError(fmt::format("--html: {}", kNoEcharts));
+    }
     const bool shows_progress = ::isatty(STDERR_FILENO) != 0;
     const FidelityResult result = RunFidelity(rows, *bytes_max, [&](size_t done, size_t of) {
       if (shows_progress)
         fmt::print(stderr, "\r{} of {} points{}", done, of, done == of ? "\n" : "");
     });
     if (!json_.empty()) WriteOutput(json_, FidelityJson(result));
+    if (!html_.empty()) {
+      if (result.rows.empty()) {
+        fmt::print(stderr, "--html: error: no row was simulated (expected one or more)\n");
+        return kExitInput;
+      }
+      WriteOutput(html_, FidelityPage(MakeScoreboard(result, rows, others), result));
+    }
     if (json_ != "-") fmt::print("{}", FidelityTable(result));
     return kExitDone;
   }
@@ -88,6 +119,8 @@ class FidelityCommand : public Command {
   std::vector<std::string> files_;
   std::string bytes_max_ = "1G";
   std::string json_;
+  std::string html_;
+  std::string times_;
   std::string calibrated_;
   CalibrationOptions calibration_;
 };

@@ -121,6 +121,34 @@ class Overviews(unittest.TestCase):
         self.assertEqual(measures["bars"], 2 * measures["panels"])
         self.assertEqual(drawn["fabrics_cost"]["points"], 2)
 
+    def test_fidelity(self):
+        columns = ("source_id,collective,nodes,gpus_per_node,gpu,nic_gbps,nccl_version,algo_hint,bytes,"
+                   "time_us,algbw_GBps,busbw_GBps,notes\n")
+        row = "{},all_gather,1,8,H100-SXM5-80GB,8x400 IB,2.27.5,,{},{},,,\n"
+        table, times = self.scratch / "measured.csv", self.scratch / "times.csv"
+        table.write_text(columns + row.format("one", 65536, 30) + row.format("<b>two", 65536, 33)
+                         + row.format("one", 131072, 40))
+        times.write_text("simulator,source_id,collective,nodes,gpus_per_node,bytes,time_us\n"
+                         "other,one,all_gather,1,8,131072,60\n")
+        page, out = self.scratch / "fidelity.html", self.scratch / "fidelity.json"
+        self.railyard("fidelity", table, "--html", page, "--times", times, "--json", out)
+        rows = json.loads(out.read_text())["rows"]
+        held = self.chart(page, "fidelity_sizes")
+        ours = [one for one in held if one["simulator"] == "railyard"]
+        self.assertEqual(sorted(one["error"] for one in ours), sorted(one["error"] for one in rows))
+        for one in ours:
+            # 30 and 33 us of one kind of machine.
+            self.assertEqual(one["spread"] is None, one["bytes"] == 131072)
+            if one["spread"] is not None:
+                self.assertAlmostEqual(one["spread"], 0.1, delta=1e-9)
+        others = [one for one in held if one["simulator"] == "other"]
+        self.assertEqual([(one["bytes"], one["error"]) for one in others], [(131072, 0.5)])
+        cells = self.chart(page, "fidelity_machines")
+        self.assertEqual(sum(cell["rows"] for cell in cells), 4)
+        drawn = self.drawn(page)
+        self.assertEqual(drawn["fidelity_machines"]["cells"], 1)
+        self.assertEqual(drawn["fidelity_sizes"]["points"], 4)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

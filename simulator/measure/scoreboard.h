@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Errors of simulated times by machine, collective, protocol and size, beside the spread between
+// machines of one kind, which no simulator of that kind can be better than.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/measure/fidelity.h"
+#include "simulator/measure/other_times.h"
+
+namespace railyard {
+
+// The errors of one simulator in one class of rows.
+struct Score {
+  std::string simulator;
+  uint64_t rows = 0;
+  double median_abs_error = 0;
+  double p90_abs_error = 0;
+  double median_error = 0;  // below 0: too fast
+};
+
+// Rows of one kind of machine, collective, protocol and class of sizes.
+struct ScoreCell {
+  std::string machine;  // as it is modelled
+  std::string collective;
+  std::string protocol;  // as replayed: "LL128"; "P2P" of Sends and Recvs
+  std::string sizes;     // "1 MiB to 16 MiB"
+  uint64_t bytes_min = 0;
+  std::vector<Score> scores;  // this simulator's first
+  uint64_t sources = 0;       // tables that the rows come from
+  // Median, over sizes that several tables have, of the greatest over the least time less 1.
+  std::optional<double> spread;
+};
+
+// One simulated time beside the measured one.
+struct ScoredRow {
+  const FidelityRow* row = nullptr;
+  std::string machine;
+  std::string protocol;
+  std::string simulator;
+  double simulated_us = 0;
+  std::optional<double> spread;  // of its size between tables
+};
+
+struct Scoreboard {
+  std::vector<ScoreCell> cells;  // by machine, collective, protocol and size
+  std::vector<ScoredRow> rows;   // by machine, collective, size and simulator
+  std::vector<Score> totals;     // of all rows, by simulator; this one's first
+};
+
+inline constexpr const char* kThisSimulator = "railyard";
+
+// `result` must outlive the scoreboard. `measured` are all rows that `others` count.
+Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<MeasuredRow>& measured,
+                          const std::vector<OtherTime>& others);
+
+}  // namespace railyard
