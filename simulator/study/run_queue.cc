@@ -10,12 +10,16 @@ namespace {
 
 // Of waiting runs, to find one that fits where the next does not.
 constexpr size_t kLookAhead = 256;
+// More than any machine has, and sums of it fit.
+constexpr int64_t kMemoryBytesMax = int64_t{1} << 60;
 
 }  // namespace
 
 RunQueue::RunQueue(const std::vector<StudyRun>& runs, std::vector<size_t> left,
                    int64_t memory_bytes)
-    : runs_(runs), memory_bytes_(memory_bytes), waiting_(std::move(left)) {
+    : runs_(runs),
+      memory_bytes_(std::min(memory_bytes, kMemoryBytesMax)),
+      waiting_(std::move(left)) {
   std::ranges::reverse(waiting_);
 }
 

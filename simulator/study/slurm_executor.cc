@@ -137,7 +137,11 @@ class SlurmExecution {
         Collect();
       }
     } catch (...) {
-      Ask({"scancel", "--name=" + name_});
+      if (may_have_jobs_) {
+        Ask({"scancel", "--name=" + name_});
+      } else {
+        fs::remove(SlurmFile(work_.directory, "name"));
+      }
       throw;
     }
     for (const size_t run : std::exchange(waiting_, {})) End(run, RunEnd{1, kLost});
@@ -192,7 +196,7 @@ class SlurmExecution {
         ShellWord(path), command, ShellWord(exit));
   }
 
-  void SubmitArray(size_t tasks) const {
+  void SubmitArray(size_t tasks) {
     std::error_code error;
     std::vector<std::string> words = {"sbatch",
                                       "--parsable",
@@ -204,6 +208,7 @@ class SlurmExecution {
     words.push_back(SlurmFile(work_.directory, "task.sh"));
     words.push_back(std::to_string(batch_));
     const Answer answer = Ask(words);
+    may_have_jobs_ |= answer.status == 0 || NotedInterruption() != 0;
     ThrowIfInterrupted();
     if (answer.status != 0) throw EnvironmentError(fmt::format("sbatch: {}", answer.output));
   }
@@ -264,6 +269,7 @@ class SlurmExecution {
   std::string name_;
   std::string program_;
   int batch_ = 0;
+  bool may_have_jobs_ = false;
 };
 
 }  // namespace

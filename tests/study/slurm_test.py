@@ -88,6 +88,7 @@ class Slurm(unittest.TestCase):
         done = self.study("out", "--executor", "slurm", "--sbatch=--partition=none", status=1)
         self.assertIn("invalid partition", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.study("out", "--resume")  # nothing is left to cancel
 
     def running(self, out, sizes):
         """A driver whose first tasks run."""
