@@ -111,7 +111,7 @@ TEST(WriteResultsTest, WritesEveryFileAndNothingBeside) {
               ElementsAre("breakdown.csv", "collectives.csv", "import_report.txt", "in_network.csv",
                           "iteration_pairs.csv", "link_series.csv", "links.csv", "pairs.csv",
                           "queue_series.csv", "results.sqlite", "series.csv", "summary.json",
-                          "traffic.csv"));
+                          "traffic.csv", "transfers.csv"));
   EXPECT_EQ(ReadFile(scratch / "a/b/out/summary.json"), SummaryJson(MadeUpRun()));
   EXPECT_EQ(ReadFile(scratch / "a/b/out/import_report.txt"), "calls seen 12\n");
 }
