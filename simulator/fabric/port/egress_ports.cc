@@ -255,7 +255,8 @@ bool EgressPorts::SetPaused(LinkId id, uint32_t lossless_class, bool paused) {
 int64_t EgressPorts::OpenPausePs(const Port& port) const {
   int64_t paused_ps = 0;
   for (uint8_t left = port.paused_classes; left != 0; left &= static_cast<uint8_t>(left - 1)) {
-    paused_ps += tables_.NowPs() - port.data[std::countr_zero(left)].held_since_ps;
+    paused_ps +=
+        tables_.NowPs() - port.data[static_cast<size_t>(std::countr_zero(left))].held_since_ps;
   }
   return paused_ps;
 }
