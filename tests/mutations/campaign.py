@@ -543,8 +543,9 @@ class Runner:
         command = self.command(kind, index)
         status, seconds, mebibytes, said, orphans = self.execute(command, kind.simulates)
         written = sorted(path.name for path in out.iterdir() if path.name != kind.explains)
-        # A signal that comes before there is anything to write may have its usual effect.
-        is_interrupted = kind.simulates and status == -signal.SIGINT and not written
+        # A signal that comes before there is anything to write, or after all is written, may have
+        # its usual effect. What is unfinished is seen below.
+        is_interrupted = kind.simulates and status == -signal.SIGINT
         complaints = self.complaints(0 if is_interrupted else status, seconds, mebibytes, said)
         if status == 2 and written and not self.described:
             complaints.append("refused, but wrote " + ", ".join(written))
