@@ -81,11 +81,18 @@ class LocalExecution {
   }
 
   void End(const RunningRun& run, int exit) {
-    const bool was_killed = exit == kKilled && !run.is_over_time;
+    const std::string path = RunPath(work_.directory, run.run);
+    // A process that is killed when its result is complete has ended: nothing is left to do.
+    const bool is_complete = exit == kKilled && !run.is_over_time && HasResult(path);
+    const bool was_killed = exit == kKilled && !run.is_over_time && !is_complete;
     if (was_killed && queue_.Retry(run.run)) return;
-    const StudyRunResult result =
-        ReadRunResult(work_.study, RunPath(work_.directory, run.run),
-                      run.is_over_time ? RunEnd{kTimeLimitExit, kTimeLimit} : RunEnd{exit});
+    std::optional<RunEnd> end;
+    if (run.is_over_time) {
+      end = RunEnd{kTimeLimitExit, kTimeLimit};
+    } else if (!is_complete) {
+      end = RunEnd{exit};
+    }
+    const StudyRunResult result = ReadRunResult(work_.study, path, end);
     if (!was_killed && result.seconds && result.peak_memory_bytes) {
       queue_.End(run.run, *result.seconds, *result.peak_memory_bytes);
     } else if (!was_killed) {

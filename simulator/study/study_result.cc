@@ -54,7 +54,7 @@ int ExitOf(const std::string& status) {
 
 bool HasResult(const std::string& directory) {
   const std::string status = StatusOf(ReadSummary(directory));
-  return !status.empty() && status != "INTERRUPTED";
+  return !status.empty() && status != "INTERRUPTED" && status != "RUNNING";
 }
 
 StudyRunResult ReadRunResult(const Study& study, const std::string& directory,
