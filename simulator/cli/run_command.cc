@@ -4,9 +4,11 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <climits>
 #include <fmt/format.h>
 
 #include "analysis/report/report_page.h"
@@ -163,10 +165,15 @@ class RunCommand : public Command {
   }
 
  private:
-  // Where the results of a run lie while it goes on: beside those that it will have.
+  // Where the results of a run lie while it goes on: beside those that it will have. A name that
+  // would be longer than a file system takes is cut off.
   static std::string PartialOf(const std::string& directory) {
-    const size_t end = directory.find_last_not_of('/');
-    return directory.substr(0, end == std::string::npos ? 0 : end + 1) + ".partial";
+    constexpr std::string_view kSuffix = ".partial";
+    std::string path = directory;
+    while (path.ends_with('/')) path.pop_back();
+    const size_t name = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
+    path.resize(std::min(path.size(), name + NAME_MAX - kSuffix.size()));
+    return path.append(kSuffix);
   }
 
   // A run that could be saved only later goes on.

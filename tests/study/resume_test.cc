@@ -125,7 +125,7 @@ TEST_F(ResumeTest, ADirectoryOfSomethingElseIsRefused) {
 
 TEST_F(ResumeTest, ADryRunSaysWhatThereIsAndWritesNothing) {
   const std::string study = WriteStudy("\"1MiB\", \"2MiB\"");
-  const ProgramExit exit = Railyard(Command(study, "s", {"--dry-run"}));
+  const ProgramExit exit = Railyard(Command(study, "s", {"--dry-run", "--measure", "60"}));
   ASSERT_EQ(exit.status, 0) << exit.errors;
   EXPECT_THAT(exit.output, HasSubstr("point 0: size=1MiB\npoint 1: size=2MiB\n4 runs of "));
   EXPECT_THAT(exit.output, HasSubstr("by 3 of them about "));
