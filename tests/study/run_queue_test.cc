@@ -27,7 +27,9 @@ TEST(CostModelTest, FactorsOfValuesPredictCombinationsThatNoRunHad) {
       model.Add(std::vector<std::string>{server, loss}, factor * cost);
     }
   }
-  EXPECT_NEAR(model.Estimate(std::vector<std::string>{"512", "0.1"}), 600, 60);
+  // A value that one run alone had is drawn towards no effect by a twentieth: e^(-0.05 ln 50) =
+  // 0.82.
+  EXPECT_NEAR(model.Estimate(std::vector<std::string>{"512", "0.1"}), 600, 120);
   EXPECT_NEAR(model.Estimate(std::vector<std::string>{"8", "0"}), 2, 0.2);
   EXPECT_GE(model.EstimateOfLargest(std::vector<std::string>{"512", "0"}), 200);
 }
