@@ -110,6 +110,19 @@ bool HasOptionWithoutEffect(const ImportOptions& options, const TraceReader& rea
   return diagnostics.error_count() > errors_before;
 }
 
+// The text as Quote escapes it if it is not printable: traces hold UTF-8, captures any bytes.
+void MakePrintable(std::string& text) {
+  if (IsPrintable(text)) return;
+  const std::string quoted = Quote(text, kQuotedPathBytesMax);
+  text = quoted.substr(1, quoted.size() - 2);
+}
+
+void MakePrintable(Trace& trace) {
+  MakePrintable(trace.nccl_version);
+  for (std::string& file : trace.source_files) MakePrintable(file);
+  for (TraceCommunicator& communicator : trace.communicators) MakePrintable(communicator.name);
+}
+
 }  // namespace
 
 TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string& format,
@@ -139,6 +152,7 @@ TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string
             fmt::format("{} seen, {} imported, {} dropped", report.calls_seen(),
                         report.calls_imported(), report.calls_dropped()));
   if (import.trace) {
+    MakePrintable(*import.trace);
     report.rank_count = import.trace->rank_count;
     report.communicator_count = static_cast<uint32_t>(import.trace->communicators.size());
   }

@@ -182,7 +182,7 @@ class NcclProfilerImport {
     const auto peer = NumberOf<uint32_t>(field("Peer"));
     const auto datatype = DatatypeNamed(field("Datatype"));
     const std::string_view communicator = field("CommHash");
-    if (communicator.empty() || !rank || *rank >= kTraceRanksMax || !event.time_ps) {
+    if (!NumberOf<uint64_t>(communicator) || !rank || *rank >= kTraceRanksMax || !event.time_ps) {
       return Drop(CallDropReason::kMalformedRecord, line, "no CommHash, Rank or time");
     }
     if (!count) return Drop(CallDropReason::kSizesNotRecorded, line, std::string(event.name));

@@ -57,6 +57,14 @@ std::string Call(const std::string& header, const std::string& kind, int sequenc
                              header, header.empty() ? "" : ", ", kind, sequence, bytes, more));
 }
 
+// A trace could not be read again if its names were not UTF-8.
+TEST(InspectorReaderTest, NamesThatAreNotUtf8AreEscaped) {
+  const Imported imported = Import({Call(Header("0x\xff", 0, 2, 1), "AllReduce", 1, "64") +
+                                    Call(Header("0x\xff", 1, 2, 2), "AllReduce", 1, "64")});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.trace->communicators[0].name, "0x\\xff");
+}
+
 TEST(InspectorReaderTest, CallsAreMatchedByKindAndNumber) {
   const std::string first = Header("0xa", 0, 2, 1);
   const std::string second = Header("0xa", 1, 2, 2);

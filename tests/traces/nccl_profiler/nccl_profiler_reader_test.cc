@@ -164,13 +164,15 @@ TEST_F(NcclProfilerReaderTest, OverwrittenEventsAndMissingRanksAreInTheReport) {
       File(CollectiveOf(0, 7, {.sequence = 40, .count = 10, .time_us = 10}) +
            CollectiveOf(0, 7, {.sequence = 41, .count = 10, .time_us = 20}) +
            Begin("AllReduce", "CE_COLL", 7, 30, "\"eventId\": 1, \"count\": 5") +
-           Begin("AllReduce", "COLL", 7, 31, "\"SeqNum\": 42, \"CommHash\": 1, \"Rank\": 0")));
+           Begin("AllReduce", "COLL", 7, 31, "\"SeqNum\": 42, \"CommHash\": 1, \"Rank\": 0") +
+           Begin("AllReduce", "COLL", 7, 32, "\"SeqNum\": 43, \"CommHash\": x, \"Rank\": 0")));
   const TraceImport& import = files_.Import({path}, {.ranks = 4});
   ASSERT_TRUE(import.trace) << files_.findings();
   EXPECT_EQ(import.trace->rank_count, 4u);
   EXPECT_EQ(import.report.calls_reconstructed, 6u);
   EXPECT_EQ(files_.Dropped(CallDropReason::kUnsupportedKind), 1u);
   EXPECT_EQ(files_.Dropped(CallDropReason::kSizesNotRecorded), 1u);
+  EXPECT_EQ(files_.Dropped(CallDropReason::kMalformedRecord), 1u);
   EXPECT_THAT(import.report.assumed, Contains(HasSubstr("40 calls, by their SeqNum")));
 }
 
