@@ -165,8 +165,8 @@ class RunCommand : public Command {
   }
 
  private:
-  // Where the results of a run lie while it goes on: beside those that it will have. A name that
-  // would be longer than a file system takes is cut off.
+  // Returns the place for the results of a run that goes on, beside those that it will have. A name
+  // that would be longer than a file system takes is cut off.
   static std::string PartialOf(const std::string& directory) {
     constexpr std::string_view kSuffix = ".partial";
     std::string path = directory;

@@ -19,7 +19,7 @@ namespace railyard {
 namespace {
 
 constexpr std::chrono::milliseconds kLooksForSaving{1'000};
-// Of the time of a run, for saving its results.
+// Saving its results takes at most one part in so many of the time of a run.
 constexpr int kSavingShare = 50;
 
 std::atomic<bool> is_due{false};

@@ -36,7 +36,7 @@ struct ProgressOptions {
   std::chrono::milliseconds interval{0};           // 0: only for SIGUSR1
 };
 
-// What a run saves of its results while it goes on, for the case that it is killed.
+// A run saves its results so far while it goes on, for the case that it is killed.
 struct SavingOptions {
   // Gets the results so far, whose status is kRunning: without paired runs and timelines, and with
   // time series up to their last complete bin. Null: nothing is saved. What it throws ends the run.

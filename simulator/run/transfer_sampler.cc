@@ -23,7 +23,7 @@ void TransferSampler::Start() {
   is_running_ = true;
   replay_.executor().proxies().Watch(
       [this](MessageEvent event, ConnectionId connection, uint32_t slot) {
-        // What is simulated ahead has its times only later.
+        // A message that is simulated ahead gets its times only later.
         if (is_running_ && !replay_.is_ahead()) OnMessage(event, connection, slot);
       });
 }

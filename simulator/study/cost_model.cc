@@ -18,7 +18,8 @@ void CostModel::Add(std::span<const std::string> values, double cost) {
   if (records_.size() > fitted_ + fitted_ / 8) Fit();
 }
 
-// What an axis has to explain; with axes_.size() what none of them does.
+// Returns the part of a record that an axis has to explain; with axes_.size(), the part that no
+// axis explains.
 double CostModel::ResidualWithout(const Record& record, size_t axis) const {
   double residual = record.logarithm - mean_;
   for (size_t other = 0; other < axes_.size(); ++other) {

@@ -8,7 +8,7 @@
 namespace railyard {
 namespace {
 
-// Of waiting runs, to find one that fits where the next does not.
+// So many waiting runs are tried, to find one that fits where the next does not.
 constexpr size_t kLookAhead = 256;
 // More than any machine has, and sums of it fit.
 constexpr int64_t kMemoryBytesMax = int64_t{1} << 60;

@@ -50,7 +50,7 @@ struct StudyProgress {
 // Returns the arguments of the `railyard run` that is a run of the study, results in `out`.
 std::vector<std::string> CommandOf(const Study& study, const StudyRun& run, const std::string& out);
 
-// What an executor does: it runs `left` and reports each run when it has ended.
+// The work of an executor, which runs `left` and reports each run when it has ended.
 struct StudyWork {
   const Study& study;
   const std::vector<StudyRun>& runs;

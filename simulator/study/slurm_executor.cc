@@ -37,7 +37,7 @@ constexpr int kAttempts = 3;
 constexpr size_t kTasksPerArrayMax = 1'000;  // Slurm's default MaxArraySize is 1001
 constexpr auto kPollFirst = milliseconds(500);
 constexpr auto kPollMax = milliseconds(10'000);
-// What nodes wrote may be seen later here.
+// A shared file system may show files of other nodes only later.
 constexpr auto kPatienceForFiles = milliseconds(2'000);
 constexpr int kUnansweredMax = 60;
 

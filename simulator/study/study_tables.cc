@@ -20,7 +20,7 @@
 namespace railyard {
 namespace {
 
-// Of a run's output, for the table of failed runs.
+// The table of failed runs has so much of a run's output.
 constexpr std::streamoff kLogBytesMax = 4'096;
 
 Cell RealCell(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
@@ -122,7 +122,7 @@ void StudyTables::AddDifferences() {
       if (HasFirstValue(study_.axes[axis])) compared.push_back(axis);
     }
     if (compared.empty()) continue;
-    // What a point has besides, and whether it has the first values.
+    // Each entry has the other values of a point, and says whether the point has the first ones.
     const auto rest_of = [&](const std::vector<std::string>& point) {
       std::string rest;
       for (size_t axis = 0; axis < point.size(); ++axis) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What is fuzzed: one target for each reader of captured jobs, and one for each kind of file of
+// There is one fuzz target for each reader of captured jobs, and one for each kind of file of
 // Railyard's own. libFuzzer runs them (fuzz_main.cc), and fuzz_corpus_test.cc repeats its findings.
 #pragma once
 

@@ -26,7 +26,7 @@
 
 namespace railyard {
 
-// What happens to a network message at its sender: its proxy may post it, because it is staged and
+// An event of a network message at its sender: the proxy may post it, because it is staged and
 // granted; has posted it; has it acknowledged.
 enum class MessageEvent : uint8_t { kQueued, kPosted, kCompleted };
 using MessageWatcher = std::function<void(MessageEvent, ConnectionId, uint32_t slot)>;
