@@ -122,7 +122,7 @@ void StudyTables::AddDifferences() {
       if (HasFirstValue(study_.axes[axis])) compared.push_back(axis);
     }
     if (compared.empty()) continue;
-    // Each entry has the other values of a point, and says whether the point has the first ones.
+    // Returns the values of a point on the other axes, as one text.
     const auto rest_of = [&](const std::vector<std::string>& point) {
       std::string rest;
       for (size_t axis = 0; axis < point.size(); ++axis) {
