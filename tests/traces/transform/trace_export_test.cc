@@ -10,30 +10,18 @@
 
 #include "tests/support/reference_dir.h"
 #include "tests/traces/imported_files.h"
+#include "tests/traces/transform/small_traces.h"
 #include "traces/chakra/chakra_writer.h"
 #include "traces/goal/goal_binary.h"
 #include "traces/goal/goal_writer.h"
-#include "workloads/job/job.h"
 
 namespace railyard {
 namespace {
 
+using testing::Call;
+using testing::ExpectMatches;
 using testing::ImportedFiles;
 using ::testing::Pair;
-
-void ExpectMatches(const Trace& trace) {
-  Diagnostics diagnostics;
-  EXPECT_TRUE(BuildJob(trace, diagnostics).has_value()) << diagnostics.ToString();
-}
-
-TraceOperation Call(CollectiveKind kind, uint32_t communicator, uint64_t count) {
-  TraceOperation call;
-  call.kind = kind;
-  call.communicator = communicator;
-  call.count = count;
-  call.datatype = Datatype::kUint8;
-  return call;
-}
 
 // Collectives on two communicators and two streams, gaps, and a group of messages.
 Trace Mixed() {
