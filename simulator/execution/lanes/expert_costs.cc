@@ -21,17 +21,28 @@ struct ChannelTime {
 };
 constexpr double kFp8TokenBytes = 7168 + 7168 / 128.0 * 4;
 constexpr double kBf16TokenBytes = 2 * 7168;
-constexpr ChannelTime ChannelTimeOf(double channels, double fp8_gb_per_s, double bf16_gb_per_s,
-                                    double combine_gb_per_s) {
-  const double fp8_ns = channels * kFp8TokenBytes / fp8_gb_per_s;
-  const double bf16_ns = channels * kBf16TokenBytes / bf16_gb_per_s;
+struct MeasuredRates {
+  double channels = 0;
+  double fp8_dispatch_gb_per_s = 0;
+  double bf16_dispatch_gb_per_s = 0;
+  double bf16_combine_gb_per_s = 0;
+};
+constexpr ChannelTime ChannelTimeOf(const MeasuredRates& rates) {
+  const double fp8_ns = rates.channels * kFp8TokenBytes / rates.fp8_dispatch_gb_per_s;
+  const double bf16_ns = rates.channels * kBf16TokenBytes / rates.bf16_dispatch_gb_per_s;
+  const double combine_ns = rates.channels * kBf16TokenBytes / rates.bf16_combine_gb_per_s;
   const double ns_per_byte = (bf16_ns - fp8_ns) / (kBf16TokenBytes - kFp8TokenBytes);
   const double token_ns = fp8_ns - ns_per_byte * kFp8TokenBytes;
-  return {token_ns, ns_per_byte,
-          (channels * kBf16TokenBytes / combine_gb_per_s - token_ns) / kBf16TokenBytes};
+  return {token_ns, ns_per_byte, (combine_ns - token_ns) / kBf16TokenBytes};
 }
-constexpr ChannelTime kDeepEp = ChannelTimeOf(8, 246, 348, 302);
-constexpr ChannelTime kHybridEp = ChannelTimeOf(16, 599.27, 734.95, 673.84);
+constexpr ChannelTime kDeepEp = ChannelTimeOf({.channels = 8,
+                                               .fp8_dispatch_gb_per_s = 246,
+                                               .bf16_dispatch_gb_per_s = 348,
+                                               .bf16_combine_gb_per_s = 302});
+constexpr ChannelTime kHybridEp = ChannelTimeOf({.channels = 16,
+                                                 .fp8_dispatch_gb_per_s = 599.27,
+                                                 .bf16_dispatch_gb_per_s = 734.95,
+                                                 .bf16_combine_gb_per_s = 673.84});
 
 // A GPU rings the NIC's doorbell itself (IBGDA), and polls for the counter behind the data: each as
 // a step over PCIe of NCCL's protocol LL, which also is one GPU's store that another polls for
