@@ -129,9 +129,10 @@ Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<Measur
   Errors totals;
   std::map<std::tuple<std::string, std::string, std::string, size_t>, CellRows> cells;
   for (const auto& [key, rows] : by_size) {
-    const auto& [machine, collective, replayed, bytes] = key;
+    const std::string& machine = std::get<0>(key);
+    const std::string protocol = ProtocolOf(std::get<2>(key));
     const auto spread = spreads.find(key);
-    CellRows& cell = cells[{machine, collective, ProtocolOf(replayed), ClassOf(bytes)}];
+    CellRows& cell = cells[{machine, std::get<1>(key), protocol, ClassOf(std::get<3>(key))}];
     if (spread != spreads.end()) cell.spreads.insert(*spread);
     for (const FidelityRow* const row : rows) {
       cell.sources.insert(row->measured.source_id);
@@ -142,7 +143,7 @@ Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<Measur
         board.rows.push_back(
             {.row = row,
              .machine = machine,
-             .protocol = ProtocolOf(replayed),
+             .protocol = protocol,
              .simulator = simulator,
              .simulated_us = simulated_us,
              .spread = spread == spreads.end() ? std::nullopt : std::optional(spread->second)});

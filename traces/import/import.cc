@@ -66,10 +66,7 @@ class FormatSearch {
     if (!stream.failure().empty()) return true;
     if (reader == nullptr) {
       unknown_.push_back(stream.name());
-    } else if (found_ == nullptr) {
-      found_ = reader;
-      found_in_ = stream.name();
-    } else if (Completes(*found_, *reader)) {
+    } else if (found_ == nullptr || Completes(*found_, *reader)) {
       found_ = reader;
       found_in_ = stream.name();
     } else if (reader != found_ && !Completes(*reader, *found_)) {
