@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What `cmake --install` puts below the prefix: the program in bin/, its manual page in share/man/, and
-# in share/railyard/ the scenarios, studies, plans, platforms and sample logs. The program finds them relative
+# What `cmake --install` puts below the prefix: the program in bin/, its manual page in share/man/, its
+# reference in share/doc/railyard/, and in share/railyard/ the scenarios, studies, plans, platforms and sample logs. The program finds them relative
 # to itself.
 include(GNUInstallDirs)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/railyard RENAME copyright)
@@ -18,3 +18,7 @@ install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_scenarios.cmake)
 install(CODE "set(RAILYARD_BINDIR \"${CMAKE_INSTALL_BINDIR}\")
               set(RAILYARD_MANDIR \"${CMAKE_INSTALL_MANDIR}\")")
 install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_manual.cmake)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+install(CODE "set(RAILYARD_PYTHON \"${Python3_EXECUTABLE}\")
+              set(RAILYARD_REFERENCE \"${PROJECT_SOURCE_DIR}/docs/reference/reference.py\")")
+install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_reference.cmake)

@@ -14,14 +14,14 @@ add_library(railyard_archive STATIC ${railyard_objects})
 set_target_properties(railyard_archive PROPERTIES OUTPUT_NAME railyard EXPORT_NAME railyard
                       LINKER_LANGUAGE CXX)
 target_compile_features(railyard_archive INTERFACE cxx_std_20)
-target_link_libraries(railyard_archive PRIVATE Ns3::network Ns3::core protobuf::libprotobuf
-                      Boost::graph Boost::iostreams SQLite::SQLite3 LibXml2::LibXml2 fmt::fmt)
+target_link_libraries(railyard_archive PRIVATE Ns3::internet Ns3::network Ns3::core protobuf::libprotobuf
+                      Boost::graph Boost::iostreams SQLite::SQLite3 LibXml2::LibXml2 fmt::fmt xxhash)
 # The public headers as "railyard/…", and what they include as in the source tree.
 target_include_directories(railyard_archive INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/railyard>)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/simulator/api/railyard
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/simulator/api/railyard ${PROJECT_SOURCE_DIR}/simulator/ns3/railyard
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 foreach(header
         analysis/metrics/run_metrics.h analysis/metrics/statistics.h
@@ -29,7 +29,7 @@ foreach(header
         analysis/result/time_series.h analysis/result/traffic_result.h analysis/tables/run_table.h
         analysis/writers/result_files.h
         simulator/diagnostics/diagnostics.h simulator/diagnostics/names.h
-        simulator/fabric/telemetry.h simulator/replay/episodes/replay_cache_mode.h
+        simulator/fabric/telemetry.h simulator/files/sync.h simulator/replay/episodes/replay_cache_mode.h
         simulator/run/run_options.h simulator/transport/congestion/queue_pair_control.h
         simulator/units/identifier.h simulator/units/rank_index.h topologies/graph/graph_ids.h
         traces/trace/rank_programs.h traces/trace/trace.h

@@ -23,7 +23,7 @@ std::string CsvCell(const StoredValue& value) {
   if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr) return {};
-  const std::string valid = ToValidUtf8(*text);
+  std::string valid = ToValidUtf8(*text);
   if (valid.find_first_of("\",\n\r") == std::string::npos) return valid;
   std::string quoted = "\"";
   for (const char c : valid) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

@@ -34,6 +34,9 @@ PageContents ContentsOf(const ResultStore& store) {
   const std::string scenario = RunText(contents, "scenario");
   contents.title = fmt::format("{}: Railyard report", scenario);
   contents.subject = fmt::format("{} on {}", scenario, RunText(contents, "fabric"));
+  if (RunText(contents, "mode") == "flow") {
+    contents.subject += ", in flow mode: max-min fair flows, no packets";
+  }
   contents.provenance =
       fmt::format("Fingerprint {}, seed {}; data: results.sqlite in the same directory.",
                   RunText(contents, "fingerprint"), RunText(contents, "seed"));

@@ -29,8 +29,8 @@ void AppendPairs(const ResultStore& store, std::vector<Chart>& charts) {
                   "Payload from each GPU to each other, each byte once, on a logarithmic "
                   "scale. Lines separate servers."};
   if (block > 1) {
-    chart.note = fmt::format("{} pairs: each cell is the sum over {} by {} GPUs.", CountText(pairs),
-                             block, block);
+    chart.note = fmt::format("{} pairs: each cell is the sum over {} by {} GPUs.",
+                             CountText(static_cast<uint64_t>(pairs)), block, block);
   }
   chart.tables.push_back(TableOf(
       store, "pairs",

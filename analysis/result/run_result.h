@@ -256,9 +256,39 @@ struct JobResult {
   RestartResult restart{};
 };
 
+// One shard of a divided run, and what the process that simulated it did.
+struct ShardResult {
+  uint64_t servers = 0;
+  uint64_t switches = 0;   // those outside of servers
+  uint64_t events = 0;     // that one process alone would have run
+  uint64_t crossings = 0;  // packets and pause frames sent to other shards
+  double cpu_seconds = 0;
+  double waiting_seconds = 0;  // in real time, for other shards
+};
+
+// How a run was divided into shards. A run on one core has none.
+struct DivisionResult {
+  int64_t lookahead_ps = 0;  // the length of a window
+  uint64_t windows = 0;      // after each of which the shards met
+  // The sum over all windows of the events of the shard that ran most of them. `events` divided by
+  // it bounds the speed-up that a core per shard can give.
+  uint64_t serial_events = 0;
+  std::vector<ShardResult> shards{};
+};
+
+// What crosses links in a run.
+enum class RunMode : uint8_t {
+  kPacket,
+  kFlow,  // max-min fair flows
+};
+constexpr const char* RunModeName(RunMode mode) {
+  return mode == RunMode::kFlow ? "flow" : "packet";
+}
+
 struct RunResult {
   std::string scenario;
   uint64_t seed = 0;
+  RunMode mode = RunMode::kPacket;
   RunStatus status = RunStatus::kCompleted;
   std::string status_detail;  // why it was aborted, or the chains of waits; one or several lines
   std::string fingerprint;    // 32 hex digits
@@ -267,6 +297,9 @@ struct RunResult {
   double cpu_seconds = 0;
   double baseline_cpu_seconds = 0;  // of all paired runs
   uint64_t peak_rss_bytes = 0;
+  uint32_t threads = 1;     // on which it was simulated
+  std::string threads_why;  // why on fewer than were asked for; empty: on as many
+  DivisionResult division;
   bool has_baseline = false;
   int64_t baseline_simulated_time_ps = 0;  // of the paired fault-free run
   // Simulated time of the paired run with the same faults in which receivers get all packets; 0 if

@@ -50,7 +50,9 @@ class RunTable {
  private:
   void PrintHeader() {
     const RunResult& r = result_;
-    text_.Paragraph(fmt::format("{}: {}", r.scenario, RunStatusName(r.status)));
+    const bool is_of_flows = r.mode == RunMode::kFlow;
+    text_.Paragraph(fmt::format("{}: {}{}", r.scenario, RunStatusName(r.status),
+                                is_of_flows ? " (flow mode: max-min fair flows, no packets)" : ""));
     std::string_view detail = r.status_detail;
     while (!detail.empty()) {
       const size_t end = std::min(detail.find('\n'), detail.size());
@@ -66,11 +68,18 @@ class RunTable {
     if (r.baseline_cpu_seconds > 0) {
       cost += fmt::format(", {} {} s more", PairedRuns(), SecondsText(r.baseline_cpu_seconds));
     }
-    cost += fmt::format("; memory {}).", FormatBytes(r.peak_rss_bytes));
+    cost += fmt::format("; memory {})", FormatBytes(r.peak_rss_bytes));
+    if (r.threads > 1) cost += fmt::format(", on {} cores", r.threads);
+    if (!r.threads_why.empty() && r.threads == 1) {
+      cost += fmt::format(", on one core because {}", r.threads_why);
+    }
+    cost += ".";
     text_.Paragraph(cost);
-    text_.Paragraph(fmt::format("{} made {} hops, control packets another {}.",
-                                PluralText(r.packets, "data packet"), CountText(r.packet_hops),
-                                CountText(r.control_hops)));
+    if (!is_of_flows) {
+      text_.Paragraph(fmt::format("{} made {} hops, control packets another {}.",
+                                  PluralText(r.packets, "data packet"), CountText(r.packet_hops),
+                                  CountText(r.control_hops)));
+    }
     if (r.replayed_collectives > 0) {
       text_.Paragraph(fmt::format(
           "{} of {} began when the network was in a state that had led to the same "

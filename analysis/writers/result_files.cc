@@ -24,6 +24,7 @@
 #include "analysis/writers/summary_json.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/file_sync.h"
 #include "simulator/files/output_file.h"
 
 namespace railyard {
@@ -172,13 +173,16 @@ class Attempt {
   bool kept_ = false;
 };
 
-void WriteText(const fs::path& path, std::string_view text) { WriteOutput(path.string(), text); }
+// Files of a result are forced to disk together.
+void WriteText(const fs::path& path, std::string_view text) {
+  WriteOutput(path.string(), text, Sync::kLater);
+}
 
 // In parts, for it may be large.
 void CopyFile(const std::string& from, const fs::path& to) {
   std::ifstream source(from, std::ios::binary);
   if (!source) ThrowErrno("read", from);
-  OutputFile file(to.string());
+  OutputFile file(to.string(), Sync::kLater);
   std::array<char, 1 << 16> part;
   while (source) {
     source.read(part.data(), part.size());
@@ -189,7 +193,7 @@ void CopyFile(const std::string& from, const fs::path& to) {
 }
 
 void WriteCsvFile(const fs::path& path, const ResultTable& table) {
-  OutputFile file(path.string());
+  OutputFile file(path.string(), Sync::kLater);
   WriteCsv(table, file);
   file.Close();
 }
@@ -224,7 +228,6 @@ void WriteFiles(const fs::path& directory, const RunResult& result,
                 extra.make ? extra.make(directory.string()) : extra.content);
     }
   }
-  SyncPath(directory.string());
 }
 
 // Puts `staging` in the place of `directory`. Where the kernel or the file system cannot exchange
@@ -263,16 +266,17 @@ std::optional<std::string> PrepareResultDirectory(const std::string& directory) 
 }
 
 void WriteResults(const std::string& directory, const RunResult& result,
-                  const std::vector<ExtraFile>& extra_files) {
+                  const std::vector<ExtraFile>& extra_files, Sync sync) {
   const fs::path resolved = Resolve(directory);
   if (const auto why = WhyRefused(resolved)) throw EnvironmentError(RefusalText(directory, *why));
   Attempt attempt;
   attempt.MakeParentsOf(resolved);
   const fs::path staging = attempt.MakeStaging(resolved);
   WriteFiles(staging, result, extra_files);
+  if (sync == Sync::kAtOnce) SyncFilesIn(staging.string());
   Publish(staging, resolved);
   attempt.Keep();
-  SyncPath(resolved.parent_path().string());
+  if (sync == Sync::kAtOnce) SyncPath(resolved.parent_path().string());
 }
 
 void RemoveResults(const std::string& directory) {

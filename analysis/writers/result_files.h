@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/result/run_result.h"
+#include "simulator/files/sync.h"
 
 namespace railyard {
 
@@ -30,9 +31,10 @@ std::optional<std::string> PrepareResultDirectory(const std::string& directory);
 
 // Writes the result, creating parent directories. Throws EnvironmentError with path and reason if
 // it cannot be written completely, or if the directory has meanwhile become one to refuse; then
-// nothing of the attempt remains and an earlier result is kept.
+// nothing of the attempt remains and an earlier result is kept. With Sync::kLater a power cut can
+// leave it incomplete until the caller has forced it to disk.
 void WriteResults(const std::string& directory, const RunResult& result,
-                  const std::vector<ExtraFile>& extra_files = {});
+                  const std::vector<ExtraFile>& extra_files = {}, Sync sync = Sync::kAtOnce);
 
 // Removes a result that WriteResults() would replace. Does nothing where there is none, or another
 // directory. Throws EnvironmentError if it cannot be removed.

@@ -370,6 +370,7 @@ std::vector<Figure> FiguresOfRun(const RunResult& r) {
   return {
       {"schema_version", int64_t{kSummarySchemaVersion}},
       {"scenario", Text(r.scenario)},
+      {"mode", RunModeName(r.mode)},
       {"fingerprint", Text(r.fingerprint)},
       {"status", RunStatusName(r.status)},
       {"status_detail", Text(r.status_detail)},
@@ -382,6 +383,8 @@ std::vector<Figure> FiguresOfRun(const RunResult& r) {
       {"cpu_seconds", r.cpu_seconds},
       {"baseline_cpu_seconds", r.baseline_cpu_seconds},
       {"peak_rss_bytes", Integer(r.peak_rss_bytes)},
+      {"threads", Integer(r.threads)},
+      {"threads_why", Text(r.threads_why)},
       {"events", Integer(r.events)},
       {"transfers_seen", Integer(r.transfers_seen)},
       {"packets", Integer(r.packets)},

@@ -38,7 +38,8 @@ const char* SqlType(ColumnType type) {
 std::string SqlName(std::string_view name) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-  if (!name.empty() && name.find_first_not_of(kPlain) == std::string_view::npos &&
+  const bool begins_plainly = !name.empty() && (name[0] < '0' || name[0] > '9');
+  if (begins_plainly && name.find_first_not_of(kPlain) == std::string_view::npos &&
       sqlite3_keyword_check(name.data(), static_cast<int>(name.size())) == 0) {
     return std::string(name);
   }
@@ -131,13 +132,10 @@ class Database {
 }  // namespace
 
 void WriteDatabase(const std::string& path, const std::vector<ResultTable>& tables) {
-  {
-    Database database(path);
-    database.Run("BEGIN");
-    for (const ResultTable& table : tables) database.WriteTable(table);
-    database.Run("COMMIT");
-  }
-  SyncPath(path);
+  Database database(path);
+  database.Run("BEGIN");
+  for (const ResultTable& table : tables) database.WriteTable(table);
+  database.Run("COMMIT");
 }
 
 void WriteDatabaseAt(const std::string& path, const std::vector<ResultTable>& tables) {
@@ -149,6 +147,7 @@ void WriteDatabaseAt(const std::string& path, const std::vector<ResultTable>& ta
   const Interruptible interruptible;  // a signal takes effect after the file has its name
   try {
     WriteDatabase(unfinished.string(), tables);
+    SyncPath(unfinished.string());
   } catch (const EnvironmentError&) {
     fs::remove(unfinished, error);
     throw;

@@ -9,8 +9,8 @@
 
 namespace railyard {
 
-// Writes a new database and forces it to disk. Throws EnvironmentError, naming the file, on any
-// failure; the file must then be discarded.
+// Writes a new database, which is not forced to disk. Throws EnvironmentError, naming the file, on
+// any failure; the file must then be discarded.
 void WriteDatabase(const std::string& path, const std::vector<ResultTable>& tables);
 
 // Writes a database that appears complete or not at all, in place of an earlier one.

@@ -44,6 +44,7 @@ class SummaryWriter {
     json_.Number("schema_version", kSummarySchemaVersion);
     json_.Text("scenario", result_.scenario);
     json_.Number("seed", result_.seed);
+    json_.Text("mode", RunModeName(result_.mode));
     json_.Text("fingerprint", result_.fingerprint);
     json_.Text("status", RunStatusName(result_.status));
     json_.Signed("simulated_time_ps", result_.simulated_time_ps);
@@ -51,11 +52,39 @@ class SummaryWriter {
     json_.Real("cpu_seconds", result_.cpu_seconds);
     json_.Real("baseline_cpu_seconds", result_.baseline_cpu_seconds);
     json_.Number("peak_rss_bytes", result_.peak_rss_bytes);
+    json_.Number("threads", result_.threads);
+    json_.Text("threads_why", result_.threads_why);
+    WriteDivision();
     json_.Number("events", result_.events);
     json_.Number("packet_hops", result_.packet_hops);
     json_.Number("control_hops", result_.control_hops);
     json_.Real("short_form_share", ShortFormShare(result_));
     json_.Number("packets", result_.packets);
+  }
+
+  void WriteDivision() {
+    const DivisionResult& division = result_.division;
+    if (division.shards.empty()) {
+      json_.Null("division");
+      return;
+    }
+    json_.StartObject("division");
+    json_.Signed("lookahead_ps", division.lookahead_ps);
+    json_.Number("windows", division.windows);
+    json_.Number("serial_events", division.serial_events);
+    json_.StartArray("shards");
+    for (const ShardResult& shard : division.shards) {
+      json_.StartObject();
+      json_.Number("servers", shard.servers);
+      json_.Number("switches", shard.switches);
+      json_.Number("events", shard.events);
+      json_.Number("crossings", shard.crossings);
+      json_.Real("cpu_seconds", shard.cpu_seconds);
+      json_.Real("waiting_seconds", shard.waiting_seconds);
+      json_.EndObject();
+    }
+    json_.EndArray();
+    json_.EndObject();
   }
 
   void PutDurations(const std::optional<DurationStatistics>& durations,

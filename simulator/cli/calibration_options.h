@@ -9,7 +9,8 @@
 
 namespace railyard {
 
-// Further options of `railyard fidelity --calibrate`: the machine that the tables were measured on.
+// Holds the further options of `railyard fidelity --calibrate`, which describe the machine that the
+// tables were measured on.
 class CalibrationOptions {
  public:
   void AddOptions(CLI::App* parser);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One verb of the command line.
+// Declares the base class of the verbs of the command line, and the function that makes each.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class Command {
   CLI::App* parser() const { return parser_; }
 
  protected:
-  // `parser` is the verb's own; the constructor of the derived class adds its options to it.
+  // `parser` belongs to this verb; the constructor of the derived class adds its options to it.
   explicit Command(CLI::App* parser) : parser_(parser) {}
 
  private:
@@ -30,7 +30,7 @@ class Command {
 // Returns the exit status of a command whose run ended so.
 ExitStatus ExitStatusOf(RunStatus status);
 
-// Each of these adds its verb to `program`.
+// Each of these functions adds its verb to `program`.
 std::unique_ptr<Command> MakeRunCommand(CLI::App& program);
 std::unique_ptr<Command> MakeValidateCommand(CLI::App& program);
 std::unique_ptr<Command> MakeImportCommand(CLI::App& program);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The fabric of commands that take one collective: `--fabric F [--nodes N]`.
+// Reads the fabric of commands that take one collective: `--fabric F [--nodes N]`.
 #pragma once
 
 #include <cstdint>

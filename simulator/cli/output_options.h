@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Options that name files to be written.
+// Adds the options that name files to be written.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace railyard {
 
 class ProgressLine {
  public:
-  // `is_quiet`: prints only when SIGUSR1 requests it.
+  // If `is_quiet` is true, the line is printed only when SIGUSR1 requests it.
   explicit ProgressLine(bool is_quiet);
 
   ProgressOptions Options();

@@ -19,6 +19,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
+#include "simulator/files/output_file.h"
 #include "simulator/measure/plan_estimate.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/shell_word.h"
@@ -26,6 +27,7 @@
 #include "simulator/run/packet_capture.h"
 #include "simulator/run/run_scenario.h"
 #include "simulator/scenario/load/scenario_loader.h"
+#include "simulator/study/run_key.h"
 
 namespace railyard {
 namespace {
@@ -33,6 +35,7 @@ namespace {
 constexpr const char* kTraceName = "trace.perfetto-trace";
 constexpr uint32_t kHeadersBytes = 96;  // of any packet that is captured
 constexpr uint32_t kFrameBytesMax = UINT16_MAX;
+constexpr uint32_t kThreadsMax = 64;
 
 std::string CheckWholeNumber(const std::string& text) {
   uint64_t value = 0;
@@ -62,8 +65,25 @@ class RunCommand : public Command {
         ->add_option("--seed", seed_, "The same as --set seed=N")
         ->type_name("N")
         ->check(CheckWholeNumber);
+    parser()
+        ->add_option(
+            "--mode", mode_,
+            "The same as --set mode=PACKET or mode=FLOW: flow simulates max-min fair flows "
+            "instead of packets, which takes less time and is less exact (default: the "
+            "scenario's, else packet)")
+        ->type_name("packet|flow")
+        ->check(CLI::IsMember({"packet", "flow"}));
     parser()->add_flag("--no-baseline", no_baseline_,
                        "Leave out the paired fault-free run: no stretch");
+    parser()
+        ->add_option("--baseline-file", baseline_file_,
+                     "Keep the fault-free run's times in this file, and take them from it where a "
+                     "run that differs by --set of faults alone has written it")
+        ->type_name("FILE")
+        ->excludes("--no-baseline");
+    parser()->add_flag("--no-sync", no_sync_,
+                       "Leave it to the system when results reach the disk: a power cut may leave "
+                       "them incomplete");
     auto* const off = parser()->add_flag("--no-replay-cache", no_replay_cache_,
                                          "Simulate all collectives, without the replay cache");
     auto* const capture =
@@ -85,6 +105,12 @@ class RunCommand : public Command {
                    "Simulate every hit of the cache as well, and stop at the first difference")
         ->excludes(off)
         ->excludes(capture);
+    parser()
+        ->add_option("--threads", threads_,
+                     "Simulate on so many cores, with the same results; a run that cannot be "
+                     "divided takes one, and says why (default: 1)")
+        ->type_name("N")
+        ->check(CLI::Range(1u, kThreadsMax));
     parser()->add_flag("--no-estimate", no_estimate_,
                        "Do not estimate a plan's job in addition to simulating it");
     parser()->add_flag("--no-report", no_report_, "Write no report.html");
@@ -95,23 +121,17 @@ class RunCommand : public Command {
   }
 
   ExitStatus Run() override {
-    std::vector<std::string> sets = sets_;
-    if (!seed_.empty()) sets.push_back("seed=" + seed_);
+    const std::vector<std::string> sets = AllSets();
     Diagnostics diagnostics;
     const auto scenario = LoadScenario(scenario_, sets, diagnostics);
     if (!quiet_ || diagnostics.HasErrors()) fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
-    auto captures = FindCaptures(scenario->fabric);
+    auto captures = FindCaptures(*scenario);
     if (!captures) return kExitInput;
 
     const std::string directory = out_.empty() ? "out/" + scenario->name : out_;
     const std::string partial = PartialOf(directory);
-    for (const std::string& place : {directory, partial}) {
-      if (const auto refusal = PrepareResultDirectory(place)) {
-        fmt::print(stderr, "--out {}: error: {}\n", directory, *refusal);
-        return kExitInput;
-      }
-    }
+    if (!PrepareDirectories(directory, partial)) return kExitInput;
     if (!no_report_ && !CanWriteReports()) {
       fmt::print(stderr, "railyard: no report.html will be written: {}\n", kNoEcharts);
     }
@@ -136,7 +156,9 @@ class RunCommand : public Command {
     ProgressLine progress(quiet_);
     RunResult result = RunScenario(
         *scenario, {.baseline = !no_baseline_,
+                    .baseline_file = FileOfBaseline(sets),
                     .replay_cache = CacheMode(),
+                    .threads = threads_,
                     .series = true,
                     .captures = *std::move(captures),
                     .perfetto_file = trace_file,
@@ -153,7 +175,7 @@ class RunCommand : public Command {
     if (!no_report_ && CanWriteReports()) {
       extra_files.push_back({.name = "report.html", .make = ReportOfOwnResult});
     }
-    WriteResults(directory, result, extra_files);
+    WriteResults(directory, result, extra_files, no_sync_ ? Sync::kLater : Sync::kAtOnce);
     RemoveResults(partial);
     if (result.status == RunStatus::kInterrupted) {
       fmt::print(stderr, "railyard: {}\nrailyard: what there was by then is in {}\n",
@@ -165,6 +187,27 @@ class RunCommand : public Command {
   }
 
  private:
+  // Returns the settings of --set and of the options that stand for one.
+  std::vector<std::string> AllSets() const {
+    std::vector<std::string> sets = sets_;
+    if (!seed_.empty()) sets.push_back("seed=" + seed_);
+    if (!mode_.empty()) sets.push_back(mode_ == "flow" ? "mode=FLOW" : "mode=PACKET");
+    return sets;
+  }
+  static bool PrepareDirectories(const std::string& directory, const std::string& partial) {
+    for (const std::string& place : {directory, partial}) {
+      if (const auto refusal = PrepareResultDirectory(place)) {
+        fmt::print(stderr, "--out {}: error: {}\n", directory, *refusal);
+        return false;
+      }
+    }
+    return true;
+  }
+  BaselineFile FileOfBaseline(const std::vector<std::string>& sets) const {
+    if (baseline_file_.empty()) return {};
+    return {.path = baseline_file_, .key = FaultFreeKey(scenario_, sets)};
+  }
+
   // Returns the place for the results of a run that goes on, beside those that it will have. A name
   // that would be longer than a file system takes is cut off.
   static std::string PartialOf(const std::string& directory) {
@@ -191,7 +234,11 @@ class RunCommand : public Command {
 
   // Returns the captures that are asked for, their files without a directory. Returns nullopt when
   // it has printed what is wrong with the names of links.
-  std::optional<std::vector<LinkCapture>> FindCaptures(const FabricGraph& fabric) const {
+  std::optional<std::vector<LinkCapture>> FindCaptures(const Scenario& scenario) const {
+    if (scenario.uses_flows && !captures_.empty()) {
+      fmt::print(stderr, "--capture: error: flow mode has no packets (expected mode: PACKET)\n");
+      return std::nullopt;
+    }
     std::vector<std::string> names;
     for (const std::string& name : captures_) {
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -201,7 +248,7 @@ class RunCommand : public Command {
     for (size_t i = 0; i < names.size(); ++i) {
       try {
         captures.push_back({.name = names[i],
-                            .links = FindCapturedLinks(fabric, names[i]),
+                            .links = FindCapturedLinks(scenario.fabric, names[i]),
                             .file = files[i],
                             .snap_bytes = capture_bytes_});
       } catch (const std::invalid_argument& error) {
@@ -231,10 +278,13 @@ class RunCommand : public Command {
     std::string command = "railyard run " + ShellWord(scenario_) + " --out " + ShellWord(directory);
     for (const std::string& set : sets_) command += " --set " + ShellWord(set);
     if (!seed_.empty()) command += " --seed " + seed_;
+    if (!mode_.empty()) command += " --mode " + mode_;
     if (no_baseline_) command += " --no-baseline";
+    if (!baseline_file_.empty()) command += " --baseline-file " + ShellWord(baseline_file_);
     if (no_estimate_) command += " --no-estimate";
     if (no_report_) command += " --no-report";
     if (no_replay_cache_) command += " --no-replay-cache";
+    if (threads_ > 1) command += fmt::format(" --threads {}", threads_);
     if (perfetto_) command += " --perfetto";
     for (const std::string& link : captures_) command += " --capture " + ShellWord(link);
     if (capture_bytes_ < kFrameBytesMax) {
@@ -248,7 +298,11 @@ class RunCommand : public Command {
   std::string out_;
   std::vector<std::string> sets_;
   std::string seed_;
+  std::string mode_;
+  uint32_t threads_ = 1;
   bool no_baseline_ = false;
+  std::string baseline_file_;
+  bool no_sync_ = false;
   bool no_replay_cache_ = false;
   bool verify_replay_cache_ = false;
   bool no_estimate_ = false;

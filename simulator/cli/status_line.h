@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The line on standard error by which a long command says how far it is: on a terminal one line
-// that changes in place, else a line of its own each time.
+// Writes the line on standard error by which a long command reports its progress. On a terminal it
+// is one line that changes in place; elsewhere each report is a new line.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace railyard {
 
 class StatusLine {
  public:
-  // `in_place`: whether a line on a terminal may change in place.
+  // `in_place` states whether a line on a terminal may change in place.
   explicit StatusLine(bool in_place = true);
 
   bool is_in_place() const { return is_in_place_; }

@@ -25,6 +25,7 @@
 #include "simulator/study/run_study.h"
 #include "simulator/study/sample_statistics.h"
 #include "simulator/study/slurm_executor.h"
+#include "simulator/study/study_check.h"
 #include "simulator/study/study_directory.h"
 #include "simulator/study/study_table.h"
 #include "simulator/units/units.h"
@@ -74,6 +75,8 @@ class StudyCommand : public Command {
                      "How many runs a task of the cluster makes one after the other (default: as "
                      "many as make 256 tasks)")
         ->check(CLI::Range(1, 1'000'000));
+    parser()->add_flag("--detach", detaches_,
+                       "Submit the runs to the cluster and end: a last job collects the results");
     parser()->add_flag("--resume", resumes_,
                        "Go on with the study in that directory: what is done is not run again");
     parser()->add_flag("--no-report", no_report_, "Write no report.html");
@@ -117,8 +120,15 @@ class StudyCommand : public Command {
     }
     if (resumes_) CancelEarlierSlurmJobs(path);
     StudyProgressLine line;
-    const StudyResult result = RunStudy(*study, *directory, Executor(jobs),
-                                        [&line](const auto& progress) { line.Show(progress); });
+    StudyResult result;
+    try {
+      result = RunStudy(*study, *directory, Executor(jobs, path),
+                        [&line](const auto& progress) { line.Show(progress); });
+    } catch (const Detached& detached) {
+      fmt::print("{} of {} submitted; job {} collects results in {}\n",
+                 Counted(study->run_count(), "run"), study->ScenarioPaths(), detached.job(), path);
+      return kExitDone;
+    }
     line.Clear();
     WriteStudy(*study, result, path);
     if (!no_report_ && CanWriteReports()) {
@@ -134,13 +144,30 @@ class StudyCommand : public Command {
  private:
   static constexpr size_t kRowsMax = 100;
 
-  StudyExecutor Executor(uint32_t jobs) const {
+  // The arguments of the study that collects what this one submits.
+  std::vector<std::string> CollectingCommand(const std::string& path) const {
+    std::vector<std::string> command = {"study",      study_,  "--out",   path,
+                                        "--executor", "slurm", "--resume"};
+    for (const std::string& option : sbatch_) command.push_back("--sbatch=" + option);
+    if (runs_per_task_ > 0) {
+      command.insert(command.end(), {"--runs-per-task", std::to_string(runs_per_task_)});
+    }
+    if (time_limit_seconds_ > 0) {
+      command.insert(command.end(), {"--time-limit", std::to_string(time_limit_seconds_)});
+    }
+    if (no_report_) command.emplace_back("--no-report");
+    return command;
+  }
+
+  StudyExecutor Executor(uint32_t jobs, const std::string& path) const {
     std::optional<int64_t> time_limit_seconds;
     if (time_limit_seconds_ > 0) time_limit_seconds = time_limit_seconds_;
     if (executor_ == "slurm") {
-      return SlurmExecutor({.sbatch = sbatch_,
-                            .runs_per_task = runs_per_task_,
-                            .time_limit_seconds = time_limit_seconds});
+      return SlurmExecutor(
+          {.sbatch = sbatch_,
+           .runs_per_task = runs_per_task_,
+           .time_limit_seconds = time_limit_seconds,
+           .collecting = detaches_ ? CollectingCommand(path) : std::vector<std::string>()});
     }
     return LocalExecutor({.jobs = jobs,
                           .memory_bytes = memory_.empty()
@@ -155,7 +182,8 @@ class StudyCommand : public Command {
     const std::pair<bool, const char*> refused[] = {
         {is_slurm && !memory_.empty(), "--memory"},
         {!is_slurm && !sbatch_.empty(), "--sbatch"},
-        {!is_slurm && runs_per_task_ > 0, "--runs-per-task"}};
+        {!is_slurm && runs_per_task_ > 0, "--runs-per-task"},
+        {!is_slurm && detaches_, "--detach"}};
     bool is_right = true;
     for (const auto& [is_given, option] : refused) {
       if (!is_given) continue;
@@ -267,6 +295,7 @@ class StudyCommand : public Command {
   size_t runs_per_task_ = 0;
   int64_t time_limit_seconds_ = 0;
   bool resumes_ = false;
+  bool detaches_ = false;
   bool is_dry_ = false;
   int64_t measure_seconds_ = 1;
   bool no_report_ = false;

@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// A requested maximum flow from some servers to others, by their numbers.
+// Names a requested maximum flow from some servers to others, by their numbers.
 struct AskedFlow {
   std::string from;  // as requested
   std::string to;

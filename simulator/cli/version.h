@@ -5,12 +5,12 @@
 
 namespace railyard {
 
-// The commit, empty where the sources are in no repository. Each build defines it
+// The commit of the sources; it is empty if they are in no repository. Each build defines it
 // (cmake/write_commit.cmake).
 extern const char* const kCommit;
 
-// "railyard 0.1.0 (commit 0123456789ab, ns-3.37)": the version, the commit it was built from, with
-// "-dirty" behind it where the tree had changes, and the release of ns-3 it runs on.
+// Returns e.g. "railyard 0.1.0 (commit 0123456789ab, ns-3.37)": the version, the commit it was
+// built from (followed by "-dirty" if the tree had changes), and the release of ns-3 it runs on.
 std::string VersionText();
 
 }  // namespace railyard

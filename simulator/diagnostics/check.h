@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Printed by a failed check beside the condition. The program sets it once.
+// Holds what a failed check prints beside the condition. The program sets it once.
 struct CheckContext {
   std::string replay_command;                // how to run this again
   std::function<int64_t()> virtual_time_ps;  // empty before time zero
@@ -22,7 +22,8 @@ void SetCheckContext(CheckContext context);
 
 }  // namespace railyard
 
-// SIM_CHECK(condition, detail): `detail` is a std::string expression, evaluated only on failure.
+// Ends the program if the condition is false. In SIM_CHECK(condition, detail), `detail` is a
+// std::string expression that is evaluated only on failure.
 #define SIM_CHECK(condition, detail)                                     \
   do {                                                                   \
     if (__builtin_expect(!(condition), 0)) {                             \

@@ -12,8 +12,8 @@
 
 namespace railyard {
 
-// Lines and columns count from 1. Column 0 means a whole line; line 0 means a path or an option
-// without text.
+// Names a place in a text. Lines and columns count from 1. Column 0 means a whole line; line 0
+// means a path or an option without text.
 struct SourceLocation {
   std::string file;
   int line = 0;
@@ -59,8 +59,8 @@ class Diagnostics {
   size_t findings_left_out_ = 0;
 };
 
-// Thrown when the environment fails (a file cannot be opened or written, no memory). It is caught
-// once, in main, and printed as one line with exit status 1.
+// Is thrown when the environment fails (a file cannot be opened or written, no memory). It is
+// caught once, in main, and printed as one line with exit status 1.
 class EnvironmentError : public std::exception {
  public:
   explicit EnvironmentError(std::string what) : what_(std::move(what)) {}

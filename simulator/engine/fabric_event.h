@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Fabric events: the plain records that carry a simulation (ns-3 events run beside them).
+// Declares fabric events, the plain records that carry a simulation. ns-3 events run beside them.
 //
 // The total order of events is intrinsic: (time, class, entity id). No insertion counter takes
 // part, so a result cannot depend on when an event was scheduled or in which form. The pair (class,
@@ -7,18 +7,20 @@
 // ignores.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace railyard {
 
-// A class of events: its value is its priority. Among the events of one picosecond those with a
-// lower value happen first. Clients choose a value and register it (FabricSimulatorImpl::Register).
+// Identifies a class of events. Its value is its priority: among the events of one picosecond those
+// with a lower value happen first. Clients choose a value and register it
+// (FabricSimulatorImpl::Register).
 enum class EventClass : uint8_t {
   kNs3 = 63,  // ordinary ns-3 events, in the order of their insertion
 };
 inline constexpr int kEventClassCount = 64;
 
-// The meaning of a pending event of a class for the state of the simulation.
+// States what a pending event of a class means for the state of the simulation.
 enum class PendingMeans : uint8_t {
   kUnderWay,  // something is in progress
   kNothing,   // it passes without effect, or its effect is known already
@@ -30,6 +32,14 @@ enum class PendingMeans : uint8_t {
 struct EventTraits {
   const char* name = "";  // of the events, in the plural: "arrivals"
   PendingMeans pending = PendingMeans::kUnderWay;
+};
+
+// Marks a place in the total order of events, between those before it and itself.
+struct EventPlace {
+  int64_t time_ps = 0;
+  uint64_t tie = 0;  // class and id; 0: before all events of the picosecond
+
+  auto operator<=>(const EventPlace&) const = default;
 };
 
 // Runs one event. `context` is what was registered; `target` what was scheduled. The time is

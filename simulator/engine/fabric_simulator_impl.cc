@@ -138,6 +138,28 @@ void FabricSimulatorImpl::Run() {
   }
 }
 
+int64_t FabricSimulatorImpl::RunBefore(const EventPlace& end) {
+  attention_.fetch_and(~kStopRequested, std::memory_order_relaxed);
+  TimingWheel::Event event;
+  while (wheel_.PopEarliest(event)) {
+    if (EventPlace{event.time_ps, event.tie} >= end) {
+      wheel_.Insert(event.time_ps, event.tie, event.target);
+      return event.time_ps;
+    }
+    const uint64_t event_class = event.tie >> kIdBits;
+    SIM_CHECK(event_class != static_cast<uint64_t>(EventClass::kNs3), "an ns-3 event in a window");
+    now_ps_ = event.time_ps;
+    ++event_count_;
+    const Handler& handler = handlers_[event_class];
+    handler.function(handler.context, event.target);
+    if (attention_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      last_place_ = {event.time_ps, event.tie};
+      return event.time_ps;
+    }
+  }
+  return INT64_MAX;
+}
+
 void FabricSimulatorImpl::SetSample(int64_t time_ps, Sample sample) {
   sample_ = std::move(sample);
   sample_at_ps_ = sample_ ? time_ps : INT64_MAX;
@@ -238,19 +260,19 @@ void FabricSimulatorImpl::Destroy() {
 }
 
 void FabricSimulatorImpl::DoDispose() {
-  // The memory that prefetches access may be freed.
-  wheel_.ClearPrefetch();
-  TakeForeignEvents();
-  TimingWheel::Event event;
-  while (wheel_.PopEarliest(event)) {
-    if (event.tie >> kIdBits != static_cast<uint64_t>(EventClass::kNs3)) {
-      continue;
+  // Events are released where they are: sorting them as PopEarliest() does takes memory, which may
+  // have run out. An event that is released may schedule others.
+  for (const ForeignEvent& event : foreign_events_) event.impl->Unref();
+  foreign_events_.clear();
+  uint64_t scheduled = 0;
+  do {
+    scheduled = next_sequence_;
+    for (uint32_t slot = 0; slot < ns3_events_.size(); ++slot) {
+      if (ns3_events_[slot].impl == nullptr) continue;
+      const Ns3Event event = TakeNs3Event(slot);
+      if (removed_.erase(event.sequence) == 0) event.impl->Unref();
     }
-    const Ns3Event ns3_event = TakeNs3Event(event.target);
-    if (removed_.erase(event.tie & kIdMask) == 0) {
-      ns3_event.impl->Unref();
-    }
-  }
+  } while (next_sequence_ != scheduled);
   SimulatorImpl::DoDispose();
 }
 
@@ -292,21 +314,22 @@ int64_t FabricSimulatorImpl::TimeAfter(int64_t delay_ps) const {
 
 uint32_t FabricSimulatorImpl::InsertNs3Event(int64_t time_ps, uint32_t context,
                                              ns3::EventImpl* impl) {
+  const uint64_t sequence = next_sequence_++;
   uint32_t slot = free_ns3_event_;
   if (slot == kNoSlot) {
     slot = static_cast<uint32_t>(ns3_events_.size());
-    ns3_events_.push_back({impl, context, kNoSlot});
+    ns3_events_.push_back({impl, sequence, context, kNoSlot});
   } else {
     free_ns3_event_ = ns3_events_[slot].next_free;
-    ns3_events_[slot] = {impl, context, kNoSlot};
+    ns3_events_[slot] = {impl, sequence, context, kNoSlot};
   }
-  const uint64_t sequence = next_sequence_++;
   wheel_.Insert(time_ps, static_cast<uint64_t>(EventClass::kNs3) << kIdBits | sequence, slot);
   return UidOf(sequence);
 }
 
 FabricSimulatorImpl::Ns3Event FabricSimulatorImpl::TakeNs3Event(uint32_t slot) {
   const Ns3Event event = ns3_events_[slot];
+  ns3_events_[slot].impl = nullptr;
   ns3_events_[slot].next_free = free_ns3_event_;
   free_ns3_event_ = slot;
   return event;
@@ -347,9 +370,9 @@ void FabricSimulatorImpl::Remove(const ns3::EventId& id) {
   if (IsExpired(id)) {
     return;
   }
+  removed_.insert(SequenceOf(id.GetUid()));
   id.PeekEventImpl()->Cancel();
   id.PeekEventImpl()->Unref();
-  removed_.insert(SequenceOf(id.GetUid()));
 }
 
 void FabricSimulatorImpl::Cancel(const ns3::EventId& id) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The ns-3 simulator implementation of Railyard: ordinary ns-3 events and fabric events on one
-// timing wheel, in one total order (see fabric_event.h). ns-3's own Simulator API works on it
-// unchanged.
+// Implements ns-3's simulator for Railyard. Ordinary ns-3 events and fabric events share one timing
+// wheel and one total order (see fabric_event.h). ns-3's own Simulator API works on it unchanged.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +24,16 @@
 
 namespace railyard {
 
-// Order: by (time, class, id); ns-3 events are the last class of a picosecond and run among
-// themselves in the order of their insertion, as ns-3 promises.
+// Runs ns-3 events and fabric events.
+//
+// Order: events run by (time, class, id). ns-3 events are the last class of a picosecond and run
+// among themselves in the order of their insertion, as ns-3 promises.
 //
 // Threads: one thread runs the simulation and makes all calls, except that ScheduleWithContext and
 // Stop() may come from any thread, as in ns-3.
 //
-// Exceptions: one thrown by an event leaves Run(); that event is spent, and the next Run() goes on
-// with the one after it.
+// Exceptions: one that an event throws leaves Run(). That event is spent, and the next Run() goes
+// on with the one after it.
 //
 // Attribute NextEventSequence: see GetTypeId().
 class FabricSimulatorImpl final : public ns3::SimulatorImpl {
@@ -81,16 +82,27 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // events must not touch the state of the others, and may schedule fabric events only. Calls do
   // not nest. An exception ends it too.
   void RunAhead(const std::function<void()>& begin);
+  // Runs the pending fabric events before that place, or up to Stop(), and returns the time of the
+  // first event that is left; INT64_MAX: none is. ns-3 events and samples must not be pending.
+  int64_t RunBefore(const EventPlace& end);
+  // Returns the place of the event that ran last.
+  const EventPlace& last_place() const { return last_place_; }
+  // Sets the time and counts events that other processes have run, at the end of a run.
+  void Absorb(int64_t now_ps, uint64_t event_count) {
+    now_ps_ = std::max(now_ps_, now_ps);
+    event_count_ += event_count;
+  }
   // Makes Run() stop before the first event later than that. By default it runs all events.
   void SetTimeEnd(int64_t time_ps) {
     time_end_ps_ = time_ps;
     limit_ps_ = std::min(time_end_ps_, sample_at_ps_);
   }
-  // Before the first event later than `time_ps` that Run() runs, `sample` is called with that
-  // event's time, while now is still the time of the event before; it returns from when on it is to
-  // be called next. A sample is no event: nobody counts it, and it must not schedule any. One at a
-  // time; empty ends it.
+  // Is called by Run() between two events, with the time of the later one, while now is
+  // still the time of the earlier one. Returns when it is to be called next. The call is no
+  // event: it is not counted, and it must not schedule any.
   using Sample = std::function<int64_t(int64_t next_event_ps)>;
+  // Makes Run() call `sample` before its first event later than `time_ps`. It replaces the sample
+  // that was set before; an empty one ends the calls.
   void SetSample(int64_t time_ps, Sample sample);
   bool HasReachedTimeEnd() const { return has_reached_time_end_; }
   // Returns the number of fabric and ns-3 events run so far.
@@ -104,10 +116,11 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // next one.
   void Stop() override;
   void Stop(const ns3::Time& delay) override;
-  // Delays must not be negative; a time beyond GetMaximumSimulationTime() becomes that.
+  // Schedules an event after `delay`, which must not be negative. A time beyond
+  // GetMaximumSimulationTime() becomes that time.
   ns3::EventId Schedule(const ns3::Time& delay, ns3::EventImpl* event) override;
-  // From another thread `delay` counts from the time at which the event is taken over: after the
-  // event that is running, or when Run() starts.
+  // Schedules an event. From another thread `delay` counts from the time at which the simulation's
+  // thread takes the event over, which is after the event that is running, or when Run() starts.
   void ScheduleWithContext(uint32_t context, const ns3::Time& delay,
                            ns3::EventImpl* event) override;
   ns3::EventId ScheduleNow(ns3::EventImpl* event) override;
@@ -134,9 +147,10 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
     void* context = nullptr;
     EventTraits traits;
   };
-  // The record that an event of class kNs3 names by its target.
+  // Holds the ns-3 event that an event of class kNs3 names by its target.
   struct Ns3Event {
     ns3::EventImpl* impl;  // one reference is ours
+    uint64_t sequence;
     uint32_t context;
     uint32_t next_free;
   };
@@ -145,7 +159,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
     int64_t delay_ps;
     uint32_t context;
   };
-  // Bits of attention_.
+  // These are the bits of attention_.
   static constexpr uint32_t kStopRequested = 1;
   static constexpr uint32_t kForeignEventsWaiting = 2;
 
@@ -154,7 +168,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   void DoDispose() override;
   [[noreturn]] void RefuseFabricEvent(int64_t time_ps, EventClass event_class, uint64_t id) const;
   void EndTime(const TimingWheel::Event& next);
-  // The next event is later than limit_ps_. False: simulated time has ended before it.
+  // Handles a next event that is later than limit_ps_. Returns false if simulated time has ended
+  // before it.
   bool PassLimit(const TimingWheel::Event& next);
   void RunNs3Event(const TimingWheel::Event& event);
   int64_t TimeAfter(int64_t delay_ps) const;
@@ -174,6 +189,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   Sample sample_;
   bool has_reached_time_end_ = false;
   uint64_t event_count_ = 0;
+  EventPlace last_place_;  // of RunBefore()
   // Requests that Run() checks before the next event: one relaxed load per event.
   std::atomic<uint32_t> attention_{0};
   uint32_t context_ = ns3::Simulator::NO_CONTEXT;
@@ -184,8 +200,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   std::vector<Ns3Event> ns3_events_;
   uint32_t free_ns3_event_;
   uint64_t next_sequence_ = 0;  // orders ns-3 events of one picosecond; never wraps
-  // The last ns-3 event run. An ns-3 event has expired if and only if it does not come after this
-  // one.
+  // These fields are the place of the last ns-3 event run. An ns-3 event has expired if and only if
+  // it does not come after this one.
   int64_t last_ns3_time_ps_ = -1;
   uint64_t last_ns3_sequence_ = 0;
   std::unordered_set<uint64_t> removed_;  // sequences still on the wheel that Remove() took back

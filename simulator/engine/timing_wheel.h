@@ -103,10 +103,11 @@ class TimingWheel {
     }
   }
 
-  // A table whose records are prefetched before the events that access them, where events are
-  // dense: while a bucket is drained, the records that the next bucket's events name by their
-  // targets; when that one opens, the records that fields of those name in turn. A table is an
-  // array whose start may move; an index beyond its end prefetches other memory, which is harmless.
+  // Describes a table whose records are prefetched before the events that access them, where events
+  // are dense. While a bucket is drained, the wheel prefetches the records that the next bucket's
+  // events name by their targets; when that bucket opens, it prefetches the records that fields of
+  // those name in turn. A table is an array whose start may move. An index beyond its end
+  // prefetches other memory, which is harmless.
   struct PrefetchTable {
     const char* const* base = &kNowhere;
     uint64_t stride = 0;       // bytes
@@ -141,7 +142,8 @@ class TimingWheel {
     uint32_t next;  // in its slot, where it is full, or among the free
   };
   static_assert(sizeof(Chunk) == 64);
-  // A head is a slot's first chunk and the number of events in it. kNoHead counts as a full chunk.
+  // A head holds a slot's first chunk and the number of events in it. kNoHead counts as a full
+  // chunk.
   static constexpr int kCountBits = 3;
   static constexpr uint32_t EventsIn(uint32_t head) { return head & ((1u << kCountBits) - 1); }
   static constexpr uint32_t ChunkOf(uint32_t head) { return head >> kCountBits; }

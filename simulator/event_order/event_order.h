@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The order of events of one picosecond. Departures come first, so that all other events see a
-// port's state after a packet has left it and the next has begun. Other clients may register
+// Defines the order of events of one picosecond. Departures come first, so that all other events
+// see a port's state after a packet has left it and the next has begun. Other clients may register
 // priorities in the gaps.
 #pragma once
 
@@ -12,7 +12,10 @@ namespace railyard::event_order {
 inline constexpr EventClass kDeparture{0};         // a packet's last bit leaves its port: link
 inline constexpr EventClass kFault{3};             // a fault begins or ends: fault and which
 inline constexpr EventClass kArrival{6};           // a packet's last bit is at the far end: link
+inline constexpr EventClass kFlowEnd{7};           // a flow's last byte leaves: bundle of flows
+inline constexpr EventClass kFlowArrival{8};       // a flow's message arrives: pipe
 inline constexpr EventClass kPauseFrame{9};        // a pause frame takes effect: channel and XON
+inline constexpr EventClass kFlowAnswer{10};       // a grant or an acknowledgement arrives: flow
 inline constexpr EventClass kLoadStorePort{12};    // a GPU's port may send: port
 inline constexpr EventClass kQueuePort{13};        // a NIC's port may serve a queue: port
 inline constexpr EventClass kAggregationPort{14};  // a NIC's port may send an operand: port
@@ -26,5 +29,6 @@ inline constexpr EventClass kLateArrival{33};      // a link with extra delay le
 inline constexpr EventClass kLoad{36};             // background traffic is due: flow
 inline constexpr EventClass kLook{39};             // a watchdog looks: 0
 inline constexpr EventClass kCopy{42};             // a thread has copied: stream and direction
+inline constexpr EventClass kFlowRates{45};        // flows' rates change: 0
 
 }  // namespace railyard::event_order

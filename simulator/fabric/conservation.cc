@@ -25,6 +25,10 @@ void FabricNetwork::ForEachPacketOn(LinkId id,
 }
 
 void FabricNetwork::CheckConservation() const {
+  if (border_.has_absorbed) {  // each part has checked itself
+    AllAbsorbed();
+    return;
+  }
   std::vector<uint64_t> account_bytes(accounts_.size());
   std::vector<uint32_t> arrived(tables_.graph->device_count());  // packets, modulo 2^32
   std::vector<uint32_t> sent(tables_.graph->device_count());
@@ -40,8 +44,9 @@ void FabricNetwork::CheckConservation() const {
       account_bytes[packet.ingress] += packet.wire_bytes;
     });
     const uint64_t lost = states_.DroppedPackets(id);
+    // The two ends of a link on the border are counted in two processes.
     SIM_CHECK(
-        link.sent == static_cast<uint32_t>(link.packets + lost + on_link),
+        border_.Has(id) || link.sent == static_cast<uint32_t>(link.packets + lost + on_link),
         fmt::format("packets on {}: {} were put on it, {} arrived, {} were lost, {} are there",
                     tables_.graph->link(id).name, link.sent, link.packets, lost, on_link));
     arrived[tables_.graph->link_target(id)] += static_cast<uint32_t>(link.packets);

@@ -189,6 +189,9 @@ inline void FabricNetwork::TakeIn(PacketId index) {
       if (credit_bytes != 0) ReturnCredit(FirstChannelOf(id), credit_bytes);
       break;
     }
+    case Link::Arrival::kElsewhere:
+      LeaveToOther(index);
+      break;
     case Link::Arrival::kLossyNic:
       if (!FindsRoomAtNic(index)) break;
       [[fallthrough]];
@@ -235,6 +238,7 @@ void FabricNetwork::Drop(PacketId index, DropReason reason, LinkId link) {
   ++tables_.counters.dropped_packets[slot];
   if (IsData(packet.kind)) tables_.counters.dropped_bytes[slot] += DataBytes(packet);
   packet_dropped_({tables_.engine->NowPs(), &packet, reason, link});
+  if (border_.exists()) border_.NoteDrop(reason);
   SinkOf(index).OnPacketDropped(index, reason, link);
   FreePacket(index);
 }
@@ -263,6 +267,7 @@ double FabricNetwork::ShortFormShare() const {
 }
 
 LinkCounters FabricNetwork::CountersOfLink(LinkId id) const {
+  if (flow_ledger_.settle) flow_ledger_.settle();
   const Link& link = tables_.links[id];
   LinkCounters counters;
   counters.payload_bytes = link.payload_bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The packets under way, the links they cross and the buffers they wait in.
+// Simulates the packets in flight, the links they cross and the buffers they wait in.
 //
 // Modelled: serialisation at the link's rate (store and forward), propagation, the forwarding
 // latency of the device a link ends at; output queues in two classes, control strictly before data
@@ -34,6 +34,7 @@
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/event_order/event_order.h"
+#include "simulator/fabric/border.h"
 #include "simulator/fabric/buffer/channel_accounts.h"
 #include "simulator/fabric/buffer/marking.h"
 #include "simulator/fabric/buffer/pause_frames.h"
@@ -111,13 +112,16 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   Packet& packet(PacketId index) { return tables_.packets[index]; }
   uint64_t live_packets() const { return tables_.packets.live_count(); }
   // Returns the payload of data packets in flight, by walking the pool.
-  uint64_t InFlightBytes() const { return tables_.packets.PayloadBytes(); }
+  uint64_t InFlightBytes() const {
+    return tables_.packets.PayloadBytes() + border_.absorbed_in_flight_bytes +
+           flow_bytes_in_flight_;
+  }
 
   // Puts a packet on its first link. Its path, bytes and kind must be set, and its hop 0. A path
   // without links drops it (NO_ROUTE).
   void Inject(PacketId index);
-  // Prefetch what is needed to send next over a link or along a path of the table; and, for packets
-  // that arrive, the records of a table by Packet::flow.
+  // These functions prefetch what is needed to send next over a link or along a path of the table,
+  // and, for packets that arrive, the records of a table by Packet::flow.
   void FetchLink(LinkId link) const { __builtin_prefetch(&tables_.links[link], 1); }
   void FetchPath(uint32_t first_link) const { paths_.Fetch(first_link); }
   void FetchFlowsAhead(const TimingWheel::PrefetchTable& flows);
@@ -201,6 +205,34 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   std::span<const HopTelemetry> Telemetry(PacketId packet) const { return telemetry_.Of(packet); }
   void CopyTelemetry(PacketId from, PacketId to) { telemetry_.Copy(from, to); }
 
+  // --- Messages that cross the fabric as flows instead of packets (FlowNetwork) ------------------
+  struct FlowLedger {
+    std::function<void()> settle{};  // called before counters of links are read
+    std::function<void(LinkId, uint64_t rate_bps)> set_rate{};
+  };
+  void SetFlowLedger(FlowLedger ledger) { flow_ledger_ = std::move(ledger); }
+  void CountFlowOnLink(LinkId link, uint64_t payload_bytes, uint64_t wire_bytes) {
+    tables_.links[link].payload_bytes += payload_bytes;
+    tables_.links[link].wire_bytes += wire_bytes;
+  }
+  // Count payload of data as the counters of the same names do.
+  void CountFlowInjected(uint64_t bytes) {
+    tables_.counters.injected_bytes += bytes;
+    flow_bytes_in_flight_ += bytes;
+  }
+  void CountFlowReplicated(uint64_t bytes) {
+    tables_.counters.replicated_bytes += bytes;
+    flow_bytes_in_flight_ += bytes;
+  }
+  void CountFlowReduced(uint64_t bytes) {
+    tables_.counters.reduced_bytes += bytes;
+    flow_bytes_in_flight_ -= bytes;
+  }
+  void CountFlowDelivered(uint64_t bytes) {
+    tables_.counters.delivered_bytes += bytes;
+    flow_bytes_in_flight_ -= bytes;
+  }
+
   LinkCounters CountersOfLink(LinkId link) const;
   int64_t PausedPs() const;  // NetworkCounters::pfc_pause_ps, and what has not ended up to now
   const NetworkCounters& counters() const { return tables_.counters; }
@@ -210,9 +242,9 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // attribute TrajectoryHash is set.
   uint64_t trajectory_hash() const { return trajectory_hash_; }
   const std::vector<HoldReport>& hold_reports() const { return holds_.reports(); }
-  // Return the bytes in a device's buffer that arrived by `link`, or, with credits, that were sent
-  // on it and whose credit has not returned; the maximum of these in its headroom; whether its
-  // sender is told to pause.
+  // Returns the bytes in a device's buffer that arrived by `link` or, with credits, that were sent
+  // on it and whose credit has not returned. The functions after it return the maximum of these
+  // bytes in the device's headroom, and whether the link's sender is told to pause.
   uint64_t AccountBytes(LinkId link);
   uint64_t HeadroomBytesOfLink(LinkId link) const {
     return buffers_.PauseOf(FirstChannelOf(link)).headroom_bytes_max;
@@ -223,6 +255,29 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // every switch, packets in = put on its links + dropped; and every account equals the sum of its
   // packets.
   void CheckConservation() const;
+
+  // --- A part of a network, of which other processes simulate the rest (border.cc) ---------------
+  // Precondition: no packet was injected. The network must not lose packets from now on, nor have
+  // credits on the links of the border: border().obstacle tells if it did.
+  void SetBorder(const std::vector<LinkId>& outgoing, const std::vector<LinkId>& incoming);
+  const Border& border() const { return border_; }
+  // Adds what has crossed the border and was not collected before: pause frames, and packets whose
+  // transmission began before `before_ps`. Returns when the first begins of those that wait;
+  // INT64_MAX: none does.
+  int64_t CollectCrossings(int64_t before_ps, std::vector<Crossing>& crossings);
+  // Takes what has come from another process. Precondition: its time is not before now.
+  void TakeCrossing(const Crossing& crossing);
+  // These functions return the counters of this part, at the end of the run, for Absorb().
+  std::vector<LinkTotals> TotalsOfLinks() const;
+  uint64_t InFlightBytesOfPart() const;
+  // Adds the counters of a part that another process has simulated. AllAbsorbed() must follow the
+  // last; it ends the program unless packets are conserved on every link.
+  void Absorb(std::span<const LinkTotals> links, const NetworkCounters& counters,
+              uint64_t in_flight_bytes);
+  void AllAbsorbed() const;
+
+  const FabricSettings& settings() const { return tables_.settings; }
+  bool has_telemetry() const { return telemetry_.is_enabled(); }
   FabricSimulatorImpl& engine() { return *tables_.engine; }
 
   // Visits the counters and all state that decides the future when no packet is in flight
@@ -259,13 +314,13 @@ class FabricNetwork : public ns3::Object, public StateOwner {
     return static_cast<T>(tables_.settings.*kField);
   }
 
-  // Settings to records (configure.cc).
+  // These functions turn settings into records (configure.cc).
   void AddBuffer(DeviceId device);
   void ConfigureArrival(const LinkProperties& properties, const Device& target, Link& link) const;
   void ConfigureLink(LinkId id);
   const BufferSettings& SettingsOf(DeviceId device) const;
 
-  // A hop (fabric_network.cc).
+  // These functions make a hop (fabric_network.cc).
   PacketSink& SinkOf(PacketId index) {
     return *sinks_[static_cast<size_t>(tables_.packets[index].kind)];
   }
@@ -273,6 +328,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   void Arrive(PacketId index);
   // Passes an arrived packet to the device at the link's far end.
   [[gnu::always_inline]] void TakeIn(PacketId index);
+  void LeaveToOther(PacketId index);
   void LeaveDevice(PacketId index);
   void Transmit(PacketId index);
   [[gnu::always_inline]] void Forward(PacketId index);
@@ -282,7 +338,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
       WakeForCredit(channel);
   }
 
-  // Hops that need a decision (special_hops.cc).
+  // These functions make hops that need a decision (special_hops.cc).
   static void HandleDeparture(void* self, uint32_t link);
   static void HandlePauseFrame(void* self, uint32_t frame);
   static void HandleHoldCheck(void* self, uint32_t channel);
@@ -299,8 +355,9 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   void TransmitSpecially(PacketId index);
   // Sends a packet behind those that the port holds, in the form that the port can take.
   void SendSpecially(PacketId index);
-  // Return false if the packet was dropped. FindsRoomAtNic() must be called before the NIC accepts
-  // a packet, because a transport must not acknowledge a packet that a full buffer may still lose.
+  // These functions return false if the packet was dropped. FindsRoomAtNic() must be called before
+  // the NIC accepts a packet, because a transport must not acknowledge a packet that a full buffer
+  // may still lose.
   bool AdmitToLossless(PacketId index);
   bool AdmitToLossy(PacketId index);
   bool FindsRoomAtNic(PacketId index);
@@ -312,13 +369,14 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // Calls OnLinkReleased() of every sink once.
   void TellReleased(LinkId link);
 
-  // State at rest (network_snapshot.cc) and conservation (conservation.cc).
+  // These functions visit the state at rest (network_snapshot.cc) and check conservation
+  // (conservation.cc).
   void VisitLink(LinkId id, StateArchive& archive);
   void VisitPortOf(LinkId id, StateArchive& archive);
   void VisitHistory(LinkId id, StateArchive& archive);
   NetworkCounters SumOverNvlinks(std::span<const LinkId> links) const;
-  // The second argument of `visit` is whether the packet is timed (it is on the link, or its time
-  // there is fixed).
+  // Calls `visit` for each packet on a link. The second argument of `visit` is true if the packet
+  // is timed (it is on the link, or its time there is fixed).
   void ForEachPacketOn(LinkId id, const std::function<void(PacketId, bool)>& visit) const;
 
   // Every hop accesses these.
@@ -339,6 +397,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   LinkDelays delays_;
   InNetworkReduction reduction_{tables_, paths_, telemetry_};
   LoadBalancer load_balancer_;
+  Border border_;
   std::vector<ns3::Ptr<Switch>> switches_;  // by device
   std::unordered_multimap<LinkId, LinkTap> taps_;
   uint64_t trajectory_hash_ = 0;
@@ -348,6 +407,9 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   ns3::TracedCallback<const LinkStateChanged&> link_state_changed_;
   ns3::TracedCallback<const PauseSent&> pause_sent_;
   ns3::TracedCallback<const EcnMarked&> ecn_marked_;
+
+  FlowLedger flow_ledger_;
+  uint64_t flow_bytes_in_flight_ = 0;
 };
 
 }  // namespace railyard

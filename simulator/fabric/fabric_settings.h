@@ -9,21 +9,21 @@
 
 namespace railyard {
 
-// The method that keeps a receiver's buffer from overflowing.
+// Names the method that keeps a receiver's buffer from overflowing.
 enum class FlowControl : uint8_t {
   kNone,     // nothing: what finds no room is dropped
   kPfc,      // pause frames, IEEE 802.1Qbb
   kCredits,  // the sender counts what the receiver has room for: InfiniBand, NVLink
 };
 
-// The form that ports take. Results are the same.
+// Names the form that ports take. Results are the same in both forms.
 enum class PortForm : uint8_t {
   kShort,    // the short one wherever it is exact
   kGeneral,  // always the general one
 };
 
-// The settings of a network as a whole. FabricNetwork's ns-3 attributes are bound to these members;
-// their meaning, ranges and sources stand with the attributes.
+// Holds the settings of a network as a whole. FabricNetwork's ns-3 attributes are bound to these
+// members; their meaning, ranges and sources stand with the attributes.
 struct FabricSettings {
   PortForm form = PortForm::kShort;
   bool hashes_trajectory = false;

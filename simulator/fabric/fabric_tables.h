@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The plain tables of a network, with one row per link, port or packet, and functions of single
-// rows: numbers of virtual channels, transmission times, packets in order. The objects of a network
-// share these tables by reference; all their other state is private.
+// Holds the plain tables of a network, with one row per link, port or packet, and functions of
+// single rows: numbers of virtual channels, transmission times, packets in order. The objects of a
+// network share these tables by reference; all their other state is private.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct FabricTables {
   std::deque<Port> ports;              // stay where they are as more are made
   FabricSettings settings;
 
-  // Both must outlive this.
+  // Attaches the tables to a fabric and an engine. Both must outlive this.
   void Attach(const FabricGraph& of, FabricSimulatorImpl& with);
   // Makes a row for every link of the graph, and no ports.
   void ResetRows();

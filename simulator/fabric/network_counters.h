@@ -2,13 +2,14 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "simulator/fabric/packet.h"
 
 namespace railyard {
 
-// Counters of one direction of a link. Bytes count when the last bit arrives.
+// Counts what happened on one direction of a link. Bytes count when the last bit arrives.
 struct LinkCounters {
   uint64_t payload_bytes = 0;        // first transmissions of data
   uint64_t header_bytes = 0;         // everything that is not payload of data
@@ -18,7 +19,7 @@ struct LinkCounters {
   int64_t paused_ps = 0;         // its data by pause frames, up to now, all classes added up
 };
 
-// Counters of a whole network.
+// Counts what happened in a whole network.
 struct NetworkCounters {
   uint64_t packets = 0;         // data packets injected
   uint64_t packet_hops = 0;     // data packets times links crossed
@@ -35,6 +36,26 @@ struct NetworkCounters {
   int64_t pfc_pause_ps = 0;   // sum over links of the pauses that are over
   uint64_t general_hops = 0;  // transmissions in the general form
   uint64_t draws = 0;         // by which packets were marked, lost or held back, or not
+
+  void Add(const NetworkCounters& other) {
+    packets += other.packets;
+    packet_hops += other.packet_hops;
+    control_hops += other.control_hops;
+    injected_bytes += other.injected_bytes;
+    delivered_bytes += other.delivered_bytes;
+    replicated_bytes += other.replicated_bytes;
+    reduced_bytes += other.reduced_bytes;
+    for (size_t reason = 0; reason < dropped_packets.size(); ++reason) {
+      dropped_packets[reason] += other.dropped_packets[reason];
+      dropped_bytes[reason] += other.dropped_bytes[reason];
+    }
+    ecn_marked += other.ecn_marked;
+    xoff_frames += other.xoff_frames;
+    xon_frames += other.xon_frames;
+    pfc_pause_ps += other.pfc_pause_ps;
+    general_hops += other.general_hops;
+    draws += other.draws;
+  }
 
   uint64_t dropped_data_bytes() const {
     uint64_t sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The arguments that a network's trace sources pass to their callbacks.
+// Defines the arguments that a network's trace sources pass to their callbacks.
 #pragma once
 
 #include <cstdint>

@@ -14,10 +14,11 @@ void VisitPort(Port& port, StateArchive& archive) {
 }  // namespace
 
 void FabricNetwork::Visit(StateArchive& archive) {
+  if (flow_ledger_.settle) flow_ledger_.settle();
   // Otherwise ports and switches decide by more than this walk knows.
   archive.Require(tables_.settings.load_balancing == LoadBalancing::kEcmp &&
                   !telemetry_.is_enabled() && !tables_.settings.hashes_trajectory);
-  archive.Require(tables_.packets.live_count() == 0);
+  archive.Require(tables_.packets.live_count() == 0 && flow_bytes_in_flight_ == 0);
   archive.Constant(conditions_);
   for (LinkId id{0}; id < tables_.links.size(); ++id) VisitLink(id, archive);
   for (VirtualChannelId id{0}; id < accounts_.size(); ++id) {

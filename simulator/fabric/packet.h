@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A packet: a plain record in a pool, identified by its index. It contains its route and sizes, but
-// no payload.
+// Defines a packet as a plain record in a pool, identified by its index. It contains its route and
+// sizes, but no payload.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,9 @@ enum class PacketKind : uint8_t {
   kNack,
   kCnp,             // congestion notification (RoCE v2 annex A17)
   kUnreliableSend,  // of an unreliable connection: an immediate that nobody acknowledges
+  kEthernetFrame,   // of an ns-3 node's network stack, from NIC to NIC
 };
-inline constexpr int kPacketKindCount = 14;
+inline constexpr int kPacketKindCount = 15;
 inline constexpr bool IsInServer(PacketKind kind) { return kind <= PacketKind::kNvlinkWrite; }
 inline constexpr bool IsAggregate(PacketKind kind) {
   return kind == PacketKind::kAggregateOperand || kind == PacketKind::kAggregateResult;
@@ -41,7 +42,7 @@ inline constexpr TrafficClass ClassOf(PacketKind kind) {
   return kind == PacketKind::kCnp ? TrafficClass::kControl : TrafficClass::kData;
 }
 
-// A packet's place in the pool, which is its own for as long as it is under way.
+// Identifies a packet by its place in the pool, which it keeps for as long as it is in flight.
 using PacketId = Identifier<struct PacketTag>;
 
 // A packet fits into one cache line. AllocatePacket() returns it zeroed.
@@ -56,7 +57,8 @@ struct alignas(64) Packet {
   // The packet was copied to another record when its port left the short form; its event frees this
   // record.
   static constexpr uint8_t kTombstone = 32;
-  static constexpr uint8_t kForOne = 64;  // of an aggregation: one member alone gets the payload
+  static constexpr uint8_t kForOne = 64;    // of an aggregation: one member alone gets the payload
+  static constexpr uint8_t kCrossed = 128;  // copied to the process that simulates the link's end
 
   int64_t arrival_ps = 0;    // of the last bit at the far end of `link`, forwarding included
   int64_t timestamp_ps = 0;  // when its NIC sent it; an ACK echoes that of the packet it answers
@@ -84,7 +86,8 @@ struct alignas(64) Packet {
   uint8_t flags = 0;
   uint16_t echo = 0;  // ACK: packets that came in marked since the last one.
                       // Of an aggregation: payload where it is not empty.
-                      // Other data, and a host read's request: of the payload, what is flags
+                      // Other data, and a host read's request: of the payload, what is flags.
+                      // An Ethernet frame: whether its sender reacts to marks
   uint16_t tag = 0;   // NVLink groups: which of its GPUs a copy is for; an operand's message slot.
                       // A host read's request: the bytes it is for.
                       // On the network: the lossless class it is in
@@ -97,7 +100,14 @@ inline uint32_t DataBytes(const Packet& packet) {
                                   : static_cast<uint32_t>(packet.payload_bytes - packet.echo);
 }
 
-// Reasons for the loss of a packet. Every code path that loses a packet reports one of these.
+// Returns whether the packet's sender reacts to marks, so that switches mark it.
+inline bool IsEcnCapable(const Packet& packet) {
+  return packet.kind == PacketKind::kRdmaWrite ||
+         (packet.kind == PacketKind::kEthernetFrame && packet.echo != 0);
+}
+
+// Names the reason for the loss of a packet. Every code path that loses a packet reports one of
+// these.
 enum class DropReason : uint8_t {
   kLinkDown,        // on the wire, or sent into it, while the link was down
   kNoRoute,         // the fabric has no path to the destination

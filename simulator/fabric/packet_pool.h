@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Packets are records of one growing array, identified by their index. Growing moves them: a
+// Stores packets as records of one growing array, identified by their index. Growing moves them: a
 // reference to a packet is valid until the next Allocate().
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// All paths of a network in one table, one after the other. A packet contains the position of its
-// path's first link; its next link is one position further for each hop.
+// Stores all paths of a network in one table, one after the other. A packet contains the position
+// of its path's first link; its next link is one position further for each hop.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace railyard {
 
-// A path of the fabric: the position of its first link in the network's table and its number of
-// links. A path without links leads nowhere.
+// Refers to a path of the fabric by the position of its first link in the network's table and its
+// number of links. A path without links leads nowhere.
 struct PathRef {
   uint32_t first = 0;
   uint8_t hop_count = 0;

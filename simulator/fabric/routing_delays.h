@@ -10,20 +10,20 @@
 
 namespace railyard {
 
-// Delays of the fabric's reaction to a link that changed its state. Until the switches on a
-// packet's path have new routes, packets are still sent into a failed link and lost there.
+// Holds the delays of the fabric's reaction to a link that changed its state. Until the switches on
+// a packet's path have new routes, packets are still sent into a failed link and lost there.
 struct RoutingDelays {
-  // Time from the loss of signal until the port's driver reports it: a PHY debounces for about 10
-  // ms (IEEE 802.3 link_fail_inhibit class timers; the default of common switch systems).
+  // The time from the loss of signal until the port's driver reports it. A PHY debounces for about
+  // 10 ms (IEEE 802.3 link_fail_inhibit class timers; the default of common switch systems).
   int64_t detection_ps = 10 * kPsPerMs;
-  // Time from there until the switches and NICs at the link's ends have new routes: BGP with fast
-  // fall-over in a two-tier fabric takes about 100 ms.
+  // The time from the report until the switches and NICs at the link's ends have new routes. BGP
+  // with fast fall-over in a two-tier fabric takes about 100 ms.
   int64_t convergence_ps = 100 * kPsPerMs;
-  // Additional time for each further hop from the link, as a share of convergence_ps. Assumed: an
-  // update is forwarded long before its routes are in hardware.
+  // The additional time for each further hop from the link, as a share of convergence_ps. The value
+  // is assumed: an update is forwarded long before its routes are in hardware.
   double hop_share = 0.1;
 
-  // Switches and NICs with delays of their own.
+  // Names a switch or NIC with delays of its own.
   struct OfDevice {
     int64_t detection_ps = 0;
     int64_t convergence_ps = 0;
@@ -39,7 +39,7 @@ struct RoutingDelays {
   }
 };
 
-// The delays as ns-3 attributes, which the fault controller reads once.
+// Presents the delays as ns-3 attributes, which the fault controller reads once.
 class Routing : public ns3::Object {
  public:
   static ns3::TypeId GetTypeId();

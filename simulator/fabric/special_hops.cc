@@ -155,7 +155,12 @@ bool FabricNetwork::FindsRoomAtNic(PacketId index) {
 
 void FabricNetwork::SendPauseFrame(PauseFrame frame) {
   const uint32_t id = frame.event_id();
-  tables_.engine->ScheduleFabric(pause_frames_.Send(frame), event_order::kPauseFrame, id, id);
+  const int64_t obeyed_ps = pause_frames_.Send(frame);
+  if (border_.ComesFromElsewhere(tables_.LinkOf(frame.channel))) {
+    border_.frames.push_back(Crossing::OfPauseFrame(obeyed_ps, tables_.LinkOf(frame.channel), id));
+  } else {
+    tables_.engine->ScheduleFabric(obeyed_ps, event_order::kPauseFrame, id, id);
+  }
   pause_sent_({tables_.NowPs(), tables_.LinkOf(frame.channel), frame.xoff});
 }
 
@@ -243,6 +248,7 @@ void FabricNetwork::SetLinkRate(LinkId id, uint64_t rate_bps) {
   if (tables_.rates_bps[id] == rate_bps) return;
   if (tables_.IsShort(id)) ports_.LeaveShortForm(id);
   states_.SetRate(id, rate_bps);
+  if (flow_ledger_.set_rate) flow_ledger_.set_rate(id, rate_bps);
   marking_.SetThreshold(id);
   ports_.RetimeWaiting(id);
   ports_.Resume(id);

@@ -7,9 +7,9 @@
 
 namespace railyard {
 
-// The record that a switch's egress port writes into a data packet when it joins the queue (in-band
-// telemetry for HPCC: Li et al., SIGCOMM 2019, section 3.2). HPCC's switches write when the packet
-// leaves, so the record here is older by the packet's time in the queue.
+// Holds the record that a switch's egress port writes into a data packet when it joins the queue
+// (in-band telemetry for HPCC: Li et al., SIGCOMM 2019, section 3.2). HPCC's switches write when
+// the packet leaves, so the record here is older by the packet's time in the queue.
 struct HopTelemetry {
   int64_t time_ps = 0;
   uint64_t sent_bytes = 0;  // by the port so far
@@ -17,8 +17,8 @@ struct HopTelemetry {
   uint64_t rate_bps = 0;
 };
 
-// The records that one packet has collected. Hops beyond the last slot are not recorded: HPCC's
-// header has five.
+// Holds the records that one packet has collected. Hops beyond the last slot are not recorded:
+// HPCC's header has five.
 struct PacketTelemetry {
   static constexpr uint32_t kHopsMax = 5;
   std::array<HopTelemetry, kHopsMax> hops;

@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// The records of all packets, by packet. It costs nothing unless it is enabled.
+// Holds the records of all packets, by packet. It costs nothing unless it is enabled.
 class TelemetryTable {
  public:
   // `tables` must outlive this.

@@ -57,7 +57,8 @@ CircuitScheduler::Step CircuitScheduler::PassOver(const Step& next) const {
 }
 
 void CircuitScheduler::Schedule(const Step& step) {
-  ns3::Simulator::Schedule(ns3::PicoSeconds(TimePs(step) - network_.engine().NowPs()),
+  const int64_t delay_ps = TimePs(step) - network_.engine().NowPs();
+  ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(delay_ps)),
                            &CircuitScheduler::Take, this, step);
 }
 

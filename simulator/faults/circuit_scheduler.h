@@ -2,8 +2,8 @@
 // Switches optical circuits by their timetable: at the end of each slot its cables lose their
 // light, and the next slot's cables carry after the dark time. The timetable is known, so routes
 // change without detection: away from a circuit a drain time before it ends, to a new one when it
-// carries. Not modelled: senders that hold back for a circuit, and clock error. A packet that is
-// still queued for, or on, a circuit that ends is lost as on a cable that fails.
+// carries. The model has no senders that hold back for a circuit, and no clock error. A packet that
+// is still queued for, or on, a circuit that ends is lost as on a cable that fails.
 //
 // While no packet is in flight, steps before the next other event are skipped, because they have no
 // effect.
@@ -27,8 +27,8 @@ class CircuitScheduler {
                    std::function<void()> on_routes_changed);
 
  private:
-  // The phases of a slot in order: routes leave the circuits that end with it, the next slot
-  // begins, its circuits get light.
+  // Names the phases of a slot in order: routes leave the circuits that end with it (kDrain), the
+  // next slot begins (kTurn), its circuits get light (kLight).
   enum class Phase : uint8_t { kDrain, kTurn, kLight };
   struct Step {
     uint64_t slot = 0;
@@ -44,7 +44,7 @@ class CircuitScheduler {
   Step PassOver(const Step& next) const;
   void Schedule(const Step& step);
   void Take(Step step);
-  // Return true if the cable has light, or is routed over, after the step.
+  // These functions return true if the cable has light, or is routed over, after the step.
   bool HasLight(uint32_t cable, const Step& after) const;
   bool IsRouted(uint32_t cable, const Step& after) const;
   bool IsThere(uint32_t cable, uint64_t slot) const;
@@ -55,7 +55,7 @@ class CircuitScheduler {
   FabricNetwork& network_;
   EcmpRouting& routing_;
   std::function<void()> on_routes_changed_;
-  // The last step that was taken. It starts as if the light of slot 0 had been switched on.
+  // This is the last step that was taken. It starts as if the light of slot 0 had been switched on.
   std::optional<Step> taken_;
 };
 

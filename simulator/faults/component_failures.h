@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Published rates at which components of large clusters fail, and for how long.
+// Returns published rates at which components of large clusters fail, and how long repairs take.
 #pragma once
 
 #include <cstdint>

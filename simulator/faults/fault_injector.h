@@ -44,7 +44,7 @@ class FaultInjector {
   // anchored there.
   void OnCollectiveProgress(uint32_t collective, double progress);
 
-  // The history of a fault so far.
+  // Records the history of a fault so far.
   struct History {
     int64_t first_begin_ps = kNeverPs;
     int64_t last_end_ps = kNeverPs;  // while it does not hold
@@ -70,7 +70,7 @@ class FaultInjector {
     bool holds = false;
     bool is_known = false;  // that its links are down
   };
-  // A change of links' state on its way to the switches and NICs that route.
+  // Describes a change of links' state on its way to the switches and NICs that route.
   struct News {
     uint32_t order = 0;  // among the news of an instant: as they were announced
     uint32_t fault = 0;

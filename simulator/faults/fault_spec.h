@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fault: its effect, its targets, and its time.
+// Describes a fault: its effect, its targets, and its time.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct LossSpec {
   Model model = Model::kUniform;
   double probability = 0;
   double bit_error_ratio = 0;
-  // Transition probabilities per packet, out of the good state and back into it, and the loss
-  // probability in each.
+  // The transition probabilities per packet, out of the good state and back into it, and the loss
+  // probability in each state.
   double to_bad = 0;
   double to_good = 1;
   double loss_in_good = 0;
@@ -48,8 +48,8 @@ struct LossSpec {
   uint64_t count = 1;
 };
 
-// Traffic of other jobs: every sender keeps one message to every receiver in flight and begins
-// messages at the offered rate.
+// Describes traffic of other jobs. Every sender keeps one message to every receiver in flight and
+// begins messages at the offered rate.
 struct LoadSpec {
   std::vector<GpuIndex> senders;    // GPUs
   std::vector<GpuIndex> receivers;  // GPUs
@@ -66,11 +66,11 @@ struct FaultSpec {
   FaultTimeline timeline;
   bool is_noticed = true;  // links that are down are seen to be so
   uint64_t seed = 0;       // of all that is drawn for it
-  // kDegrade only: the rate, or the share of each link's rate.
+  // For kDegrade, the rate, or the share of each link's rate; other faults have neither.
   uint64_t rate_bps = 0;
   double rate_share = 0;
   LossSpec loss;
-  // For kDelay: the least delay, and the most that is added to it.
+  // For kDelay, the least delay, and the most that is added to it.
   int64_t delay_ps = 0;
   int64_t jitter_ps = 0;
   double speed = 1;  // kStraggler: share of its full speed; 0: it stands still

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The intervals in which a fault is active: once, periodic, recorded, or random.
+// Determines the intervals in which a fault is active: once, periodic, recorded, or random.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct FaultInterval {
   bool operator==(const FaultInterval&) const = default;
 };
 
-// The event from which a timeline's times count, instead of time 0.
+// Names the event from which a timeline's times count, instead of time 0.
 struct FaultAnchor {
   static constexpr uint32_t kNone = UINT32_MAX;
   bool is_set() const { return fault != kNone || !collectives.empty(); }
@@ -27,23 +27,23 @@ struct FaultAnchor {
   double progress = 0;  // share of the collective's payload received; 0: its first rank begins
 };
 
-// Intervals do not overlap and are in order. Draws are keyed with the fault's seed and the
-// interval's number.
+// Describes the intervals of a fault. They do not overlap and are in order. Draws are keyed with
+// the fault's seed and the interval's number.
 struct FaultTimeline {
   FaultAnchor anchor;
-  // The first interval, counted from the anchor or time 0.
+  // The first interval begins here, counted from the anchor or time 0.
   int64_t at_ps = 0;
   int64_t until_ps = kNeverPs;
-  // Time from an interval's end until the links carry again.
+  // The links carry again this long after an interval's end.
   int64_t training_ps = 0;
   // The interval repeats with this period, each time delayed by less than the jitter.
   int64_t period_ps = 0;  // 0: no repetition
   int64_t jitter_ps = 0;
   uint64_t count = 1;  // intervals in all
-  // Recorded intervals, ascending; they replace all of the above.
+  // Recorded intervals, in ascending order, replace all of the above.
   std::vector<FaultInterval> recorded;
-  // Random intervals replace all of the above: from at_ps to until_ps, times between failures and
-  // to repair are drawn from exponential distributions with these means.
+  // Random intervals replace all of the above. From at_ps to until_ps, times between failures and
+  // times to repair are drawn from exponential distributions with these means.
   double mean_between_ps = 0;  // a cable's is a century: beyond what an integer holds
   double mean_repair_ps = 0;
 

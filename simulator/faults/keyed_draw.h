@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A random number that is a function of its purpose, so that it does not depend on other draws or
-// on their order.
+// Draws a random number that is a function of its purpose, so that it does not depend on other
+// draws or on their order.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The combined effect of active faults on links. If several act on one link, it is down while any
-// of them has it down, sends at the lowest rate, loses what any of them loses, and delays by the
-// sum of their delays.
+// Applies the combined effect of active faults to links. If several act on one link, it is down
+// while any of them has it down, sends at the lowest rate, loses what any of them loses, and delays
+// by the sum of their delays.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ class LinkEffects {
   struct Loss {
     uint32_t fault;
     PacketLoss model;
-    // The last two of its intervals, because an arrival may be examined a forwarding latency late.
+    // A fault keeps the last two of its intervals, because an arrival may be examined a forwarding
+    // latency late.
     FaultInterval interval;
     FaultInterval before;
   };
@@ -59,7 +60,7 @@ class LinkEffects {
   const std::vector<FaultSpec>& faults_;
   FabricNetwork& network_;
   std::unordered_map<LinkId, OnLink> on_link_;
-  // The packet that an error model lost last.
+  // These fields name the packet that an error model lost last.
   LinkId lossy_link_ = LinkId::kNone;
   int64_t loss_ps_ = -1;
   uint32_t lossy_fault_ = 0;

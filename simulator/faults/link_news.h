@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// The propagation of a link's change: in waves, each of the devices that have new routes at the
-// same instant.
+// Describes how the news of a link's change spreads. It does so in waves: the devices of a wave
+// have new routes at the same instant.
 struct LinkNews {
   LinkId link{0};
   std::vector<uint32_t> wave_of_device;
@@ -19,8 +19,9 @@ struct LinkNews {
   uint32_t next = 0;              // wave
 };
 
-// A device at the link's end learns of the change after its detection delay, any other a hop after
-// its neighbour; each has new routes after its own convergence delay.
+// Plans the news of a change of `link`. A device at the link's end learns of the change after its
+// detection delay, any other a hop after its neighbour. Each has new routes after its own
+// convergence delay.
 LinkNews PlanLinkNews(const FabricGraph& graph, const EcmpRouting& routing,
                       const RoutingDelays& delays, LinkId link);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The state of one loss model on one link, which decides the packets that the link loses to a
+// Keeps the state of one loss model on one link, which decides the packets that the link loses to a
 // fault.
 #pragma once
 
@@ -15,7 +15,8 @@ class PacketLoss {
   // `seed` is that of the fault and the link. `spec` must outlive this.
   PacketLoss(const LossSpec& spec, uint64_t seed) : spec_(&spec), seed_(seed) {}
 
-  // Must be called once per packet, in the order of arrival.
+  // Returns whether the link loses this packet. Must be called once per packet, in the order of
+  // arrival.
   bool Loses(const Packet& packet);
 
  private:

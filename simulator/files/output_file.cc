@@ -41,7 +41,7 @@ void ThrowErrno(std::string_view what, const std::string& path) {
   throw EnvironmentError(fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
 }
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+OutputFile::OutputFile(std::string path, Sync sync) : path_(std::move(path)), sync_(sync) {
   buffer_.reserve(kBufferBytes);
   struct stat file = {};
   const bool exists = path_ != "-" && stat(path_.c_str(), &file) == 0;
@@ -117,16 +117,17 @@ void OutputFile::Close() {
   // The unfinished file is private; the finished one is as readable as any other new file.
   const mode_t mask = umask(0);
   umask(mask);
-  if (fchmod(descriptor_, 0666 & ~mask) != 0 || fsync(descriptor_) != 0) {
+  if (fchmod(descriptor_, 0666 & ~mask) != 0 ||
+      (sync_ == Sync::kAtOnce && fsync(descriptor_) != 0)) {
     ThrowErrno("write", path_);
   }
   if (rename(unfinished_.c_str(), target_.c_str()) != 0) ThrowErrno("create", path_);
   if (close(std::exchange(descriptor_, -1)) != 0) ThrowErrno("write", path_);
-  SyncPath(fs::path(target_).parent_path().string());
+  if (sync_ == Sync::kAtOnce) SyncPath(fs::path(target_).parent_path().string());
 }
 
-void WriteOutput(const std::string& path, std::string_view text) {
-  OutputFile file(path);
+void WriteOutput(const std::string& path, std::string_view text, Sync sync) {
+  OutputFile file(path, sync);
   file.Write(text);
   file.Close();
 }

@@ -7,26 +7,27 @@
 #include <string>
 #include <string_view>
 
+#include "simulator/files/sync.h"
 #include "simulator/processes/interruption.h"
 
 namespace railyard {
 
-// A buffered output. A regular file appears complete or not at all: it is written under another
-// name beside its final place (that of its target for a symbolic link), forced to disk, then
-// renamed over it. "-" is standard output. Devices and pipes are written to and never replaced, and
-// so are the files behind standard output and standard error (/dev/stdout). A signal that
-// interrupts the program while a regular file is unfinished takes effect after the file has been
-// removed.
+// Writes a buffered output. A regular file appears complete or not at all: it is written under
+// another name beside its final place (that of its target for a symbolic link), forced to disk
+// unless the caller does that, then renamed over it. "-" is standard output. Devices and pipes are
+// written to and never replaced, and so are the files behind standard output and standard error
+// (/dev/stdout). A signal that interrupts the program while a regular file is unfinished takes
+// effect after the file has been removed.
 class OutputFile {
  public:
-  explicit OutputFile(std::string path);
-  // Without Close() a regular file leaves nothing behind, and an earlier one is kept.
+  explicit OutputFile(std::string path, Sync sync = Sync::kAtOnce);
+  // Discards a regular file that was not closed with Close(), and keeps an earlier one.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   void Write(std::string_view text);
-  // Writes buffered data, forces the file to disk and gives it its name.
+  // Writes buffered data, forces the file to disk if that is due, and gives it its name.
   void Close();
 
  private:
@@ -35,6 +36,7 @@ class OutputFile {
 
   std::optional<Interruptible> interruptible_;  // of a regular file; ends after all else
   std::string path_;
+  Sync sync_;
   std::string target_;      // where a regular file goes
   std::string unfinished_;  // its name until Close(); empty: it is no regular file
   std::string buffer_;
@@ -42,12 +44,12 @@ class OutputFile {
 };
 
 // Writes `text` as the whole file.
-void WriteOutput(const std::string& path, std::string_view text);
+void WriteOutput(const std::string& path, std::string_view text, Sync sync = Sync::kAtOnce);
 
 // Returns true if two paths mean one regular file, existing or not.
 bool IsSameFile(const std::string& a, const std::string& b);
 
-// Throws "cannot WHAT PATH: REASON" with the reason from errno.
+// Throws EnvironmentError "cannot WHAT PATH: REASON" with the reason from errno.
 [[noreturn]] void ThrowErrno(std::string_view what, const std::string& path);
 
 // Forces an existing file or directory to disk.

@@ -12,7 +12,8 @@
 
 namespace railyard {
 
-// Factors on NCCL's own tables; `gpu { }` of a scenario has the same fields.
+// Lists the factors on NCCL's own tables that are fitted; `gpu { }` of a scenario has the same
+// fields.
 inline constexpr std::array<std::string_view, 3> kCalibratedScales = {
     "launch_latency_scale", "step_latency_scale", "channel_rate_scale"};
 using CalibratedScales = std::array<double, kCalibratedScales.size()>;
@@ -24,7 +25,7 @@ struct MeasuredTime {
 
 struct CalibrationResult {
   CalibratedScales scales{};
-  // Simulated / measured - 1, by row.
+  // The relative errors by row: simulated / measured - 1.
   std::vector<double> errors_before;
   std::vector<double> errors_after;
   std::vector<double> errors_left_out;  // of each row, with the scales that fit all others
@@ -34,9 +35,9 @@ struct CalibrationResult {
 // Returns the simulated times in us of all rows with these scales, in order.
 using SimulateRows = std::function<std::vector<double>(const CalibratedScales&)>;
 
-// Coordinate descent: one scale after the other is moved to the least mean |log(simulated /
+// Fits by coordinate descent. One scale after the other is moved to the least mean |log(simulated /
 // measured)| among 0.5 to 2 in steps of a third of an octave, until nothing improves. A scale that
-// changes nothing stays 1. Precondition: at least two rows.
+// changes nothing stays 1. Precondition: `measured` has at least two rows.
 CalibrationResult Calibrate(const std::vector<MeasuredTime>& measured,
                             const SimulateRows& simulate);
 

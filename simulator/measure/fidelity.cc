@@ -31,7 +31,8 @@ struct GpuRow {
 constexpr std::array kGpus = {
     GpuRow{"GB300", "gb300-nvl72"}, GpuRow{"GB200", "gb200-nvl72"}, GpuRow{"GH200", "gh200"},
     GpuRow{"B300", "dgx-b300"},     GpuRow{"B200", "dgx-b200"},     GpuRow{"H200", "dgx-h200"},
-    GpuRow{"H100", "dgx-h100"},     GpuRow{"H20", "h20"},           GpuRow{"A100", "dgx-a100"},
+    GpuRow{"MI300X", "mi300x"},     GpuRow{"H100", "dgx-h100"},     GpuRow{"H20", "h20"},
+    GpuRow{"A100", "dgx-a100"},
 };
 
 // Racks whose GPUs are one NVLink island: one node to NCCL, whatever the number of hosts.
@@ -106,6 +107,15 @@ Hint ParseHint(const std::string& text) {
   return hint;
 }
 
+// Google's A3 Mega machines, whose plug-in is named FasTrak in its variables.
+bool HasTcpxo(const MeasuredRow& row) {
+  const auto says = [&](std::string_view name) {
+    return Contains(row.algorithm_hint, name) || Contains(row.nics, name) ||
+           Contains(row.notes, name);
+  };
+  return says("TCPXO") || says("FasTrak");
+}
+
 // What a row's columns say of NCCL.
 void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
              ScenarioBuilder& scenario) {
@@ -117,6 +127,18 @@ void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
     scenario.Set("nccl.CROSS_NIC", 0)
         .Set("nccl.IB_QPS_PER_CONNECTION", 4)
         .Set("nccl.NVLS_CHUNKSIZE", "512KiB");
+  }
+  // What Google's recipes for A3 Mega set (GoogleCloudPlatform/cluster-toolkit,
+  // examples/machine-learning/a3-megagpu-8g).
+  if (HasTcpxo(row)) {
+    scenario.Set("nccl.CROSS_NIC", 0)
+        .Set("nccl.ALGO", "Ring,Tree")
+        .Set("nccl.PROTO", "Simple")
+        .Set("nccl.MIN_NCHANNELS", 4)
+        .Set("nccl.P2P_NET_CHUNKSIZE", "512KiB")
+        .Set("nccl.P2P_NVL_CHUNKSIZE", "1MiB")
+        .Set("nccl.BUFFSIZE", "8MiB")
+        .Set("nccl.NVLS_ENABLE", 0);
   }
   if (hint.channels_min != 0) scenario.Set("nccl.MIN_NCHANNELS", hint.channels_min);
   if (hint.queue_pairs != 0) scenario.Set("nccl.IB_QPS_PER_CONNECTION", hint.queue_pairs);
@@ -177,6 +199,9 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   }
   if (fabric.nodes > 1 && Contains(row.algorithm_hint, "gIB")) {
     network += " with gIB, latencies assumed";  // InfiniBand's; Google's are not public
+  }
+  if (fabric.nodes > 1 && HasTcpxo(row)) {
+    network += " for GPUDirect-TCPXO, transport and latencies assumed";  // they are not public
   }
   const bool has_sharp = Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1;
   if (has_sharp && fabric.network != NetworkKind::kInfiniBand) {

@@ -13,11 +13,11 @@
 
 namespace railyard {
 
-// The simulation of a row, or the reason why it cannot be simulated.
+// Holds the simulation of a row, or the reason why it cannot be simulated.
 struct FidelityPoint {
   std::string reason;  // empty: `point` is valid
   PerfPoint point;
-  // Time of the measuring harness that the measured time includes.
+  // The measured time includes this time of the measuring harness.
   int64_t harness_ps = 0;
   std::string modelled_as;  // "dgx-h100, 2 nodes, InfiniBand"
 };
@@ -45,7 +45,8 @@ struct FidelityResult {
 FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_max,
                            const std::function<void(size_t, size_t)>& progress);
 
-// Returns the value of |error| below which a share of `quantile` lies. Precondition: not empty.
+// Returns the value of |error| below which a share of `quantile` lies. Precondition: `errors` is
+// not empty.
 double ErrorQuantile(const std::vector<double>& errors, double quantile);
 
 std::string FidelityTable(const FidelityResult& result);

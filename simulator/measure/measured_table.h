@@ -28,7 +28,7 @@ struct MeasuredRow {
   int line = 0;
 };
 
-// Larger files are refused.
+// Readers refuse files larger than this.
 inline constexpr uint64_t kMeasuredFileBytesMax = 256u << 20;
 
 // Returns the rows. Every mistake is a finding at its line; rows that have one are left out.

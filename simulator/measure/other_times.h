@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// A time that `simulator` gives for a measured row.
+// Holds a time that `simulator` gives for a measured row.
 struct OtherTime {
   std::string simulator;
   size_t measured = 0;  // index into the measured rows

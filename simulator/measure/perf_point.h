@@ -17,7 +17,7 @@
 
 namespace railyard {
 
-// The collective that is timed. The size is nccl-tests': docs/scenario.md, `program`.
+// Names the collective that is timed. The size is nccl-tests': docs/scenario.md, `program`.
 enum class PerfCollective : uint8_t {
   kAllReduce,
   kAllGather,
@@ -48,7 +48,7 @@ struct PerfPoint {
   PerfCollective collective = PerfCollective::kAllReduce;
   uint64_t bytes = 0;
   bool in_place = false;  // only where CopiesWithinRank
-  // All but the collective: the fabric, NCCL's settings, models, a forced algorithm.
+  // Holds all but the collective: the fabric, NCCL's settings, models, a forced algorithm.
   ScenarioBuilder scenario = CommandScenario();
 
   // Returns the scenario that options of the command line make; findings about it begin with

@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// The network between servers.
+// Names the kind of network between servers.
 enum class NetworkKind : uint8_t { kInfiniBand, kRoce, kEfa, kSocket };
 
 struct PlatformFabric {

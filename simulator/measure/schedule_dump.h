@@ -15,7 +15,7 @@
 
 namespace railyard {
 
-// The schedule of a scenario's first collective.
+// Holds the schedule of a scenario's first collective.
 struct PlannedCollective {
   JobCollective collective;
   std::string name;                                                  // "RING/SIMPLE", "P2P"
@@ -40,9 +40,9 @@ using TextSink = std::function<void(const std::string&)>;
 // Ends the table after `rows_max` transfers and says how many more there are.
 void WriteScheduleTable(const PlannedCollective& planned, uint64_t rows_max, const TextSink& write);
 void WriteScheduleJson(const PlannedCollective& planned, const TextSink& write);
-// In GOAL, chunks are messages with one receive or send each, in the order of their lanes, and an
-// operation of a lane requires the one before it. Returns why the collective cannot be expressed so
-// (NVSwitches that reduce); empty if it can.
+// Returns why the collective cannot be expressed in GOAL (NVSwitches reduce), or an empty string if
+// it can. In GOAL, chunks are messages with one receive or send each, in the order of their lanes,
+// and an operation of a lane requires the one before it.
 std::string WhyNotGoal(const PlannedCollective& planned);
 void WriteScheduleGoal(const PlannedCollective& planned, const TextSink& write);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Errors of simulated times by machine, collective, protocol and size, beside the spread between
-// machines of one kind, which no simulator of that kind can be better than.
+// Computes the errors of simulated times by machine, collective, protocol and size, beside the
+// spread between machines of one kind. No simulator of that kind of machine can have errors below
+// the spread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace railyard {
 
-// The errors of one simulator in one class of rows.
+// Holds the errors of one simulator in one class of rows.
 struct Score {
   std::string simulator;
   uint64_t rows = 0;
@@ -22,7 +23,7 @@ struct Score {
   double median_error = 0;  // below 0: too fast
 };
 
-// Rows of one kind of machine, collective, protocol and class of sizes.
+// Holds the rows of one kind of machine, collective, protocol and class of sizes.
 struct ScoreCell {
   std::string machine;  // as it is modelled
   std::string collective;
@@ -31,11 +32,11 @@ struct ScoreCell {
   uint64_t bytes_min = 0;
   std::vector<Score> scores;  // this simulator's first
   uint64_t sources = 0;       // tables that the rows come from
-  // Median, over sizes that several tables have, of the greatest over the least time less 1.
+  // The median, over sizes that several tables have, of the greatest over the least time less 1.
   std::optional<double> spread;
 };
 
-// One simulated time beside the measured one.
+// Holds one simulated time beside the measured one.
 struct ScoredRow {
   const FidelityRow* row = nullptr;
   std::string machine;
@@ -53,7 +54,7 @@ struct Scoreboard {
 
 inline constexpr const char* kThisSimulator = "railyard";
 
-// `result` must outlive the scoreboard. `measured` are all rows that `others` count.
+// Computes the scoreboard. `result` must outlive it. `measured` are all rows that `others` count.
 Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<MeasuredRow>& measured,
                           const std::vector<OtherTime>& others);
 

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/processes/signals_blocked.h"
 
 namespace railyard {
 namespace {
@@ -123,13 +124,10 @@ bool ChildProcess::HasEnded(int& status) {
 std::optional<ChildProcess::Exit> ChildProcess::WaitForAny(std::span<ChildProcess* const> processes,
                                                            const std::function<void()>& on_wake) {
   // Signals arrive in sigsuspend() only, so that none is missed between a look and the wait.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
+  const SignalsBlocked blocked;
   std::optional<Exit> exit;
   for (bool is_first = true; !exit; is_first = false) {
-    if (!is_first) sigsuspend(&before);
+    if (!is_first) sigsuspend(&blocked.before());
     if (!is_first && on_wake) on_wake();
     for (size_t i = 0; i < processes.size() && !exit; ++i) {
       int status = 0;
@@ -137,7 +135,6 @@ std::optional<ChildProcess::Exit> ChildProcess::WaitForAny(std::span<ChildProces
     }
     if (!exit && NotedInterruption() != 0) break;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return exit;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Child processes that do not outlive this one: forked copies of it, and this program started with
-// other arguments.
+// Runs child processes that do not outlive this one: forked copies of it, and this program started
+// with other arguments.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 
 namespace railyard {
 
-// The process ends with this object. A forked copy is killed then, and when its parent dies; a
-// started program gets SIGTERM, so that it can clean up, and is killed if it takes longer than ten
-// seconds.
+// Owns a child process, which ends with this object. A forked copy is killed then, and when its
+// parent dies. A started program gets SIGTERM, so that it can clean up, and is killed if it takes
+// longer than ten seconds.
 class ChildProcess {
  public:
   ChildProcess() = default;
@@ -37,7 +37,7 @@ class ChildProcess {
   // Sends SIGTERM to a running process and does not wait; safe within `on_wake` of a wait for it.
   void AskToEnd() const;
 
-  // An exit status as in a shell: 128 + signal if a signal ended the process.
+  // Holds an exit status as in a shell: 128 + signal if a signal ended the process.
   struct Exit {
     size_t index = 0;  // of the process among those waited for
     int status = 0;

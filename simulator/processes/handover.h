@@ -12,7 +12,8 @@ namespace railyard {
 
 class Handover {
  public:
-  // Precedes the fork. Throws EnvironmentError if there is no memory to share.
+  // Maps the shared memory; it must be constructed before the fork. Throws EnvironmentError if
+  // there is no memory to share.
   Handover();
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;

@@ -8,10 +8,10 @@
 
 namespace railyard {
 
-// While an instance exists these signals are noted instead of ending the program; one that comes
-// more than a second later ends it at once. A signal that was ignored when the program started
-// stays ignored. When the last instance is destroyed and the note was not taken, the signal has its
-// usual effect. One thread makes all instances, and they nest.
+// Notes these signals while an instance exists, instead of letting them end the program. One that
+// comes more than a second later ends it at once. A signal that was ignored when the program
+// started stays ignored. When the last instance is destroyed and the note was not taken, the signal
+// has its usual effect. One thread makes all instances, and they nest.
 class Interruptible {
  public:
   Interruptible();
@@ -31,7 +31,7 @@ void SetInterruptionHook(void (*hook)());
 // Returns e.g. "SIGTERM".
 std::string SignalName(int signal);
 
-// Thrown by the code that takes the signal: the current work has no result.
+// Is thrown by the code that takes the signal; the current work then has no result.
 class Interrupted : public std::exception {
  public:
   explicit Interrupted(int signal) : what_("interrupted by " + SignalName(signal)) {}

@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// A new directory, removed with its contents, also if a signal interrupts the program. Throws
-// EnvironmentError if it cannot be made.
+// Makes a new directory and removes it with its contents, also if a signal interrupts the program.
+// Throws EnvironmentError if it cannot be made.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

@@ -71,13 +71,24 @@ void IterationRecorder::RecordPart(uint32_t part) {
   const bool is_skipped =
       iterations.size() == 1 && job_.parts.size() == 1 && result_.pairs.size() > kRowsMax;
   KeptRows kept(kRowsMax / job_.parts.size());
-  Matrix pairs_before;
-  Matrix all_to_alls_before;
+  Counts counts;
+  Matrix matrix;
+  Matrix pairs;
+  Matrix all_to_alls;
   uint64_t number = 0;
   for (const Iteration& iteration : iterations) {
     ++number;
     if (!HasEnded(iteration)) break;
-    const Matrix matrix = is_skipped ? Matrix() : MatrixOf(iteration);
+    // An iteration with the same collectives as the one before has the same matrices.
+    const Counts counts_before = std::exchange(counts, CountsOf(iteration));
+    const bool is_repeated = number > 1 && HaveEqualCounts(counts, counts_before);
+    Matrix pairs_before;
+    Matrix all_to_alls_before;
+    if (!is_repeated) {
+      matrix = is_skipped ? Matrix() : MatrixOf(iteration, counts);
+      pairs_before = std::exchange(pairs, PairsOf(matrix));
+      all_to_alls_before = std::exchange(all_to_alls, AllToAllsOf(matrix));
+    }
     for (const Cell& cell : matrix) {
       if (!kept.Takes(number)) break;
       kept.Add({.job = part,
@@ -89,16 +100,12 @@ void IterationRecorder::RecordPart(uint32_t part) {
                 .payload_bytes = cell.bytes});
     }
     IterationResult row{.job = part, .iteration = number};
-    Matrix pairs = PairsOf(matrix);
-    Matrix all_to_alls = AllToAllsOf(matrix);
     if (number > 1) {
-      row.drift = Distance(pairs_before, pairs).value_or(0);
-      row.all_to_all_drift = Distance(all_to_alls_before, all_to_alls);
+      row.drift = Distance(is_repeated ? pairs : pairs_before, pairs).value_or(0);
+      row.all_to_all_drift = Distance(is_repeated ? all_to_alls : all_to_alls_before, all_to_alls);
     }
     row.all_to_all_imbalance = ImbalanceOf(iteration);
     result_.traffic.iterations.push_back(row);
-    pairs_before = std::move(pairs);
-    all_to_alls_before = std::move(all_to_alls);
   }
   if (is_skipped || kept.every() != 1) {
     const std::string which =
@@ -162,25 +169,38 @@ bool IterationRecorder::HasEnded(const Iteration& iteration) const {
   });
 }
 
-IterationRecorder::Matrix IterationRecorder::MatrixOf(const Iteration& iteration) {
+IterationRecorder::Matrix IterationRecorder::MatrixOf(const Iteration& iteration,
+                                                      const Counts& counts) {
   Matrix matrix;
-  AddCollectives(iteration, matrix);
+  AddCollectives(counts, matrix);
   AddP2pCalls(iteration, matrix);
   Merge(matrix);
   return matrix;
 }
 
-void IterationRecorder::AddCollectives(const Iteration& iteration, Matrix& matrix) {
-  std::map<Key, std::pair<uint32_t, uint64_t>> counts;  // an example, how many
+IterationRecorder::Counts IterationRecorder::CountsOf(const Iteration& iteration) const {
+  Counts counts;
+  counts.has_p2p = !iteration.p2p_calls.empty();
   for (const uint32_t number : iteration.collectives) {
     const JobCollective& c = job_.collectives[number];
     if (c.is_p2p()) continue;
     auto& [example, count] =
-        counts[{c.communicator, c.kind, c.count, c.datatype, c.root, StatedChoice(c)}];
+        counts.of_key[{c.communicator, c.kind, c.count, c.datatype, c.root, StatedChoice(c)}];
     example = number;
     ++count;
   }
-  for (const auto& [key, entry] : counts) {
+  return counts;
+}
+
+bool IterationRecorder::HaveEqualCounts(const Counts& counts, const Counts& others) {
+  if (counts.has_p2p || others.has_p2p) return false;
+  return std::ranges::equal(counts.of_key, others.of_key, [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.count == b.second.count;
+  });
+}
+
+void IterationRecorder::AddCollectives(const Counts& counts, Matrix& matrix) {
+  for (const auto& [key, entry] : counts.of_key) {
     const auto& [example, count] = entry;
     const JobCollective& collective = job_.collectives[example];
     const std::vector<uint32_t>& ranks = job_.communicators[collective.communicator].ranks;

@@ -58,12 +58,25 @@ class IterationRecorder {
   // Collectives of one communicator with equal keys have the same schedule.
   using Key = std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
 
+  // The collectives of an iteration.
+  struct Counts {
+    struct Entry {
+      uint32_t example = 0;  // one of them
+      uint64_t count = 0;
+    };
+    bool has_p2p = false;  // it has sends and receives, which `of_key` leaves out
+    std::map<Key, Entry> of_key;
+  };
+
   void RecordPart(uint32_t part);
   void FindLayers(uint32_t part);
   std::vector<Iteration> IterationsOf(uint32_t part) const;
   bool HasEnded(const Iteration& iteration) const;
-  Matrix MatrixOf(const Iteration& iteration);
-  void AddCollectives(const Iteration& iteration, Matrix& matrix);
+  Counts CountsOf(const Iteration& iteration) const;
+  // False if either has sends and receives.
+  static bool HaveEqualCounts(const Counts& counts, const Counts& others);
+  Matrix MatrixOf(const Iteration& iteration, const Counts& counts);
+  void AddCollectives(const Counts& counts, Matrix& matrix);
   void AddP2pCalls(const Iteration& iteration, Matrix& matrix) const;
   const RankPairBytes& ScheduleOf(const Key& key, const JobCollective& collective);
   std::optional<double> ImbalanceOf(const Iteration& iteration) const;

@@ -13,6 +13,7 @@
 
 #include <ns3/simulator.h>
 
+#include "simulator/diagnostics/diagnostics.h"
 #include "simulator/engine/look.h"
 
 namespace railyard {
@@ -99,6 +100,39 @@ std::optional<Baseline::Outcome> RunMonitor::WaitFor(Baseline& baseline) {
   NoteInterruption();
   has_given_up_ = true;
   return outcome;
+}
+
+void RunMonitor::WaitForParts(std::span<ChildProcess* const> parts, WindowExchange& exchange) {
+  NoteInterruption();
+  if (!interruption_.empty()) exchange.AskToEnd();
+  const auto show = [&] {
+    progress_.simulated_time_ps = 0;
+    progress_.hops = 0;
+    progress_.share_done = 0;
+    for (uint32_t shard = 0; shard < exchange.shards(); ++shard) {
+      const ShardProgress& progress = exchange.ProgressOf(shard);
+      progress_.simulated_time_ps =
+          std::max<int64_t>(progress_.simulated_time_ps, progress.now_ps.load());
+      progress_.hops += progress.hops.load();
+      progress_.share_done += progress.share_done.load();
+    }
+    ShowIfDue();
+  };
+  for (size_t left = parts.size(); left > 0;) {
+    const auto exit = ChildProcess::WaitForAny(parts, show);
+    if (!exit) {
+      NoteInterruption();
+      exchange.AskToEnd();
+      continue;
+    }
+    --left;
+    if (exit->status == 0) continue;
+    throw EnvironmentError(
+        exit->status > 128
+            ? fmt::format("part {} of the run was killed by signal {}", exit->index,
+                          exit->status - 128)
+            : fmt::format("part {} of the run ended with status {}", exit->index, exit->status));
+  }
 }
 
 void RunMonitor::BecomeChild(Baseline& baseline) {

@@ -8,15 +8,18 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/processes/child_process.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/replay/streams/replay_engine.h"
 #include "simulator/run/baseline.h"
 #include "simulator/run/run_options.h"
+#include "simulator/shards/window_exchange.h"
 
 namespace railyard {
 
@@ -38,6 +41,10 @@ class RunMonitor {
   void Run(const Watched& run);
   // Waits for a run in another process; nullopt if this one is to end.
   std::optional<Baseline::Outcome> WaitFor(Baseline& baseline);
+
+  // Waits for the processes of a divided run, which end early if this one is to end. Throws
+  // EnvironmentError if one of them fails.
+  void WaitForParts(std::span<ChildProcess* const> parts, WindowExchange& exchange);
 
   void AddPaired(const Baseline& baseline) { paired_.push_back(&baseline); }
   // In a forked child: makes it report progress to its parent when asked.

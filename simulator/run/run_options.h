@@ -55,15 +55,30 @@ struct LinkCapture {
   uint64_t bytes_max = 512u << 20;   // of the file; packets beyond it are only counted
 };
 
+// A file that keeps the outcome of a fault-free run, for other runs that have the same one.
+struct BaselineFile {
+  std::string path{};  // empty: none
+  // Everything that determines the outcome, as a digest. What the file holds under another key, for
+  // instance of another program, does not count.
+  std::string key{};
+};
+
 struct RunOptions {
   // Pairs the run with a fault-free one, for stretch. That is a child process, forked at the
   // instant of the first fault, because up to there the two runs are the same. Pairs each of
   // several jobs with a run of it alone, for interference, in child processes forked before the
   // run.
   bool baseline = true;
+  // The file from which the outcome of the fault-free run is read, or, if it does not have it, to
+  // which it is written.
+  BaselineFile baseline_file{};
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
   bool partition_episodes = true;  // ReplayRules
-  bool series = false;  // fills RunResult::series and ::transfers, which takes a little time
+  // The cores to simulate on. A run that cannot be divided among several is simulated on one, and
+  // the result says why.
+  uint32_t threads = 1;
+  bool is_divided = false;  // among processes: it has nothing to replay
+  bool series = false;      // fills RunResult::series and ::transfers, which takes a little time
   // Files of captured packets. If there are any, the replay cache is off: what it replays crosses
   // no link.
   std::vector<LinkCapture> captures{};

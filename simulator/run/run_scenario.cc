@@ -2,11 +2,8 @@
 #include "simulator/run/run_scenario.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
-#include <deque>
 #include <memory>
-#include <sys/resource.h>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,188 +11,80 @@
 #include <fmt/format.h>
 
 #include <ns3/simulator.h>
-#include <ns3/string.h>
-#include <ns3/uinteger.h>
 
 #include "analysis/metrics/run_metrics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/faults/circuit_scheduler.h"
-#include "simulator/faults/fault_injector.h"
 #include "simulator/replay/streams/replay_engine.h"
 #include "simulator/run/added_time.h"
 #include "simulator/run/baseline.h"
-#include "simulator/run/job_aborter.h"
-#include "simulator/run/job_restarter.h"
-#include "simulator/run/loss_recorder.h"
+#include "simulator/run/baseline_file.h"
+#include "simulator/run/divided_run.h"
 #include "simulator/run/recordings.h"
-#include "simulator/run/result_recorder.h"
 #include "simulator/run/run_monitor.h"
-#include "simulator/run/time_breakdown.h"
-#include "simulator/run/watchdog.h"
+#include "simulator/run/simulation.h"
 #include "simulator/scenario/check/run_size.h"
-#include "simulator/traffic/background_load.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
-#include "topologies/routing/routing.h"
 #include "workloads/job/job_parts.h"
 
 namespace railyard {
 namespace {
 
-double CpuSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-uint64_t PeakRssBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-void SetAttributes(const std::vector<ModelAttribute>& attributes, ns3::Object& model) {
-  for (const ModelAttribute& attribute : attributes) {
-    if (attribute.type == model.GetInstanceTypeId().GetName()) {
-      model.SetAttribute(attribute.name, ns3::StringValue(attribute.value));
-    }
-  }
-}
-
-// The fabric, its models with the scenario's attributes.
-ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorImpl& engine) {
-  const auto network = ns3::CreateObject<FabricNetwork>();
-  network->SetAttribute("Seed", ns3::UintegerValue(scenario.seed));
-  SetAttributes(scenario.models, *network);
-  network->Build(scenario.fabric, engine);
-  for (DeviceId id{0}; id < scenario.fabric.device_count(); ++id) {
-    if (const auto model = network->GetSwitch(id)) SetAttributes(scenario.models, *model);
-  }
-  network->Configure();
-  return network;
-}
-
-bool MayRestart(const Scenario& scenario) {
-  return std::ranges::any_of(scenario.restarts, &RestartSettings::restarts);
-}
-
-ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
-  ReplayRules rules{
-      .nccl = scenario.nccl,
-      .nic_variants = scenario.nic_variants,
-      .net_ib = scenario.net_ib,
-      .net_socket = scenario.net_socket,
-      .transport = scenario.transport,
-      .gpu = scenario.gpu,
-      .cache = options.captures.empty() ? options.replay_cache : ReplayCacheMode::kOff,
-      .partition_episodes = options.partition_episodes,
-      .seed = scenario.seed,
-      .keep_paths = !scenario.faults.empty() || !options.perfetto_file.empty()};
-  for (const FaultSpec& fault : scenario.faults) {
-    rules.has_load |= fault.kind == FaultKind::kBackgroundLoad;
-    rules.faulty_links.insert(rules.faulty_links.end(), fault.links.begin(), fault.links.end());
-    rules.faulty_gpus.insert(rules.faulty_gpus.end(), fault.gpus.begin(), fault.gpus.end());
-  }
-  return rules;
-}
-
-// Everything of one simulation, in the order it is built.
-class Simulation {
+// A simulation with what RunScenario() adds to it: the paired fault-free run, recordings, and the
+// monitor.
+class ScenarioRun {
  public:
   // `job`: the scenario's, or one of its parts alone.
-  Simulation(const Scenario& scenario, const Job& job, const RunOptions& options,
-             RunMonitor& monitor)
-      : scenario_(scenario),
-        monitor_(monitor),
-        moving_(MayRestart(scenario) ? std::make_unique<Job>(job) : nullptr),
-        job_(moving_ ? *moving_ : job),
-        estimate_(options.estimate),
-        engine_(FabricSimulatorImpl::Get()),
-        network_(BuildNetwork(scenario, engine_)),
-        routing_(scenario.fabric, scenario.seed),
-        losses_(scenario.faults.size()) {
-    ReplayRules rules = RulesOf(scenario, options);
-    // A part alone has communicators of its own.
-    if (&job == &scenario.job) rules.planners = scenario.planners;
-    replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_, rules,
-                                             scenario.nic, losses_);
-    if (options.estimate) replay_->KeepCallsOf(options.estimate->rank);
-    network_->SetRouting(routing_);
-    faults_ = std::make_unique<FaultInjector>(
-        scenario.fabric, scenario.faults, scenario.routing, *network_, routing_,
-        FaultInjector::Hooks{
-            .before_first_fault =
-                [this, pair = options.baseline] {
-                  if (pair) ForkBaseline();
-                },
-            .on_routes_changed =
-                [this] {
-                  network_->OnRoutesChanged();
-                  replay_->executor().ResolvePaths();
-                },
-            .set_gpu_speed = [this](GpuIndex gpu,
-                                    double speed) { replay_->SetGpuSpeed(gpu, speed); },
-            .set_load = [this](uint32_t fault, bool runs) { load_->Set(fault, runs); }});
-    load_ = std::make_unique<BackgroundLoad>(scenario.fabric, scenario.faults,
-                                             replay_->executor().network_stack().Plain(), engine_,
-                                             [this] { return replay_->IsAnyPartUp(); });
-    circuits_ = std::make_unique<CircuitScheduler>(scenario.fabric, *network_, routing_, [this] {
-      network_->OnRoutesChanged();
-      replay_->executor().ResolvePaths();
-    });
-    losses_.Observe(*faults_, *replay_, engine_);
-    for (const FaultSpec& fault : scenario.faults) {
-      for (const uint32_t collective : fault.timeline.anchor.collectives) {
-        replay_->WatchProgress(collective);
-      }
-    }
-    restarters_.resize(job.parts.size());
-    for (uint32_t part = 0; part < job.parts.size(); ++part) {
-      const RestartSettings& restart = scenario.restarts[part];
-      aborters_.emplace_back(restart.restarts ? restart.detection : scenario.watchdog.detection,
-                             *replay_, engine_, part);
-      if (!restart.restarts) continue;
-      restarters_[part] =
-          std::make_unique<JobRestarter>(restart, part,
-                                         JobRestarter::Run{.fabric = scenario.fabric,
-                                                           .job = *moving_,
-                                                           .replay = *replay_,
-                                                           .engine = engine_,
-                                                           .faults = *faults_,
-                                                           .load = *load_});
-    }
-    losses_.SetOnRankError([this](uint32_t rank, const std::string& why) {
-      const uint32_t part = replay_->PartOfRank(rank);
-      JobRestarter* const restarter = restarters_[part].get();
-      if (!aborters_[part].has_error() && restarter != nullptr && restarter->OnJobFailed(why))
-        return;
-      aborters_[part].OnRankError(rank, why);
-    });
-    recordings_ =
-        std::make_unique<Recordings>(options, scenario, job_, engine_, *network_, *replay_);
-    if (scenario.watchdog.no_progress_ps > 0) {
-      watchdog_ =
-          std::make_unique<Watchdog>(scenario.watchdog, engine_, *network_, *replay_,
-                                     [this](const std::string& why) { return GoesOn(why); });
-    }
+  ScenarioRun(const Scenario& scenario, const Job& job, const RunOptions& options,
+              RunMonitor& monitor)
+      : monitor_(monitor),
+        baseline_file_(options.baseline_file),
+        // Before any time is spent, if the file turns out to be something else.
+        stored_baseline_(options.baseline && !scenario.faults.empty() ? ReadStoredBaseline(job)
+                                                                      : std::nullopt),
+        simulation_(scenario, job, options, BuildNetwork(scenario, FabricSimulatorImpl::Get()),
+                    {.before_first_fault =
+                         [this, pair = options.baseline] {
+                           if (pair) ForkBaseline();
+                         }}),
+        recordings_(options, scenario, simulation_.job(), simulation_.engine(),
+                    simulation_.network(), simulation_.replay()) {}
+  ScenarioRun(const ScenarioRun&) = delete;
+  ScenarioRun& operator=(const ScenarioRun&) = delete;
+
+  // Simulates on several cores. Returns why that had to be given up; empty: `result` is the run's.
+  std::string RunDivided(DividedRun& divided, RunResult& result) {
+    simulation_.StartDivided();
+    std::string why = divided.Run({.graph = simulation_.scenario().fabric,
+                                   .engine = simulation_.engine(),
+                                   .network = simulation_.network(),
+                                   .replay = simulation_.replay()},
+                                  monitor_);
+    if (!why.empty()) return why;
+    simulation_.AbsorbLooks();
+    result = Record(false);
+    result.cpu_seconds += divided.cpu_seconds();
+    result.peak_rss_bytes += divided.peak_rss_bytes();
+    PairWithBaseline(result);
+    return {};
   }
 
   // In a child: hands the outcome over.
   [[noreturn]] void RunPaired(Baseline& baseline, bool with_faults) {
-    if (!with_faults) faults_->Disarm();
+    if (!with_faults) simulation_.faults().Disarm();
     RunToEnd();
     FinishBaseline(baseline);
   }
 
   RunResult Run() {
-    wall_start_ = std::chrono::steady_clock::now();
     RunToEnd();
     if (baseline_ && baseline_->is_child()) FinishBaseline(*baseline_);
 
     RunResult result = Record(false);
     PairWithBaseline(result);
-    recordings_->Finish(std::max(engine_.NowPs(), replay_->end_ps()), result);
+    recordings_.Finish(std::max(simulation_.engine().NowPs(), simulation_.replay().end_ps()),
+                       result);
     return result;
   }
 
@@ -206,124 +95,90 @@ class Simulation {
   }
 
  private:
-  // Returns what this run alone has to say, now that it has ended or while it goes on.
   RunResult Record(bool goes_on) const {
-    RunResult result = RecordResult({.scenario = scenario_,
-                                     .job = job_,
-                                     .network = *network_,
-                                     .replay = *replay_,
-                                     .losses = losses_,
-                                     .faults = *faults_,
-                                     .interruption = monitor_.interruption(),
-                                     .goes_on = goes_on});
-    for (uint32_t part = 0; part < result.jobs.size(); ++part) {
-      JobResult& job = result.jobs[part];
-      job.abort = aborters_[part].result();
-      if (restarters_[part]) job.restart = restarters_[part]->result();
-      job.restart.save_ps = SavePs(scenario_.restarts[part]);
-    }
-    result.estimate = estimate_;
-    if (estimate_ && result.jobs.front().restart.restarts == 0) {
-      result.estimate->simulated = BreakdownOf(job_, *replay_, estimate_->rank);
-    }
-    result.events = engine_.EventCount();
-    if (!replay_->is_complete()) {
-      result.simulated_time_ps = result.status == RunStatus::kTimeEnded
-                                     ? kTimeEndPs
-                                     : std::max(engine_.NowPs(), replay_->end_ps());
-    }
-    if (watchdog_ && watchdog_->has_barked() && result.status == RunStatus::kStalled) {
-      result.status_detail = watchdog_->why() + "\n" + result.status_detail;
-    }
-    result.cpu_seconds = CpuSeconds();
-    result.wall_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_start_).count();
-    result.peak_rss_bytes = PeakRssBytes();
-    return result;
+    return simulation_.Record(monitor_.interruption(), goes_on);
   }
 
   void RunToEnd() {
-    engine_.SetTimeEnd(kTimeEndPs);
-    replay_->Start();
-    if (watchdog_) watchdog_->Start();
-    monitor_.Run(
-        {.engine = engine_, .network = *network_, .replay = *replay_, .results_so_far = [this] {
-           RunResult result = Record(true);
-           recordings_->AddSoFar(result);
-           return result;
-         }});
+    simulation_.Start();
+    monitor_.Run({.engine = simulation_.engine(),
+                  .network = simulation_.network(),
+                  .replay = simulation_.replay(),
+                  .results_so_far = [this] {
+                    RunResult result = Record(true);
+                    recordings_.AddSoFar(result);
+                    return result;
+                  }});
   }
 
-  // Handles a long time without progress. Ranks that hang since an error and jobs that wait for
-  // their restart are not a stall, because their end is known. Jobs that do not progress restart if
-  // they can.
-  bool GoesOn(const std::string& why) {
-    bool goes_on = std::ranges::any_of(aborters_, &JobAborter::is_waiting);
-    for (uint32_t part = 0; part < restarters_.size(); ++part) {
-      JobRestarter* const restarter = restarters_[part].get();
-      if (restarter == nullptr) continue;
-      goes_on |= restarter->is_down() || (replay_->IsHeldUp(part) && !aborters_[part].has_error() &&
-                                          restarter->OnJobFailed(why));
-    }
-    return goes_on;
+  std::optional<Baseline::Outcome> ReadStoredBaseline(const Job& job) const {
+    if (baseline_file_.path.empty()) return std::nullopt;
+    return ReadBaselineFile(baseline_file_, job.collectives.size(), job.parts.size());
   }
 
-  // Returns the time that a run without failures spends on checkpoints.
-  static int64_t SavePs(const RestartSettings& settings) {
-    return static_cast<int64_t>(settings.checkpoint_count) * settings.save_ps;
-  }
-
+  // Unless another run with the same fault-free one has left its outcome, possibly since this one
+  // began.
   void ForkBaseline() {
-    baseline_ = std::make_unique<Baseline>("the fault-free run", job_.collectives.size(),
-                                           job_.parts.size());
+    const Job& job = simulation_.job();
+    if (!stored_baseline_) stored_baseline_ = ReadStoredBaseline(job);
+    if (stored_baseline_) return;
+    baseline_ =
+        std::make_unique<Baseline>("the fault-free run", job.collectives.size(), job.parts.size());
     if (baseline_->Fork()) {
       monitor_.BecomeChild(*baseline_);
-      recordings_->LeaveToParent();
-      faults_->Disarm();
+      recordings_.LeaveToParent();
+      simulation_.faults().Disarm();
     } else {
       monitor_.AddPaired(*baseline_);
     }
   }
 
   std::vector<CollectiveOutcome> Outcomes() const {
-    std::vector<CollectiveOutcome> outcomes(replay_->times().size());
+    const ReplayEngine& replay = simulation_.replay();
+    std::vector<CollectiveOutcome> outcomes(replay.times().size());
     for (size_t i = 0; i < outcomes.size(); ++i) {
-      const CollectiveTimes& times = replay_->times()[i];
+      const CollectiveTimes& times = replay.times()[i];
       if (times.last_end_ps == kNeverPs) continue;
-      outcomes[i] = {
-          .duration_ps = times.last_end_ps - times.first_start_ps,
-          .wait_ps = times.last_start_ps - times.first_start_ps,
-          .spent_ps = replay_->paths().empty() ? PathTimes{} : replay_->paths()[i].spent_ps};
+      outcomes[i] = {.duration_ps = times.last_end_ps - times.first_start_ps,
+                     .wait_ps = times.last_start_ps - times.first_start_ps,
+                     .spent_ps = replay.paths().empty() ? PathTimes{} : replay.paths()[i].spent_ps};
     }
     return outcomes;
   }
 
   std::vector<int64_t> JobEndsPs() const {
-    std::vector<int64_t> ends_ps(job_.parts.size());
+    const ReplayEngine& replay = simulation_.replay();
+    std::vector<int64_t> ends_ps(simulation_.job().parts.size());
     for (uint32_t part = 0; part < ends_ps.size(); ++part) {
-      const ReplayEngine::PartProgress& progress = replay_->parts()[part];
+      const ReplayEngine::PartProgress& progress = replay.parts()[part];
       if (progress.calls_left > 0 || !progress.abort_reason.empty()) continue;
-      const int64_t end_ps = replay_->EndOfPartPs(part);
+      const int64_t end_ps = replay.EndOfPartPs(part);
       if (end_ps <= kTimeEndPs) ends_ps[part] = end_ps;
     }
     return ends_ps;
   }
 
   [[noreturn]] void FinishBaseline(Baseline& baseline) const {
+    const ReplayEngine& replay = simulation_.replay();
     baseline.Finish({.collectives = Outcomes(),
                      .job_end_ps = JobEndsPs(),
-                     .simulated_time_ps = std::min(replay_->end_ps(), kTimeEndPs),
+                     .simulated_time_ps = std::min(replay.end_ps(), kTimeEndPs),
                      .cpu_seconds = CpuSeconds()});
   }
 
   void PairWithBaseline(RunResult& result) const {
-    if (scenario_.faults.empty() || result.status == RunStatus::kInterrupted) return;
+    if (simulation_.scenario().faults.empty() || result.status == RunStatus::kInterrupted) return;
     Baseline::Outcome outcome;
     if (baseline_) {
       auto ended = monitor_.WaitFor(*baseline_);
       if (!ended) return;
       outcome = std::move(*ended);
-    } else if (!faults_->has_begun()) {
+      if (!baseline_file_.path.empty()) WriteBaselineFile(baseline_file_, outcome);
+    } else if (simulation_.has_fault_begun() && stored_baseline_) {
+      outcome = *stored_baseline_;
+      result.notes.push_back(fmt::format(
+          "the fault-free run was not simulated: its times are from {}", baseline_file_.path));
+    } else if (!simulation_.has_fault_begun()) {
       // This run is the fault-free one.
       result.notes.push_back(
           fmt::format("no fault had begun when the job ended after {}: nothing was disturbed",
@@ -346,30 +201,17 @@ class Simulation {
       collective.baseline_duration_ps = baseline.duration_ps;
       collective.baseline_wait_ps = baseline.wait_ps;
       if (!collective.completed || baseline.duration_ps == 0) continue;
-      collective.added = SplitAddedTime(replay_->paths()[i].spent_ps, baseline.spent_ps,
+      collective.added = SplitAddedTime(simulation_.replay().paths()[i].spent_ps, baseline.spent_ps,
                                         collective.duration_ps() - baseline.duration_ps);
     }
   }
 
-  const Scenario& scenario_;
   RunMonitor& monitor_;
-  const std::unique_ptr<Job> moving_;  // its ranks may be swapped
-  const Job& job_;
-  const std::optional<EstimateResult> estimate_;
-  std::chrono::steady_clock::time_point wall_start_;
-  FabricSimulatorImpl& engine_;
-  ns3::Ptr<FabricNetwork> network_;
-  EcmpRouting routing_;
-  LossRecorder losses_;
-  std::unique_ptr<ReplayEngine> replay_;
-  std::unique_ptr<FaultInjector> faults_;
-  std::unique_ptr<BackgroundLoad> load_;
-  std::unique_ptr<CircuitScheduler> circuits_;
+  const BaselineFile baseline_file_;
+  std::optional<Baseline::Outcome> stored_baseline_;
   std::unique_ptr<Baseline> baseline_;
-  std::deque<JobAborter> aborters_;                        // by part of the job
-  std::vector<std::unique_ptr<JobRestarter>> restarters_;  // by part; null: it does not
-  std::unique_ptr<Recordings> recordings_;
-  std::unique_ptr<Watchdog> watchdog_;
+  Simulation simulation_;
+  Recordings recordings_;
 };
 
 // Ends the engine, however a run ends. Must be destroyed before the simulation, because the events
@@ -389,7 +231,7 @@ bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunM
               Run run) {
   std::unique_ptr<Baseline> of_child;
   {
-    Simulation simulation(scenario, job, options, monitor);
+    ScenarioRun simulation(scenario, job, options, monitor);
     try {
       const EngineEnd end;
       run(simulation);
@@ -400,11 +242,37 @@ bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunM
     of_child = simulation.TakeBaselineOfChild();
   }
   options.partition_episodes = false;
-  if (of_child) Simulation(scenario, job, options, monitor).RunPaired(*of_child, false);
-  Simulation simulation(scenario, job, options, monitor);
+  if (of_child) ScenarioRun(scenario, job, options, monitor).RunPaired(*of_child, false);
+  ScenarioRun simulation(scenario, job, options, monitor);
   const EngineEnd end;
   run(simulation);
   return true;
+}
+
+// Simulates on several cores, if the options say so and that is possible. Returns why it is not;
+// empty: `result` is the run's, or one core was asked for.
+std::string SimulateDivided(const Scenario& scenario, RunOptions options, RunMonitor& monitor,
+                            std::optional<RunResult>& result) {
+  const uint32_t asked = options.threads;
+  if (asked == 1) return {};
+  const uint32_t threads = std::min(asked, scenario.fabric.server_count());
+  if (threads == 1) return "the fabric has one server";
+  if (std::string why = WhyNotDivided(scenario, options); !why.empty()) return why;
+  options.is_divided = true;
+  options.series = false;
+  ScenarioRun simulation(scenario, scenario.job, options, monitor);
+  const EngineEnd end;
+  DividedRun divided(scenario.fabric, threads);
+  RunResult of_all;
+  if (std::string why = simulation.RunDivided(divided, of_all); !why.empty()) return why;
+  of_all.threads = threads;
+  of_all.division = divided.division();
+  if (threads < asked) {
+    of_all.threads_why = fmt::format("the fabric has only {} servers", threads);
+  }
+  of_all.notes.emplace_back("Time series are recorded on one thread only: there are none.");
+  result = std::move(of_all);
+  return {};
 }
 
 // Runs each of several jobs alone, in separate processes, as many at a time as there are
@@ -428,7 +296,7 @@ class AloneRuns {
       monitor_.BecomeChild(*runs_.back());
       const Job alone = AloneOf(job, part);
       Simulate(scenario, alone, {.baseline = false, .replay_cache = options.replay_cache}, monitor_,
-               [&](Simulation& simulation) { simulation.RunPaired(*runs_.back(), false); });
+               [&](ScenarioRun& simulation) { simulation.RunPaired(*runs_.back(), false); });
     }
   }
 
@@ -476,7 +344,7 @@ class ReliableRun {
     }
     monitor_.BecomeChild(*run_);
     Simulate(scenario, reliable, {.baseline = false, .replay_cache = options.replay_cache},
-             monitor_, [this](Simulation& simulation) { simulation.RunPaired(*run_, true); });
+             monitor_, [this](ScenarioRun& simulation) { simulation.RunPaired(*run_, true); });
   }
 
   // A run that is cut short has no time to compare.
@@ -517,13 +385,19 @@ RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
   RunMonitor monitor(options.progress, options.saving);
   AloneRuns alone_runs(scenario, options, monitor);
   ReliableRun reliable_run(scenario, options, monitor);
+  std::optional<RunResult> divided;
+  const std::string why_one_thread = SimulateDivided(scenario, options, monitor, divided);
+  const bool is_divided = divided.has_value();
   RunResult result;
-  if (Simulate(scenario, scenario.job, options, monitor,
-               [&](Simulation& simulation) { result = simulation.Run(); })) {
+  if (is_divided) {
+    result = *std::move(divided);
+  } else if (Simulate(scenario, scenario.job, options, monitor,
+                      [&](ScenarioRun& simulation) { result = simulation.Run(); })) {
     result.notes.push_back(
         "simulated twice: rails that were simulated apart turned out to share a switch's buffer or "
         "a NIC with something else");
   }
+  if (!is_divided) result.threads_why = why_one_thread;
   alone_runs.Pair(scenario.job, result);
   reliable_run.Pair(result);
   MarkCutShort(monitor, result);

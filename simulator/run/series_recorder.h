@@ -25,15 +25,16 @@ class SeriesRecorder {
   SeriesRecorder(const SeriesRecorder&) = delete;
   SeriesRecorder& operator=(const SeriesRecorder&) = delete;
 
-  // Before the replay starts.
+  // Begins the series. Must be called before the replay starts.
   void Start();
-  // In a forked child, whose series nobody wants.
+  // Ends the recording without a result. A forked child calls it, because its series is not used.
   void Stop();
-  // As CountReplayed has it.
+  // Calls `count`, which counts what was replayed from `from_ps` to `until_ps` (CountReplayed), and
+  // adds it to the bins of that time.
   void CountSpan(int64_t from_ps, int64_t until_ps, const std::function<void()>& count);
   // Returns what there is of the run so far, up to the end of the last look.
   const TimeSeries& SoFar() const { return series_; }
-  // The run has ended. What it was not asked for yet goes up to `end_ps`.
+  // Ends the series at `end_ps`, when the run has ended, and returns it.
   TimeSeries Finish(int64_t end_ps);
 
  private:
@@ -49,13 +50,13 @@ class SeriesRecorder {
     StackCounters stack;
   };
 
-  // A bin has ended. Returns the end of the next.
+  // Adds the bin that has ended to the series. Returns the end of the next.
   int64_t OnBinEnd(int64_t next_event_ps);
   // Adds what was counted since the last call, from `from_ps` on.
   void AddChanges(int64_t from_ps, int64_t until_ps);
   void AddQueues(int64_t time_ps);
   void AddLimits(NetworkBin& network);
-  // Bins double while looking has cost more than its share.
+  // Doubles the bins if looking has cost more than its share of the run's time.
   void KeepToShare();
 
   FabricSimulatorImpl& engine_;

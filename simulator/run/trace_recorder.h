@@ -39,22 +39,24 @@ class TraceRecorder {
   TraceRecorder(const TraceRecorder&) = delete;
   TraceRecorder& operator=(const TraceRecorder&) = delete;
 
-  // Before the replay starts. Precondition: it keeps paths.
+  // Begins the recording. Must be called before the replay starts. Precondition: the replay keeps
+  // paths.
   void Start();
-  // In a forked child: the file is the parent's.
+  // Ends the recording. A forked child calls it, because the file is the parent's.
   void Stop() { is_running_ = false; }
-  // The run has ended, and all of `result` is known but its notes, which get what was left out.
+  // Completes the file after the run. All of `result` must be known but its notes; a note about
+  // what was left out is added to them.
   void Finish(RunResult& result);
 
  private:
   using Track = PerfettoTrace::Track;
 
-  // Which channels of a collective are shown, a bit each.
+  // States which channels of a collective are shown, one bit each.
   struct Shown {
     uint64_t decided = 0;
     uint64_t shown = 0;
   };
-  // The messages of a connection, while a collective uses it that is shown.
+  // Holds the messages of a connection while a collective uses it that is shown.
   struct Messages {
     uint32_t sent_collective = UINT32_MAX;
     uint32_t received_collective = UINT32_MAX;

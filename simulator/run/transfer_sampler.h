@@ -30,7 +30,7 @@ class TransferSampler {
 
   // Must be called before the replay starts.
   void Start();
-  // In a forked child, whose sample nobody wants.
+  // Ends the sampling. A forked child calls it, because its sample is not used.
   void Stop() { is_running_ = false; }
   // Writes the sample so far into `result`, in the order in which its messages could be posted.
   void AddTo(RunResult& result) const;

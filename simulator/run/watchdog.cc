@@ -23,7 +23,8 @@ Watchdog::Watchdog(const WatchdogSettings& settings, FabricSimulatorImpl& engine
       engine_(engine),
       network_(network),
       replay_(replay),
-      on_bark_(std::move(on_bark)) {}
+      on_bark_(std::move(on_bark)),
+      on_end_([] { ns3::Simulator::Stop(); }) {}
 
 Watchdog::~Watchdog() {
   if (!thread_.joinable()) return;
@@ -61,9 +62,14 @@ bool Watchdog::SeesNothing(Sight& sight) const {
   return ++sight.looks_in_vain >= kLooks;
 }
 
+int64_t Watchdog::LookPs() const { return std::max<int64_t>(1, settings_.no_progress_ps / kLooks); }
+
 void Watchdog::ScheduleLook() {
-  const int64_t look_ps = std::max<int64_t>(1, settings_.no_progress_ps / kLooks);
-  engine_.ScheduleFabric(SumPs(engine_.NowPs(), look_ps), event_order::kLook, 0, 0);
+  engine_.ScheduleFabric(SumPs(engine_.NowPs(), LookPs()), event_order::kLook, 0, 0);
+}
+
+uint64_t Watchdog::LooksBefore(int64_t time_ps) const {
+  return time_ps <= 0 ? 0 : static_cast<uint64_t>((time_ps - 1) / LookPs());
 }
 
 void Watchdog::HandleLook(void* self, uint32_t /*target*/) { static_cast<Watchdog*>(self)->Look(); }
@@ -96,7 +102,7 @@ void Watchdog::Bark(int64_t limit_ps, const char* which) {
     return;
   }
   why_ = std::move(why);
-  ns3::Simulator::Stop();
+  on_end_();
 }
 
 void Watchdog::AskForLooks() {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/replay/streams/replay_engine.h"
@@ -29,8 +30,12 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
+  // Sets what is called when it ends the run; by default that is ns3::Simulator::Stop().
+  void SetOnEnd(std::function<void()> on_end) { on_end_ = std::move(on_end); }
   // Schedules the first check and starts the clock of real time.
   void Start();
+  // Returns how often it looks before that time in a run that it does not end.
+  uint64_t LooksBefore(int64_t time_ps) const;
   bool has_barked() const { return !why_.empty(); }
   // Returns the reason for which it ended the run.
   const std::string& why() const { return why_; }
@@ -45,6 +50,7 @@ class Watchdog {
   uint64_t Progress() const;
   bool SeesNothing(Sight& sight) const;
   static void HandleLook(void* self, uint32_t target);
+  int64_t LookPs() const;
   void ScheduleLook();
   void Look();
   void LookInRealTime();
@@ -56,6 +62,7 @@ class Watchdog {
   const FabricNetwork& network_;
   const ReplayEngine& replay_;
   OnBark on_bark_;
+  std::function<void()> on_end_;
   Sight in_simulated_time_;
   Sight in_real_time_;
   std::string why_;

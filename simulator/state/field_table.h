@@ -27,6 +27,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <ranges>
 #include <string_view>
 #include <tuple>
@@ -46,7 +47,9 @@ template <class Record>
 struct AnyMember {
   template <class Member>
   requires(!std::same_as<std::remove_cvref_t<Member>, Record>) operator Member()
-      const noexcept;  // NOLINT(google-explicit-constructor)
+      const noexcept {  // NOLINT(google-explicit-constructor)
+    std::terminate();   // it is asked for, and never called
+  }
 };
 
 template <class Record, size_t... kIndex>

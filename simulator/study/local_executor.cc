@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "simulator/processes/alarm.h"
 #include "simulator/processes/child_process.h"
+#include "simulator/study/result_publisher.h"
 #include "simulator/study/run_queue.h"
 #include "simulator/study/study_directory.h"
 
@@ -35,37 +37,56 @@ struct RunningRun {
 class LocalExecution {
  public:
   LocalExecution(const LocalOptions& options, const StudyWork& work)
-      : options_(options), work_(work), queue_(work.runs, work.left, options.memory_bytes) {
+      : options_(options),
+        work_(work),
+        queue_(work.runs, work.left, options.memory_bytes),
+        publisher_(work.directory) {
     // It wakes each second, to see which runs are over time.
     if (options_.time_limit_seconds) alarm_.emplace(1);
   }
 
   void Execute() {
-    while (!queue_.is_empty() || !running_.empty()) {
-      while (running_.size() < options_.jobs) {
-        const auto run = queue_.Start();
-        if (!run) break;
-        Start(*run);
+    try {
+      while (!queue_.is_empty() || !running_.empty()) {
+        while (running_.size() < options_.jobs) {
+          const auto run = queue_.Start();
+          if (!run) break;
+          Start(*run);
+        }
+        WaitForOne();
       }
-      std::vector<ChildProcess*> processes;
-      for (const auto& entry : running_) processes.push_back(&entry->process);
-      const auto ended = ChildProcess::WaitForAny(processes, [this] { EndOverdue(); });
-      // The signal may have ended that process, too.
-      if (!ended || NotedInterruption() != 0) throw Interrupted(TakeInterruption());
-      const auto at = running_.begin() + static_cast<std::ptrdiff_t>(ended->index);
-      const std::unique_ptr<RunningRun> run = std::move(*at);
-      running_.erase(at);
-      End(*run, ended->status);
+    } catch (const Interrupted&) {
+      running_.clear();  // ends them
+      Report(publisher_.FinishAll());
+      publisher_.RemoveRest();
+      throw;
     }
+    Report(publisher_.FinishAll());
   }
 
  private:
   void Start(size_t run) {
-    const std::string path = RunPath(work_.directory, run);
     running_.push_back(std::make_unique<RunningRun>());
     running_.back()->run = run;
     running_.back()->begin = Clock::now();
-    running_.back()->process.Start(CommandOf(work_.study, work_.runs[run], path), path + ".log");
+    std::vector<std::string> command = work_.CommandOf(run, publisher_.UnpublishedPath(run));
+    command.emplace_back("--no-sync");
+    running_.back()->process.Start(command, RunPath(work_.directory, run) + ".log");
+  }
+
+  void WaitForOne() {
+    std::vector<ChildProcess*> processes;
+    for (const auto& entry : running_) processes.push_back(&entry->process);
+    const auto ended = ChildProcess::WaitForAny(processes, [this] {
+      EndOverdue();
+      Publish();
+    });
+    // The signal may have ended that process, too.
+    if (!ended || NotedInterruption() != 0) throw Interrupted(TakeInterruption());
+    const auto at = running_.begin() + static_cast<std::ptrdiff_t>(ended->index);
+    const std::unique_ptr<RunningRun> run = std::move(*at);
+    running_.erase(at);
+    End(*run, ended->status);
   }
 
   void EndOverdue() {
@@ -80,8 +101,9 @@ class LocalExecution {
     }
   }
 
+  // Whoever waits for its memory and its core need not wait until its result is on disk.
   void End(const RunningRun& run, int exit) {
-    const std::string path = RunPath(work_.directory, run.run);
+    const std::string path = publisher_.UnpublishedPath(run.run);
     // A process that is killed when its result is complete has ended: nothing is left to do.
     const bool is_complete = exit == kKilled && !run.is_over_time && HasResult(path);
     const bool was_killed = exit == kKilled && !run.is_over_time && !is_complete;
@@ -98,13 +120,26 @@ class LocalExecution {
     } else if (!was_killed) {
       queue_.End(run.run);
     }
-    work_.on_ended(run.run, result);
+    unreported_.emplace(run.run, result);
+    publisher_.Add(run.run);
+    Publish();
+  }
+
+  void Publish() {
+    Report(publisher_.Take());
+    publisher_.Start();
+  }
+
+  void Report(const std::vector<size_t>& published) {
+    for (const size_t run : published) work_.on_ended(run, unreported_.extract(run).mapped());
   }
 
   const LocalOptions& options_;
   const StudyWork& work_;
   RunQueue queue_;
+  ResultPublisher publisher_;
   std::vector<std::unique_ptr<RunningRun>> running_;
+  std::unordered_map<size_t, StudyRunResult> unreported_;  // ended, not yet published
   std::optional<Alarm> alarm_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/study/run_key.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -9,10 +10,13 @@
 #include <filesystem>
 #include <fstream>
 #include <glob.h>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <xxhash.h>
 
 #include <fmt/format.h>
@@ -123,38 +127,100 @@ class Contents {
   std::map<std::string, std::string> known_;
 };
 
-}  // namespace
+// "faults[0].until=5ms": nothing of it reaches a fault-free run.
+bool IsOfFaults(std::string_view set) {
+  constexpr std::string_view kFaults = "faults";
+  return set.starts_with(kFaults) && set.size() > kFaults.size() &&
+         std::string_view("[.=").find(set[kFaults.size()]) != std::string_view::npos;
+}
 
-std::vector<std::string> RunKeys(const Study& study, const std::vector<StudyRun>& runs) {
-  const std::string program = DigestOfFile("/proc/self/exe");
-  Contents contents;
-  // By scenario: the files of all its runs.
-  std::map<std::string, std::map<std::string, std::string>> files_of_scenario;
-  for (const StudyScenario& scenario : study.scenarios) {
-    auto& files = files_of_scenario[scenario.path];
-    contents.Add(scenario.path, files);
-    for (const std::string& set : study.sets) {
-      contents.AddNamedBy({set.substr(set.find('=') + 1)}, fs::path(scenario.path).parent_path(),
-                          files);
-    }
-  }
-  std::vector<std::string> keys;
-  keys.reserve(runs.size());
-  for (const StudyRun& run : runs) {
-    const std::string& scenario = ScenarioOf(study, run).path;
+// Computes digests of runs, reading each file once.
+class KeyMaker {
+ public:
+  // The digest of what a run depends on: this program, `kind`, the settings, and the content of the
+  // scenario and of all files that it or a setting names.
+  std::string KeyOf(std::string_view kind, const std::string& scenario,
+                    const std::vector<std::string>& sets) {
     Digest digest;
-    digest.AddText(program);
-    digest.AddText(study.no_baseline ? "no baseline" : "baseline");
-    for (const std::string& set : SetsOf(study, run)) digest.AddText(set);
-    // Files of the scenario whose values name no further ones need no copy.
-    const auto& common = files_of_scenario.at(scenario);
+    digest.AddText(program_);
+    digest.AddText(kind);
+    // The files of the scenario need no copy where settings name no further ones.
+    auto& common = files_of_scenario_[scenario];
+    if (common.empty()) contents_.Add(scenario, common);
     std::map<std::string, std::string> files;
-    contents.AddNamedBy({run.values.begin(), run.values.end()}, fs::path(scenario).parent_path(),
-                        files);
+    for (const std::string& set : sets) {
+      digest.AddText(set);
+      const auto& named = FilesOfSetting(set, scenario);
+      files.insert(named.begin(), named.end());
+    }
     if (!files.empty()) files.insert(common.begin(), common.end());
     // Paths do not decide: a study and its files may be moved as a whole.
     for (const auto& [path, content] : files.empty() ? common : files) digest.AddText(content);
-    keys.push_back(digest.Hex());
+    return digest.Hex();
+  }
+
+  std::string FaultFreeKeyOf(const std::string& scenario, const std::vector<std::string>& sets) {
+    std::vector<std::string> others;
+    std::ranges::remove_copy_if(sets, std::back_inserter(others), IsOfFaults);
+    return KeyOf("fault-free", scenario, others);
+  }
+
+ private:
+  // A file's name is relative to the current directory; in a message that is set it may be relative
+  // to the scenario.
+  const std::map<std::string, std::string>& FilesOfSetting(const std::string& set,
+                                                           const std::string& scenario) {
+    const fs::path directory = fs::path(scenario).parent_path();
+    const std::string value = set.substr(set.find('=') + 1);
+    const auto [entry, is_new] = files_of_value_.try_emplace({directory.string(), value});
+    if (is_new) {
+      contents_.AddNamedBy({value}, fs::path(), entry->second);
+      contents_.AddNamedBy({value}, directory, entry->second);
+    }
+    return entry->second;
+  }
+
+  const std::string program_ = DigestOfFile("/proc/self/exe");
+  Contents contents_;
+  // By scenario: digests by path.
+  std::map<std::string, std::map<std::string, std::string>> files_of_scenario_;
+  // By directory and value.
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>> files_of_value_;
+};
+
+}  // namespace
+
+std::vector<std::string> RunKeys(const Study& study, const std::vector<StudyRun>& runs) {
+  KeyMaker maker;
+  std::vector<std::string> keys;
+  keys.reserve(runs.size());
+  for (const StudyRun& run : runs) {
+    keys.push_back(maker.KeyOf(study.no_baseline ? "no baseline" : "baseline",
+                               ScenarioOf(study, run).path, SetsOf(study, run)));
+  }
+  return keys;
+}
+
+std::string FaultFreeKey(const std::string& scenario, const std::vector<std::string>& sets) {
+  return KeyMaker().FaultFreeKeyOf(scenario, sets);
+}
+
+std::vector<std::string> SharedFaultFreeKeys(const Study& study,
+                                             const std::vector<StudyRun>& runs) {
+  std::vector<std::string> keys(runs.size());
+  // Only settings of faults make runs with the same seed share theirs.
+  const bool may_share = std::ranges::any_of(study.axes, [](const StudyAxis& axis) {
+    return std::ranges::any_of(axis.fields, IsOfFaults);
+  });
+  if (study.no_baseline || !may_share) return keys;
+  KeyMaker maker;
+  std::unordered_map<std::string, size_t> uses;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    keys[i] = maker.FaultFreeKeyOf(ScenarioOf(study, runs[i]).path, SetsOf(study, runs[i]));
+    ++uses[keys[i]];
+  }
+  for (std::string& key : keys) {
+    if (uses.at(key) == 1) key.clear();
   }
   return keys;
 }

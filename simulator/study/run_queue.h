@@ -25,11 +25,12 @@ class RunQueue {
   // Returns a run, which counts as running from now on; nullopt if none fits into the memory that
   // running ones leave. With nothing running one always fits.
   std::optional<size_t> Start();
-  // The run has ended. Without a cost, because it left no result, it says nothing about others.
+  // Notes that the run has ended. Without a cost, because it left no result, it does not affect the
+  // estimates of others.
   void End(size_t run);
   void End(size_t run, double seconds, int64_t memory_bytes);
-  // The run was killed, possibly for lack of memory: puts it back, to run with nothing beside it.
-  // Returns false the second time, when it has ended.
+  // Puts a run back that was killed, possibly for lack of memory, to run with nothing beside it.
+  // Returns false the second time, when the run has ended.
   bool Retry(size_t run);
 
   // Returns the memory that the run is expected to take; 0: unknown.

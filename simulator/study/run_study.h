@@ -9,24 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "simulator/diagnostics/diagnostics.h"
 #include "simulator/study/study.h"
 #include "simulator/study/study_directory.h"
 #include "simulator/study/study_result.h"
 
 namespace railyard {
-
-// The most points that CheckRuns() loads: more would take longer than a mistake is worth.
-inline constexpr size_t kPointsCheckedMax = 256;
-
-// Returns the points that CheckRuns() loads, in order: all of them, or kPointsCheckedMax, among
-// which are the first of each value that is written down, the least and greatest of other axes, and
-// others evenly spaced, as far as they fit.
-std::vector<size_t> PointsToCheck(const Study& study);
-
-// Loads the scenarios of PointsToCheck() as `run` would, `jobs` at a time. Mistakes are findings;
-// that of an axis's value is at its place in the study.
-void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics);
 
 struct StudyResult {
   std::vector<StudyRunResult> runs;    // as RunsOf()
@@ -56,7 +43,12 @@ struct StudyWork {
   const std::vector<StudyRun>& runs;
   std::vector<size_t> left;  // into runs
   const std::string& directory;
+  // By run: the key of a fault-free run that it shares (SharedFaultFreeKeys()), else empty.
+  std::vector<std::string> fault_free_keys;
   std::function<void(size_t run, const StudyRunResult& result)> on_ended;
+
+  // As CommandOf() above, with the file of the fault-free run.
+  std::vector<std::string> CommandOf(size_t run, const std::string& out) const;
 };
 using StudyExecutor = std::function<void(const StudyWork& work)>;
 

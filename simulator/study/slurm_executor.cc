@@ -2,6 +2,7 @@
 //   DIR/slurm/name          the name of the study's jobs, while there are any
 //   DIR/slurm/BATCH-TASK.sh  the runs of one task; BATCH counts job arrays
 //   DIR/slurm/exit-RUN      the exit status of a run that has ended
+//   DIR/slurm/collect.sh    what collects the results of a study that nobody waits for
 #include "simulator/study/slurm_executor.h"
 
 #include <algorithm>
@@ -134,8 +135,11 @@ class SlurmExecution {
     try {
       for (int attempt = 0; attempt < kAttempts && !waiting_.empty(); ++attempt) {
         Submit();
+        if (!options_.collecting.empty()) throw Detached(SubmitCollector());
         Collect();
       }
+    } catch (const Detached&) {
+      throw;
     } catch (...) {
       if (may_have_jobs_) {
         Ask({"scancel", "--name=" + name_});
@@ -187,7 +191,7 @@ class SlurmExecution {
       command = fmt::format("timeout -k 10 {} ", *options_.time_limit_seconds);
     }
     command += ShellWord(program_);
-    for (const std::string& word : CommandOf(work_.study, work_.runs[run], path)) {
+    for (const std::string& word : work_.CommandOf(run, path)) {
       command += " " + ShellWord(word);
     }
     return fmt::format(
@@ -197,20 +201,39 @@ class SlurmExecution {
   }
 
   void SubmitArray(size_t tasks) {
+    jobs_.push_back(Sbatch({fmt::format("--array=0-{}", tasks - 1),
+                            "--output=" + SlurmFile(work_.directory, "task-%A_%a.log")},
+                           {SlurmFile(work_.directory, "task.sh"), std::to_string(batch_)}));
+  }
+
+  // Returns its number. It follows the jobs however they end: after one that failed, "afterok"
+  // would never come. It forgets their name, by which it would cancel itself.
+  std::string SubmitCollector() {
+    std::string command = ShellWord(program_);
+    for (const std::string& word : options_.collecting) command += " " + ShellWord(word);
+    const std::string script = SlurmFile(work_.directory, "collect.sh");
+    WriteOutput(script, fmt::format("#!/bin/sh\nrm -f {}\nexec {}\n",
+                                    ShellWord(SlurmFile(work_.directory, "name")), command));
+    std::string jobs;
+    for (const std::string& job : jobs_) jobs += ":" + job;
+    return Sbatch({"--dependency=afterany" + jobs, "--output=" + work_.directory + "/collect.log"},
+                  {script});
+  }
+
+  // Submits a script with arguments; returns the job's number.
+  std::string Sbatch(const std::vector<std::string>& options,
+                     const std::vector<std::string>& script) {
     std::error_code error;
-    std::vector<std::string> words = {"sbatch",
-                                      "--parsable",
-                                      fmt::format("--array=0-{}", tasks - 1),
-                                      "--job-name=" + name_,
-                                      "--chdir=" + fs::current_path(error).string(),
-                                      "--output=" + SlurmFile(work_.directory, "task-%A_%a.log")};
+    std::vector<std::string> words = {"sbatch", "--parsable", "--job-name=" + name_,
+                                      "--chdir=" + fs::current_path(error).string()};
+    words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), options_.sbatch.begin(), options_.sbatch.end());
-    words.push_back(SlurmFile(work_.directory, "task.sh"));
-    words.push_back(std::to_string(batch_));
+    words.insert(words.end(), script.begin(), script.end());
     const Answer answer = Ask(words);
     may_have_jobs_ |= answer.status == 0 || NotedInterruption() != 0;
     ThrowIfInterrupted();
     if (answer.status != 0) throw EnvironmentError(fmt::format("sbatch: {}", answer.output));
+    return answer.output.substr(0, answer.output.find(';'));  // "JOB;CLUSTER"
   }
 
   // Reports runs as they end, until all have or no job is left.
@@ -269,6 +292,7 @@ class SlurmExecution {
   std::string name_;
   std::string program_;
   int batch_ = 0;
+  std::vector<std::string> jobs_;  // numbers of the job arrays
   bool may_have_jobs_ = false;
 };
 

@@ -35,6 +35,11 @@ void MakeDirectories(const std::string& path) {
   if (error) Throw(path + " cannot be made", error);
 }
 
+void MakeFolders(const std::string& study) {
+  MakeDirectories(study + "/runs");
+  MakeDirectories(study + "/baselines");
+}
+
 void Rename(const std::string& from, const std::string& to) {
   std::error_code error;
   fs::rename(from, to, error);
@@ -89,6 +94,10 @@ class StudyDirectory::Lock {
 
 std::string RunPath(const std::string& directory, size_t run) {
   return fmt::format("{}/runs/{:06}", directory, run);
+}
+
+std::string BaselinePath(const std::string& directory, const std::string& key) {
+  return fmt::format("{}/baselines/{}", directory, key);
 }
 
 bool StudyDirectory::TakeLocks(Diagnostics& diagnostics) {
@@ -161,7 +170,7 @@ std::unique_ptr<StudyDirectory> StudyDirectory::Create(const std::string& path,
                           : "is there already (expected a new or empty directory)");
     return nullptr;
   }
-  MakeDirectories(path + "/runs");
+  MakeFolders(path);
   std::unique_ptr<StudyDirectory> directory(new StudyDirectory(path));
   if (!directory->TakeLocks(diagnostics)) return nullptr;
   directory->WriteKeys(keys);
@@ -182,7 +191,7 @@ std::unique_ptr<StudyDirectory> StudyDirectory::Resume(const std::string& path,
                       "holds no study (expected the directory of a study, or a new one)");
     return nullptr;
   }
-  MakeDirectories(path + "/runs");
+  MakeFolders(path);
   std::unique_ptr<StudyDirectory> directory(new StudyDirectory(path));
   if (!directory->TakeLocks(diagnostics)) return nullptr;
   directory->KeepResults(keys);

@@ -4,7 +4,9 @@
 //
 //   keys            a line per run: its key (run_key.h)
 //   runs/NUMBER     the result of a run, complete or absent; runs/NUMBER.log what it printed
-//   points.csv, statistics.csv
+//   runs/.ended-NUMBER  a result that is not yet forced to disk
+//   baselines/KEY   times of a fault-free run that several runs share
+//   points.csv, statistics.csv, study.sqlite
 //   .lock, .workers  locks of the study and of its runs
 #pragma once
 
@@ -18,6 +20,9 @@ namespace railyard {
 
 // Returns the path of a run's results; PATH.log has its output.
 std::string RunPath(const std::string& directory, size_t run);
+
+// Returns the path of the file that keeps the outcome of a fault-free run (FaultFreeKey()).
+std::string BaselinePath(const std::string& directory, const std::string& key);
 
 class StudyDirectory {
  public:

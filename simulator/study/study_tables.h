@@ -17,19 +17,21 @@ class StudyTables {
   // `directory` is that of the study.
   StudyTables(const Study& study, const StudyResult& result, const std::string& directory);
 
-  // points.csv: a row per run that has ended.
+  // Returns points.csv: a row per run that has ended.
   ResultTable RunRows() const;
-  // The table `points`: the same, with axes of numbers as numbers, and what each run took.
+  // Returns the table `points`: the same rows, with axes of numbers as numbers, and what each run
+  // took.
   ResultTable RunRowsWithCost() const;
-  // A row per point and figure over the seeds: Student's t, order statistics.
+  // Returns a row per point and figure over the seeds: Student's t, order statistics.
   ResultTable Statistics() const;
-  // A row per run that left no result: exit status, reason, output and the command that repeats it.
+  // Returns a row per run that left no result: exit status, reason, output and the command that
+  // repeats it.
   ResultTable Failed() const;
-  // A row per point and figure that some run has: the mean with its bootstrap interval.
+  // Returns a row per point and figure that some run has: the mean with its bootstrap interval.
   ResultTable Means() const;
-  // A row per point, figure and list of values that is not at its first: the mean difference to the
-  // point that has the first value and is equal otherwise, seed by seed, with its bootstrap
-  // interval.
+  // Returns a row per point, figure and list of values that is not at its first. A row has the mean
+  // difference to the point that has the first value and is equal otherwise, seed by seed, with its
+  // bootstrap interval.
   ResultTable Differences() const;
 
  private:

@@ -100,6 +100,23 @@ TEST_F(DatabaseTest, HoldsTheFiguresOfTheRunByKey) {
   EXPECT_THAT(Query("SELECT value FROM run WHERE key = 'status'"), ElementsAre("COMPLETED"));
 }
 
+// A study's axes are columns, whatever their names are.
+TEST_F(DatabaseTest, ColumnsMayHaveAnyName) {
+  std::vector<ResultColumn> columns;
+  for (const char* name : {"size", "8KiB", "0", "select", "a b", "a\"b", "."}) {
+    columns.push_back({.name = name, .type = ColumnType::kInteger});
+  }
+  Write({{.name = "points",
+          .columns = columns,
+          .row_count = 1,
+          .append_row = [&](size_t /*row*/, std::vector<Cell>& cells) {
+            for (int64_t at = 0; at < std::ssize(columns); ++at) cells.emplace_back(at);
+          }}});
+  EXPECT_THAT(
+      Query("SELECT size, \"8KiB\", \"0\", \"select\", \"a b\", \"a\"\"b\", \".\" FROM points"),
+      ElementsAre("0", "1", "2", "3", "4", "5", "6"));
+}
+
 TEST_F(DatabaseTest, NamesTheFileItCannotWrite) {
   try {
     WriteDatabase(scratch_ / "absent/results.sqlite", {DropsTable(run_)});

@@ -102,6 +102,40 @@ TEST_F(FabricSimulatorImplTest, EventsOfOnePicosecondRunByClassThenIdAndNs3Event
   EXPECT_EQ(ns3::Simulator::GetEventCount(), 7u);
 }
 
+TEST_F(FabricSimulatorImplTest, RunBeforeEndsAtAPlaceWithinAPicosecondAndGoesOnFromThere) {
+  const auto place = [](int64_t time_ps, EventClass event_class, uint64_t id) {
+    return EventPlace{time_ps,
+                      static_cast<uint64_t>(event_class) << FabricSimulatorImpl::kIdBits | id};
+  };
+  engine().ScheduleFabric(500, event_order::kArrival, 7, 1);
+  engine().ScheduleFabric(500, event_order::kArrival, 9, 2);
+  engine().ScheduleFabric(500, event_order::kOperation, 0, 3);
+  engine().ScheduleFabric(900, event_order::kArrival, 1, 4);
+  EXPECT_EQ(engine().RunBefore({}), 500);
+  EXPECT_EQ(engine().RunBefore(place(500, event_order::kArrival, 9)), 500);
+  EXPECT_THAT(Targets(), ElementsAre(1));
+  // What comes meanwhile, though it is earlier than what is left, is not missed.
+  engine().ScheduleFabric(500, event_order::kArrival, 8, 5);
+  EXPECT_EQ(engine().RunBefore({900, 0}), 900);
+  EXPECT_THAT(Targets(), ElementsAre(1, 5, 2, 3));
+  EXPECT_EQ(engine().RunBefore({901, 0}), INT64_MAX);
+  EXPECT_THAT(Targets(), ElementsAre(1, 5, 2, 3, 4));
+  EXPECT_EQ(engine().EventCount(), 5u);
+}
+
+TEST_F(FabricSimulatorImplTest, RunBeforeEndsAfterTheEventThatStopsIt) {
+  for (uint32_t i = 1; i <= 3; ++i) engine().ScheduleFabric(100, event_order::kArrival, i, i);
+  on_event_ = [&](const Ran& ran) {
+    if (ran.target == 2) engine().Stop();
+  };
+  EXPECT_EQ(engine().RunBefore({200, 0}), 100);
+  EXPECT_THAT(Targets(), ElementsAre(1, 2));
+  EXPECT_EQ(engine().last_place().time_ps, 100);
+  EXPECT_EQ(engine().last_place().tie & 0xff, 2u);
+  engine().RunBefore({200, 0});
+  EXPECT_THAT(Targets(), ElementsAre(1, 2, 3));
+}
+
 TEST_F(FabricSimulatorImplTest, OrderDoesNotDependOnTheOrderOfInsertion) {
   struct Scheduled {
     int64_t time_ps;

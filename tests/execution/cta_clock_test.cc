@@ -45,7 +45,7 @@ TEST(CtaClockTest, ASliceTakesItsBytesAtTheRateOfItsWarps) {
   EXPECT_EQ(clock.SlicePs({.costs = costs}, 8'192), 8'192 * kBytePs);
   EXPECT_EQ(clock.SlicePs({.costs = costs}, 0), 0);
   EXPECT_EQ(clock.SlicePs({.costs = costs, .warp_parts = 1, .warps_of = 4}, 8'192),
-            4 * 8'192 * kBytePs);
+            int64_t{4} * 8'192 * kBytePs);
   EXPECT_EQ(clock.SlicePs({.costs = costs, .warp_parts = 3, .warps_of = 4}, 9'000),
             12'000 * kBytePs);
 }

@@ -49,13 +49,14 @@ class AttributesTest : public testing::StarFixture {
     change(network(), *leaf);
     network().Configure();
     headroom_bytes_ = network().HeadroomBytesOfLink(Uplink(0));
-    for (uint32_t i = 0; i < 16; ++i) InjectMany(PathTo(i, 16), 300, 1'000, i);
+    for (uint32_t i = 0; i < 16; ++i)
+      InjectMany(PathTo(i, 16), {.count = 300, .wire_bytes = 1'000, .flow = i});
     for (size_t i = 0; i < 2; ++i) {
       InjectMany(network().AddPath(
                      {*graph_.FindLink(gpus[i], nvswitch), *graph_.FindLink(nvswitch, gpus[2])}),
-                 200, 1'000, 100 + static_cast<uint32_t>(i));
-      InjectMany(network().AddPath(graph_.HostPath(gpus[i], gpus[2])), 200, 1'000,
-                 200 + static_cast<uint32_t>(i));
+                 {.count = 200, .wire_bytes = 1'000, .flow = 100 + static_cast<uint32_t>(i)});
+      InjectMany(network().AddPath(graph_.HostPath(gpus[i], gpus[2])),
+                 {.count = 200, .wire_bytes = 1'000, .flow = 200 + static_cast<uint32_t>(i)});
     }
     engine().Run();
     network().CheckConservation();
@@ -170,7 +171,7 @@ TEST_F(AttributesTest, ANetworkIsConfiguredBeforeItsFirstPacket) {
   AddNic();
   AddNic();
   BuildStar({});
-  InjectMany(PathTo(0, 1), 1, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 1, .wire_bytes = 1'000});
   EXPECT_DEATH(network().Configure(), "before its first");
 }
 

@@ -38,7 +38,8 @@ TEST_P(ThresholdTest, EqualPortsPauseAtAlphaBOverOnePlusNAlpha) {
   AddNic(1'000'000);  // 8 ms for a packet
   const double buffer_bytes = 1'000'500;
   BuildStar({.buffer_bytes = static_cast<uint64_t>(buffer_bytes), .alpha = alpha});
-  for (uint32_t i = 0; i < ports; ++i) InjectMany(PathTo(i, ports), 1'200, 1'000);
+  for (uint32_t i = 0; i < ports; ++i)
+    InjectMany(PathTo(i, ports), {.count = 1'200, .wire_bytes = 1'000});
   At(kPsPerMs, [] { ns3::Simulator::Stop(); });
   engine().Run();
   const double threshold_bytes = alpha * buffer_bytes / (1 + ports * alpha);
@@ -66,7 +67,7 @@ class IncastTest : public testing::StarFixture {
     for (uint32_t i = 0; i <= kSenders; ++i) AddNic();
     BuildStar(settings);
     for (uint32_t i = 0; i < kSenders; ++i) {
-      InjectMany(PathTo(i, kSenders), kPackets, 1'000, i);
+      InjectMany(PathTo(i, kSenders), {.count = kPackets, .wire_bytes = 1'000, .flow = i});
     }
     engine().Run();
     network().CheckConservation();
@@ -130,7 +131,7 @@ TEST_P(TailDropTest, AQueueGrowsToItsShareOfWhatIsLeft) {
   BuildStar({.buffer_bytes = static_cast<uint64_t>(buffer_bytes),
              .alpha = alpha,
              .lossless_data = false});
-  InjectMany(PathTo(0, 1), 1'000, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 1'000, .wire_bytes = 1'000});
   uint64_t held_bytes = 0;
   At(kPsPerMs, [&] { held_bytes = network().AccountBytes(Uplink(0)); });
   At(kPsPerMs + 1, [] { ns3::Simulator::Stop(); });

@@ -39,7 +39,7 @@ TEST_P(CreditTest, ThroughputIsCreditOverRoundTripUntilTheLinkIsFull) {
   const uint32_t k = GetParam();
   constexpr uint32_t kPackets = 240;
   BuildWithCredit(k * 1'000);
-  InjectMany(PathTo(0, 1), kPackets, 1'000);
+  InjectMany(PathTo(0, 1), {.count = kPackets, .wire_bytes = 1'000});
   engine().Run();
   ASSERT_EQ(at_nic_.size(), kPackets);
   std::vector<int64_t> start_ps(kPackets);
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Packets, CreditTest, ::testing::Values(1, 2, 5, 11, 12,
 
 TEST_F(CreditTest, WhatIsUnderWayNeverExceedsTheCredit) {
   BuildWithCredit(5'500);
-  InjectMany(PathTo(0, 1), 100, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 100, .wire_bytes = 1'000});
   uint64_t most = 0;
   for (int64_t time_ps = 0; time_ps < 4 * kPsPerUs; time_ps += 7'000) {
     At(time_ps, [&] {
@@ -75,7 +75,7 @@ TEST_F(CreditTest, WhatIsUnderWayNeverExceedsTheCredit) {
 
 TEST_F(CreditTest, APacketLargerThanTheCreditGoesAlone) {
   BuildWithCredit(100);
-  InjectMany(PathTo(0, 1), 3, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 3, .wire_bytes = 1'000});
   engine().Run();
   ASSERT_EQ(at_nic_.size(), 3u);
   EXPECT_EQ(at_nic_[2].time_ps, 3 * kRoundTripPs);
@@ -84,7 +84,7 @@ TEST_F(CreditTest, APacketLargerThanTheCreditGoesAlone) {
 TEST_F(CreditTest, CongestionNotificationsNeedNoCredit) {
   BuildWithCredit(1'000);
   const PathRef path = PathTo(0, 1);
-  InjectMany(path, 10, 1'000);
+  InjectMany(path, {.count = 10, .wire_bytes = 1'000});
   At(60'000, [&] {
     EXPECT_TRUE(network().IsHeld(Uplink(0)));
     Inject(path, 77, 64, 0, PacketKind::kCnp);
@@ -99,7 +99,7 @@ TEST_F(CreditTest, CongestionNotificationsNeedNoCredit) {
 TEST_F(CreditTest, CreditOfALostPacketComesBack) {
   BuildWithCredit(1'000);
   network().SetLossFilter(Uplink(0), [](const Packet& packet) { return packet.sequence == 1; });
-  InjectMany(PathTo(0, 1), 3, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 3, .wire_bytes = 1'000});
   engine().Run();
   EXPECT_EQ(at_nic_.size(), 2u);
   EXPECT_EQ(DroppedPackets(DropReason::kBitError), 1u);

@@ -176,7 +176,7 @@ TEST_F(StormTest, APauseBeyondTheThresholdIsReportedOnce) {
   BuildStar({.buffer_bytes = 100'000, .alpha = 1, .xon_offset_bytes = 30'000});
   network().SetAttribute("StormThresholdPs", ns3::IntegerValue(300 * kPsPerUs));
   network().Configure();
-  InjectMany(PathTo(0, 1), 90, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 90, .wire_bytes = 1'000});
   engine().Run();
   EXPECT_EQ(at_nic_.size(), 90u);
   // One packet of 8 us after the other goes out until 35 are left of those that came: the pause is
@@ -197,7 +197,7 @@ TEST_F(StormTest, PausesThatEndInTimeAreNotAddedUp) {
   BuildStar({.buffer_bytes = 100'000, .alpha = 1});
   network().SetAttribute("StormThresholdPs", ns3::IntegerValue(20 * kPsPerUs));
   network().Configure();
-  InjectMany(PathTo(0, 1), 2'000, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 2'000, .wire_bytes = 1'000});
   engine().Run();
   EXPECT_GT(network().counters().pfc_pause_ps, 60 * kPsPerUs);
   EXPECT_GT(network().counters().xoff_frames, 5u);

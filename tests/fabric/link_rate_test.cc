@@ -31,7 +31,7 @@ class LinkRateTest : public testing::StarFixture {
 
 TEST_F(LinkRateTest, WhatHasBegunKeepsItsRateAndTheRestTakesTheNew) {
   const PathRef hop = BuildCable(1'000);
-  InjectMany(hop, 4, 1'000);
+  InjectMany(hop, {.count = 4, .wire_bytes = 1'000});
   // 1 is being sent from 20 to 40 ns; then 80 ns each, until 200 ns.
   At(30'000, [this] {
     network().SetLinkRate(link_, 100'000'000'000);
@@ -39,7 +39,7 @@ TEST_F(LinkRateTest, WhatHasBegunKeepsItsRateAndTheRestTakesTheNew) {
     EXPECT_EQ(network().RateBps(link_), 100'000'000'000u);
   });
   At(300'000, [this] { network().SetLinkRate(link_, kRate); });
-  At(400'000, [&] { InjectMany(hop, 1, 1'000); });
+  At(400'000, [&] { InjectMany(hop, {.count = 1, .wire_bytes = 1'000}); });
   engine().Run();
   EXPECT_THAT(at_nic_,
               ElementsAre(Arrived{21'000, 0, 0}, Arrived{41'000, 0, 1}, Arrived{121'000, 0, 2},
@@ -50,7 +50,7 @@ TEST_F(LinkRateTest, WhatHasBegunKeepsItsRateAndTheRestTakesTheNew) {
 // Sent over 20 ns at the old rate, or 80 at the new: what a fault hits is what was on the wire.
 TEST_F(LinkRateTest, LossesGoByTheRateAPacketWasSentAt) {
   const PathRef hop = BuildCable(0);
-  InjectMany(hop, 3, 1'000);
+  InjectMany(hop, {.count = 3, .wire_bytes = 1'000});
   At(10'000, [this] { network().SetLinkRate(link_, 100'000'000'000); });
   // 0 is sent over [0, 20), 1 over [20, 100), 2 over [100, 180) ns.
   Down(link_, 0, 1);
@@ -67,7 +67,7 @@ TEST_F(LinkRateTest, PacketsCollectThePortsStateAsTheyJoinItsQueue) {
   AddNic(200'000'000'000);
   BuildStar({.ecn_enabled = false});
   network().EnableTelemetry();
-  InjectMany(PathTo(0, 1), 3, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 3, .wire_bytes = 1'000});
   engine().Run();
   // They join at 21, 41 and 61 ns; the port sends one over 40 ns from 21 ns on.
   ASSERT_EQ(hops_.size(), 3u);
@@ -88,7 +88,7 @@ TEST_F(LinkRateTest, TelemetryCanBeCopiedToTheAnswer) {
   network().CopyTelemetry(packet, packet);  // without effect until it is enabled
   network().FreePacket(packet);
   network().EnableTelemetry();
-  InjectMany(PathTo(0, 1), 1, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 1, .wire_bytes = 1'000});
   engine().Run();
   const PacketId from = network().AllocatePacket();
   const PacketId to = network().AllocatePacket();

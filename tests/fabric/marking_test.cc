@@ -31,7 +31,8 @@ class MarkingTest : public testing::StarFixture {
     BuildStar(settings);
     const PathRef path = PathTo(0, 1);
     for (uint32_t burst = 0; burst < bursts; ++burst) {
-      At(burst * kPsPerMs, [=, this] { InjectMany(path, kPackets, kBytes, burst); });
+      At(burst * kPsPerMs,
+         [=, this] { InjectMany(path, {.count = kPackets, .wire_bytes = kBytes, .flow = burst}); });
     }
     engine().Run();
     EXPECT_EQ(network().counters().xoff_frames, 0u);
@@ -71,7 +72,7 @@ TEST_F(MarkingTest, ThresholdsGrowWithThePortsRate) {
   AddNic(100'000'000'000);
   marks_.assign(kPackets, 0);
   BuildStar({.ecn_kmin_bytes = 49'999, .ecn_kmax_bytes = 50'000, .ecn_pmax = 0});
-  InjectMany(PathTo(0, 1), kPackets, kBytes);
+  InjectMany(PathTo(0, 1), {.count = kPackets, .wire_bytes = kBytes});
   engine().Run();
   for (uint32_t i = 0; i < kPackets; ++i) {
     // A quarter of the i packets has left.

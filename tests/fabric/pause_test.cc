@@ -25,7 +25,7 @@ TEST_F(PauseTest, AFrameTakesEffectAfterItsOwnTimeTheCableAndTheResponse) {
   AddNic(kRate, 145'000);
   AddNic(1'000'000);
   BuildStar({.buffer_bytes = 100'000, .alpha = 1});  // one port: above 50,000 B
-  InjectMany(PathTo(0, 1), 1'000, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 1'000, .wire_bytes = 1'000});
   // 84 B at 400 Gb/s are 1,680 ps; the reverse link is idle.
   const int64_t xoff_ps = 51 * 20'000 + 145'000;
   const int64_t effect_ps = xoff_ps + 1'680 + 145'000 + 614'400;
@@ -54,8 +54,9 @@ TEST_F(PauseTest, AFrameWaitsForThePacketThatIsBeingSent) {
   BuildStar({.buffer_bytes = 100'000, .alpha = 1});
   const int64_t xoff_ps = 51 * 20'000 + 1'000;
   // From NIC 2: its 5,000 B are on the link to NIC 0 for 100 ns from 1 ps before XOFF on.
-  At(xoff_ps - 1 - 1'000 - 100'000, [this] { InjectMany(PathTo(2, 0), 1, 5'000, 7); });
-  InjectMany(PathTo(0, 1), 1'000, 1'000);
+  At(xoff_ps - 1 - 1'000 - 100'000,
+     [this] { InjectMany(PathTo(2, 0), {.count = 1, .wire_bytes = 5'000, .flow = 7}); });
+  InjectMany(PathTo(0, 1), {.count = 1'000, .wire_bytes = 1'000});
   const int64_t effect_ps = xoff_ps - 1 + 100'000 + 1'680 + 1'000 + 614'400;
   bool held_before = true;
   bool held_after = false;
@@ -74,7 +75,7 @@ TEST_F(PauseTest, ControlPassesAPortWhoseDataIsPaused) {
   AddNic(1'000'000);
   AddNic();
   BuildStar({.buffer_bytes = 100'000, .alpha = 1});
-  InjectMany(PathTo(0, 1), 1'000, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 1'000, .wire_bytes = 1'000});
   At(5 * kPsPerUs, [this] {
     EXPECT_TRUE(network().IsHeld(Uplink(0)));
     Inject(PathTo(0, 2), 77, 64, 0, PacketKind::kCnp);
@@ -90,7 +91,7 @@ TEST_F(PauseTest, ControlOvertakesDataThatWaitsButNotWhatIsBeingSent) {
   AddNic();
   BuildStar({});
   const PathRef path = PathTo(0, 1);
-  InjectMany(path, 3, 1'000);
+  InjectMany(path, {.count = 3, .wire_bytes = 1'000});
   At(5'000, [&] { Inject(path, 77, 64, 0, PacketKind::kCnp); });
   engine().Run();
   // At the NIC 0 is being sent until 20 ns, at the switch from 21 to 41 ns.
@@ -102,7 +103,7 @@ TEST_F(PauseTest, TheSinkIsToldWhenANicMaySendAgain) {
   AddNic();
   AddNic(100'000'000'000);
   BuildStar({.buffer_bytes = 100'000, .alpha = 1});
-  InjectMany(PathTo(0, 1), 200, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 200, .wire_bytes = 1'000});
   engine().Run();
   EXPECT_EQ(at_nic_.size(), 200u);
   EXPECT_EQ(released_.size(), network().counters().xon_frames);
@@ -116,7 +117,7 @@ TEST_F(PauseTest, APortGoesOnWhenItFallsBelowItsThresholdByTheOffset) {
   AddNic();
   AddNic(1'000'000'000);  // 8 us for a packet
   BuildStar({.buffer_bytes = 100'000, .alpha = 1, .xon_offset_bytes = 10'000});
-  InjectMany(PathTo(0, 1), 100, 1'000);
+  InjectMany(PathTo(0, 1), {.count = 100, .wire_bytes = 1'000});
   engine().Run();
   ASSERT_GE(pauses_.size(), 2u);
   EXPECT_TRUE(pauses_[0].xoff);
@@ -139,8 +140,8 @@ TEST_F(PauseTest, APausedPortIsLookedAtWhenAnyPacketLeaves) {
   AddNic(10'000'000'000);
   AddNic(1'000'000);
   BuildStar({.buffer_bytes = 100'000, .alpha = 1});
-  InjectMany(PathTo(0, 2), 300, 1'000, 0);
-  At(500'000, [this] { InjectMany(PathTo(1, 3), 40, 1'000, 1); });
+  InjectMany(PathTo(0, 2), {.count = 300, .wire_bytes = 1'000, .flow = 0});
+  At(500'000, [this] { InjectMany(PathTo(1, 3), {.count = 40, .wire_bytes = 1'000, .flow = 1}); });
   At(7 * kPsPerMs, [] { ns3::Simulator::Stop(); });
   engine().Run();
   const auto xon_of_b = std::find_if(
@@ -186,9 +187,10 @@ class HeadroomTest : public PauseTest {
                  .alpha = 1,
                  .headroom_bytes = headroom_bytes,
                  .ecn_enabled = false});
-      InjectMany(PathTo(0, 1), 300, kMtu);
+      InjectMany(PathTo(0, 1), {.count = 300, .wire_bytes = kMtu});
       // Back to NIC 0 without a pause.
-      At(phase * 3'000, [this] { InjectMany(PathTo(2, 0), 300, kMtu, 1); });
+      At(phase * 3'000,
+         [this] { InjectMany(PathTo(2, 0), {.count = 300, .wire_bytes = kMtu, .flow = 1}); });
       At(kPsPerMs, [] { ns3::Simulator::Stop(); });
       engine().Run();
       EXPECT_GT(network().counters().xoff_frames, 0u);

@@ -38,17 +38,23 @@ class StarFixture : public NetworkFixture {
   LinkId Uplink(size_t nic) const { return *graph_.FindLink(nics_[nic], leaf_); }
   LinkId Downlink(size_t nic) const { return *graph_.FindLink(leaf_, nics_[nic]); }
   PathRef PathTo(size_t from, size_t to) { return network().AddPath({Uplink(from), Downlink(to)}); }
-  void InjectMany(PathRef path, uint32_t count, uint32_t wire_bytes, uint32_t flow = 0) {
-    for (uint32_t i = 0; i < count; ++i) {
+  // Packets that enter a path's first queue together.
+  struct Burst {
+    uint32_t count = 0;
+    uint32_t wire_bytes = 0;
+    uint32_t flow = 0;
+  };
+  void InjectMany(PathRef path, const Burst& burst) {
+    for (uint32_t i = 0; i < burst.count; ++i) {
       const PacketId index = network().AllocatePacket();
       Packet& packet = network().packet(index);
-      packet.flow = flow;
+      packet.flow = burst.flow;
       packet.sequence = i;
       packet.path = path.first;
       packet.hop_count = path.hop_count;
       packet.kind = PacketKind::kRdmaWrite;
-      packet.wire_bytes = static_cast<uint16_t>(wire_bytes);
-      packet.payload_bytes = static_cast<uint16_t>(wire_bytes - 82);
+      packet.wire_bytes = static_cast<uint16_t>(burst.wire_bytes);
+      packet.payload_bytes = static_cast<uint16_t>(burst.wire_bytes - 82);
       network().Inject(index);
     }
   }

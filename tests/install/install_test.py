@@ -72,6 +72,12 @@ class Program(Installed):
             self.assertIn(f".SH RAILYARD {command}\n", page)
             self.assertIn(self.railyard(command, "--help"), page)
 
+    def test_the_reference_has_fields_attributes_and_figures(self):
+        page = (self.prefix / "share/doc/railyard/reference.html").read_text()
+        for name in ("Nccl.IB_TIMEOUT", "Nic::IbTimeout", "summary.json:collectives.stretch"):
+            self.assertIn(f'id="{name}"', page)
+        self.assertIn(self.railyard("--version").strip(), page)
+        self.assertNotIn(SOURCE, page)
 
     def test_bash_completes_commands_and_options(self):
         script = self.prefix / "share/bash-completion/completions/railyard"
@@ -95,18 +101,21 @@ project(consumer CXX)
 find_package(Railyard REQUIRED)
 add_executable(consumer consumer.cc)
 target_link_libraries(consumer Railyard::railyard)
+add_executable(of_ns3 of_ns3.cc)
+target_link_libraries(of_ns3 Railyard::railyard Ns3::applications)
 """
 
 
 class Package(Installed):
     """A program elsewhere that knows the installation's prefix and nothing else."""
 
-    def test_an_example_links_the_installed_library_and_runs(self):
+    def test_examples_link_the_installed_library_and_run(self):
         folder = pathlib.Path(self.directory.name, "consumer")
         folder.mkdir()
         (folder / "CMakeLists.txt").write_text(CONSUMER)
-        example = self.prefix / "share/railyard/examples/allreduce_with_flap.cc"
-        (folder / "consumer.cc").write_text(example.read_text())
+        examples = self.prefix / "share/railyard/examples"
+        for name, example in (("consumer", "allreduce_with_flap"), ("of_ns3", "checkpoint_traffic")):
+            (folder / f"{name}.cc").write_text((examples / f"{example}.cc").read_text())
         build = folder / "build"
         for command in ([CMAKE, "-S", folder, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
                          *FLAGS],
@@ -117,6 +126,11 @@ class Package(Installed):
                              capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertRegex(run.stdout, r"stretch [1-9][0-9]*\.[0-9]\nflap: lost [1-9]")
+        run = subprocess.run([build / "of_ns3", "--repeat=1", "--pcap=checkpoint"], env=ENVIRONMENT,
+                             cwd=folder, capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stdout, r"the checkpoint moved [1-9][0-9.]* GB/s")
+        self.assertGreater((folder / "checkpoint-0-0.pcap").stat().st_size, 10_000)
 
     def test_no_installed_file_names_the_source_or_build_tree(self):
         for path in (self.prefix / "lib/cmake/Railyard").iterdir():

@@ -77,6 +77,26 @@ TEST(FidelityTest, GooglesPlugInSetsNcclsVariables) {
   EXPECT_EQ(PointOf(row).modelled_as, "dgx-h100, 2 x 8 GPUs, RoCE with gIB, latencies assumed");
 }
 
+// The variables of Google's recipes for A3 Mega.
+TEST(FidelityTest, TcpxoHasGooglesVariablesAndIsSaidToBeAssumed) {
+  MeasuredRow row = Row();
+  row.algorithm_hint = "FasTrak";
+  row.nics = "8x200";
+  const std::string text = TextOf(PointOf(row));
+  for (const char* field : {"CROSS_NIC: 0", "ALGO: \"Ring,Tree\"", "PROTO: \"Simple\"",
+                            "P2P_NET_CHUNKSIZE: \"512KiB\"", "BUFFSIZE: \"8MiB\""}) {
+    EXPECT_THAT(text, HasSubstr(field));
+  }
+  EXPECT_EQ(PointOf(row).modelled_as,
+            "dgx-h100, 2 x 8 GPUs, RoCE for GPUDirect-TCPXO, transport and latencies assumed");
+}
+
+TEST(FidelityTest, Mi300xIsAPlatform) {
+  MeasuredRow row = Row();
+  row.gpu = "AMD Instinct MI300X";
+  EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("mi300x, 2 x 8 GPUs"));
+}
+
 TEST(FidelityTest, NeitherTheSourceNorTheTimeChangesTheModel) {
   MeasuredRow other = Row();
   other.source_id = "elsewhere";
@@ -109,7 +129,7 @@ TEST(FidelityTest, WhatCannotBeModelledSaysWhy) {
   };
   EXPECT_EQ(reason([](MeasuredRow& row) { row.collective = "hypercube"; }),
             "no collective \"hypercube\"");
-  EXPECT_EQ(reason([](MeasuredRow& row) { row.gpu = "MI300X"; }), "no platform with \"MI300X\"");
+  EXPECT_EQ(reason([](MeasuredRow& row) { row.gpu = "MI250X"; }), "no platform with \"MI250X\"");
   EXPECT_EQ(reason([](MeasuredRow& row) {
               row.algorithm_hint = "SHARP";
               row.nics = "8x400 RoCE";

@@ -123,7 +123,7 @@ TEST(CallLedgerTest, AnAbortedPartHasNothingLeft) {
 TEST(CallLedgerTest, RanksWaitForWhatHeldThemUpLong) {
   Ledger test(true);
   const auto end = [&](uint32_t index, int64_t waited_ps) {
-    const int64_t begin_ps = index * 2 * kPsPerMs;
+    const int64_t begin_ps = int64_t{index} * 2 * kPsPerMs;
     for (const uint32_t rank : {0u, 1u}) test.ledger.NoteBegin({rank, index}, begin_ps);
     CriticalPath path;
     path.origin_gpu = GpuIndex{1};

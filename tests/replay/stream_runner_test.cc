@@ -85,7 +85,7 @@ TEST(StreamRunnerTest, SkewsAreDrawnOncePerRankWithinTheirLimit) {
   };
   test.Run();
   ASSERT_THAT(at_ps, SizeIs(4));
-  for (int i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; ++i) {
     const int64_t skew_ps = at_ps[i];
     EXPECT_GE(skew_ps, 0);
     EXPECT_LE(skew_ps, kPsPerUs);

@@ -321,7 +321,7 @@ TEST_F(LedgerTest, NvlsTreeSendsEachSumOnceUpAndOnceDown) {
                                "ALL_REDUCE bytes: \"12MiB\" } } }\n");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   ExpectLedgersAgree(run);
-  const int64_t inside = 2 * 2 * (kGpusPerServer - 1) * kBytes;
+  const int64_t inside = int64_t{2} * 2 * (kGpusPerServer - 1) * kBytes;
   const int64_t between = 2 * kBytes;
   EXPECT_EQ(run.Integer("payload.total_bytes"), inside + between);
   EXPECT_EQ(run.Real("payload.left_server_share"),
@@ -342,7 +342,7 @@ TEST_F(LedgerTest, APairWithTwoWaysHasOneRowThatNamesBoth) {
   std::set<std::pair<int64_t, int64_t>> of_ring;
   for (int64_t channel = 0; channel < kChannels; ++channel) {
     for (const auto& edge : EdgesOf(channel, 3)) {
-      expected[edge] += 2 * 23 * (kBytes / kChannels) / 24;
+      expected[edge] += int64_t{2} * 23 * (kBytes / kChannels) / 24;
       of_ring.insert(edge);
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A server of four GPUs, each cabled to each, without an NVSwitch.
+// A server of four GPUs, each cabled to each, without an NVSwitch; and whole platforms.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,6 +54,35 @@ TEST_F(MeshTest, RingsUseTwoCablesOfEachGpuBothWays) {
   const double serialisation_ps = 1.5 / 2 * 64 * 1024 * 1024 / 0.824 / 50e9 * 1e12;
   EXPECT_GE(static_cast<double>(run.Integer("simulated_time_ps")), serialisation_ps);
   EXPECT_LE(static_cast<double>(run.Integer("simulated_time_ps")), 1.05 * serialisation_ps);
+}
+
+class PlatformRunTest : public ProgramTest {};
+
+std::string ServersOf(const std::string& platform, uint32_t count) {
+  return fmt::format(
+      "fabric {{ rail_optimized {{ mixed_servers {{ count: {} platform: \"{}\" }} }} }}\n", count,
+      platform);
+}
+
+// RCCL's fourteen rings use all seven links of each GPU alike: 2 x 7/8 of the data at 7 x 48 GB/s.
+TEST_F(PlatformRunTest, AnAllReduceOnMi300xIsBoundByXgmi) {
+  const EndedRun run = RunText(ServersOf("mi300x", 1) + Program("ALL_REDUCE", "256MiB"));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  const double bound_ps = 256.0 * 1024 * 1024 * 1.75 / (7 * 48e9) * 1e12;
+  EXPECT_GE(static_cast<double>(run.Integer("simulated_time_ps")), bound_ps);
+  EXPECT_LE(static_cast<double>(run.Integer("simulated_time_ps")), 1.15 * bound_ps);
+}
+
+// Kinds of machines of which no table was at hand, one and two servers of each.
+TEST_F(PlatformRunTest, MachinesWithoutTablesRun) {
+  for (const char* platform : {"gh200", "h20", "dgx-b300", "gb300-nvl72", "mi300x"}) {
+    for (const uint32_t servers : {1u, 2u}) {
+      for (const char* kind : {"ALL_REDUCE", "ALL_GATHER", "ALL_TO_ALL"}) {
+        const EndedRun run = RunText(ServersOf(platform, servers) + Program(kind, "1152KiB"));
+        EXPECT_EQ(run.exit.status, 0) << platform << " " << servers << run.exit.errors;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ LONG = ('fabric { rail_optimized { servers: 4 } }\n'
         'workload { program { collectives { kind: ALL_REDUCE bytes: "8GiB" repeat: 2 } } }\n')
 FAULT = 'faults { kind: LINK_DOWN link: "leaf0--spine0" at: "1us" until: "2us" }\n'
 CACHED = ('fabric { rail_optimized { servers: 1 } }\n'
-          'workload { program { collectives { kind: ALL_REDUCE bytes: "1MiB" repeat: 200000 } } }\n')
+          'workload { program { collectives { kind: ALL_REDUCE bytes: "1MiB" repeat: 2000000 } } }\n')
 SIMULATED = r"simulated [0-9.]+ [mun]?s in [0-9.]+ m?s"
 DONE = r", ([0-9.]+) % done"
 LEFT = r", about [0-9.]+ (ms|s|min|h|d)[^,;]* left"
@@ -108,9 +108,10 @@ class Progress(unittest.TestCase):
         self.assertEqual(process.wait(60), 4)
         self.assertEqual(self.summary()["status"], "INTERRUPTED")
 
-    # What does not fit is left out, the least important first, and no line wraps.
+    # What does not fit is left out, and no line wraps. Rates and times have different lengths on
+    # different machines, so what is required here fits, or does not, with any of them.
     def test_on_narrow_terminals(self):
-        for columns, there, not_there in ((80, (SIMULATED, DONE, MEMORY), (PAIRED,)),
+        for columns, there, not_there in ((70, (SIMULATED, DONE), (PAIRED,)),
                                           (40, (SIMULATED,), (PAIRED, RATES))):
             process, terminal = self.start_on_terminal(LONG + FAULT, columns)
             text = self.read_until(terminal, lambda text: len(self.lines_on(text)) >= 3)

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,14 +43,18 @@ std::string Ring(const std::string& last_type = "r") {
     const std::string own = std::to_string(gpu);
     const std::string other = std::to_string(1 - gpu);
     const auto step = [&](int s, const std::string& type, const std::string& chunk) {
-      return "<step s=\"" + std::to_string(s) + "\" type=\"" + type + "\" srcbuf=\"i\" srcoff=\"" +
-             chunk + "\" dstbuf=\"i\" dstoff=\"" + chunk +
-             "\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n";
+      return fmt::format(R"(<step s="{}" type="{}" srcbuf="i" srcoff="{}" dstbuf="i" dstoff="{}" )"
+                         "cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n",
+                         s, type, chunk, chunk);
     };
-    text += "<gpu id=\"" + own +
-            "\" i_chunks=\"2\" o_chunks=\"0\" s_chunks=\"0\">\n<tb id=\"0\" send=\"" + other +
-            "\" recv=\"" + other + "\" chan=\"0\">\n" + step(0, "s", other) + step(1, "rrc", own) +
-            step(2, "s", own) + step(3, last_type, other) + "</tb>\n</gpu>\n";
+    text += fmt::format(R"(<gpu id="{}" i_chunks="2" o_chunks="0" s_chunks="0">)"
+                        "\n<tb id=\"0\" send=\"{}\" recv=\"{}\" chan=\"0\">\n",
+                        own, other, other);
+    text += step(0, "s", other);
+    text += step(1, "rrc", own);
+    text += step(2, "s", own);
+    text += step(3, last_type, other);
+    text += "</tb>\n</gpu>\n";
   }
   return text + "</algo>\n";
 }

@@ -116,7 +116,8 @@ TEST_F(HangTest, RanksThatWaitForEachOtherInTwoGroupsAreBothNamed) {
   EXPECT_EQ(run.Text("status"), "STALLED");
   ASSERT_EQ(run.collectives.size(), 3u);
   EXPECT_EQ(run.collectives.Text(0, "completed"), "true");
-  for (const size_t row : {1, 2}) EXPECT_EQ(run.collectives.Text(row, "completed"), "false");
+  for (const size_t row : {size_t{1}, size_t{2}})
+    EXPECT_EQ(run.collectives.Text(row, "completed"), "false");
   EXPECT_THAT(Unwrapped(run.exit.output),
               HasSubstr("rank 2 has not begun AllReduce #1 of communicator first"));
   EXPECT_THAT(Unwrapped(run.exit.output),

@@ -114,8 +114,8 @@ class RoutedIterationsTest : public TrafficTest {
   // There and back a pair exchanges in proportion to both shares; the sum over pairs is 2 (n - 1).
   static double DriftOf(const std::vector<double>& before, const std::vector<double>& after) {
     double difference = 0;
-    for (int a = 0; a < kRanks; ++a) {
-      for (int b = 0; b < kRanks; ++b) {
+    for (size_t a = 0; a < kRanks; ++a) {
+      for (size_t b = 0; b < kRanks; ++b) {
         if (a != b) difference += std::abs(before[a] + before[b] - after[a] - after[b]);
       }
     }
@@ -134,14 +134,16 @@ TEST_F(RoutedIterationsTest, DriftAndImbalanceAreThoseOfTheGate) {
   const Table iterations = run.Query("SELECT * FROM iterations");
   ASSERT_EQ(iterations.size(), 3u);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(iterations.Integer(i, "iteration"), i + 1);
-    EXPECT_NEAR(iterations.Real(i, "all_to_all_imbalance"), ImbalanceOf(SharesIn(i)),
+    const auto row = static_cast<size_t>(i);
+    EXPECT_EQ(iterations.Integer(row, "iteration"), i + 1);
+    EXPECT_NEAR(iterations.Real(row, "all_to_all_imbalance"), ImbalanceOf(SharesIn(i)),
                 relative * ImbalanceOf(SharesIn(i)))
         << i;
     if (i == 0) continue;
-    EXPECT_NEAR(iterations.Real(i, "all_to_all_drift"), DriftOf(SharesIn(i - 1), SharesIn(i)), 0.01)
+    EXPECT_NEAR(iterations.Real(row, "all_to_all_drift"), DriftOf(SharesIn(i - 1), SharesIn(i)),
+                0.01)
         << i;
-    EXPECT_LT(iterations.Real(i, "drift"), iterations.Real(i, "all_to_all_drift"));
+    EXPECT_LT(iterations.Real(row, "drift"), iterations.Real(row, "all_to_all_drift"));
   }
   EXPECT_EQ(iterations.Text(0, "drift"), "");
   EXPECT_EQ(iterations.Text(0, "all_to_all_drift"), "");

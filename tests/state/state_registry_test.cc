@@ -12,7 +12,8 @@ namespace {
 using ::testing::ElementsAre;
 
 struct Owner final : StateOwner {
-  explicit Owner(uint64_t walked, std::string why_never = {}) : value(walked), why(why_never) {}
+  explicit Owner(uint64_t walked, std::string why_never = {})
+      : value(walked), why(std::move(why_never)) {}
   std::string state_name() const override { return "owner " + std::to_string(value); }
   void Visit(StateArchive& archive) override { archive.Value(value); }
   std::string WhyNeverReplayed() const override { return why; }

@@ -324,8 +324,8 @@ constexpr const char* kFabrics[] = {
     "dual_tor { servers { count: 2 gpus: 2 } }",
     "dragonfly { servers { count: 2 gpus: 2 } }",
     "slim_fly { servers { count: 2 gpus: 2 } }",
-    "direct_connect { servers { count: 4 gpus: 2 } degree: 2 "
-    "demands { from: 0 to: 1 bytes: \"1MiB\" } }",
+    ("direct_connect { servers { count: 4 gpus: 2 } degree: 2 "
+     "demands { from: 0 to: 1 bytes: \"1MiB\" } }"),
     "optical { servers { count: 6 gpus: 1 } nics_per_switch: 1 }",
 };
 TEST(HostileFabricFamilies, AreAllTried) {

@@ -120,6 +120,24 @@ class Slurm(unittest.TestCase):
         self.study("cut", "--executor", "slurm", "--resume", sizes=sizes)
         self.assert_same_rows("cut", "local")
 
+    def test_a_study_that_is_detached_is_collected_by_a_job(self):
+        sizes = '"1", "64"'
+        self.study("local", sizes=sizes)
+        done = self.study("left", "--executor", "slurm", "--detach", "--runs-per-task", "4",
+                          sizes=sizes)
+        self.assertIn("24 runs of", done.stdout)
+        self.assertNotEqual(ask("squeue", "--noheader"), "", "it has waited")
+        self.assertFalse(os.path.exists(self.path("left/points.csv")))
+        # One task is lost; the job that collects makes its runs again.
+        task = ask("squeue", "--noheader", "--array", "--format=%i").split()[0]
+        subprocess.run(["scancel", task], check=True)
+        deadline = time.time() + 240
+        while ask("squeue", "--noheader") and time.time() < deadline:
+            time.sleep(0.5)
+        self.assertEqual(ask("squeue", "--noheader"), "")
+        self.assert_same_rows("left", "local")
+        self.assertIn("results: ", self.read("left", "collect.log"))
+
     def test_what_a_task_leaves_undone_is_submitted_again(self):
         sizes = '"1", "64"'
         self.study("local", sizes=sizes)

@@ -15,8 +15,8 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/processes/temporary_directory.h"
-#include "simulator/study/run_study.h"
 #include "simulator/study/study.h"
+#include "simulator/study/study_check.h"
 #include "simulator/study/study_loading.h"
 
 namespace railyard {
@@ -135,7 +135,7 @@ TEST_F(StudyPointsTest, ASampleIsOneDimensionAndKeepsItsPointsAsItGrows) {
   // Within four standard deviations: 4/sqrt(12) of the logarithms, binomial counts.
   EXPECT_NEAR(logarithms / 3'000, -4, 4 * 4 / std::sqrt(12.0 * 3'000));
   EXPECT_EQ(sizes[0], 0);
-  for (int size = 1; size <= 6; ++size) EXPECT_NEAR(sizes.at(size), 500, 4 * std::sqrt(500.0));
+  for (size_t size = 1; size <= 6; ++size) EXPECT_NEAR(sizes.at(size), 500, 4 * std::sqrt(500.0));
   for (const int count : policies) EXPECT_NEAR(count, 1'000, 4 * std::sqrt(1'000.0));
   const Points fewer = PointsOf(study_of(100));
   ASSERT_EQ(fewer.size(), 200u);
@@ -280,7 +280,8 @@ TEST_F(StudyPointsTest, TheCheckedPointsOfALargeStudyHaveItsExtremes) {
       "sample { points: 20000 }\n");
   ASSERT_TRUE(study.has_value()) << errors_;
   ASSERT_EQ(study->points.size(), 60'000u);
-  const std::vector<size_t> checked = PointsToCheck(*study);
+  const std::vector<size_t> checked = PointsToCheck(*study, {777});
+  EXPECT_TRUE(std::ranges::count(checked, 777u));
   EXPECT_LE(checked.size(), kPointsCheckedMax);
   EXPECT_GT(checked.size(), kPointsCheckedMax / 2);
   std::set<std::string> policies;
@@ -294,6 +295,36 @@ TEST_F(StudyPointsTest, TheCheckedPointsOfALargeStudyHaveItsExtremes) {
   EXPECT_EQ(policies.size(), 3u);
   EXPECT_EQ(*std::ranges::min_element(numbers), *std::ranges::min_element(all));
   EXPECT_EQ(*std::ranges::max_element(numbers), *std::ranges::max_element(all));
+}
+
+// A mistake that two values make together is found, too: each pair of ends and of written values.
+TEST_F(StudyPointsTest, TheCheckedPointsOfALargeStudyHaveItsPairs) {
+  const auto study = Load(
+      "axes { name: \"n\" fields: \"x\" range { first: 1 last: 30 step: 1 } }\n"
+      "axes { name: \"m\" fields: \"z\" range { first: 1 last: 30 step: 1 } }\n"
+      "axes { name: \"policy\" fields: \"y\" values: [\"a\", \"b\", \"c\"] }\n");
+  ASSERT_TRUE(study.has_value()) << errors_;
+  std::set<std::string> pairs;
+  for (const size_t point : PointsToCheck(*study, {})) {
+    const auto& values = study->points[point];
+    for (const std::string& end : {values[0], values[1]}) {
+      if (end == "1" || end == "30") pairs.insert(end + values[2]);
+    }
+    if (values[0] != "1" && values[0] != "30") continue;
+    if (values[1] == "1" || values[1] == "30") pairs.insert(values[0] + " " + values[1]);
+  }
+  EXPECT_EQ(pairs.size(), 2u * 3 + 2 * 2);
+}
+
+// A fabric's seed is a whole number, and 1.5 is neither the least nor the greatest of its values.
+TEST_F(StudyPointsTest, ValuesThatAreNoneOfTheirFieldsAreSuspicious) {
+  const auto study = Load(
+      "axes { name: \"at\" fields: \"watchdog.no_progress\" unit: \"s\" "
+      "range { first: 1 last: 400 step: 1 } }\n"
+      "axes { name: \"draw\" fields: \"seed\" range { first: 1 last: 2 count: 3 } }\n");
+  ASSERT_TRUE(study.has_value()) << errors_;
+  ASSERT_EQ(study->points.size(), 1'200u);
+  EXPECT_THAT(SuspiciousPoints(*study), ElementsAre(1u));
 }
 
 }  // namespace

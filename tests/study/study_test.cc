@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -202,6 +203,38 @@ TEST_F(StudyTest, RunsTakeTurnsWhereMemoryIsShort) {
   EXPECT_EQ(exit.status, 0) << exit.errors;
   EXPECT_EQ(ReadCsv(scratch_.Path("study") + "/points.csv").size(), 6u);
   EXPECT_NE(Railyard({"study", study, "--memory", "much"}).status, 0);
+}
+
+// Points that differ by settings of faults alone have one fault-free run per seed; its times are
+// the same as those of a run by itself.
+TEST_F(StudyTest, FaultFreeRunsAreShared) {
+  const ProgramExit exit = Study(
+      "scenario: \"base.textproto\"\n"
+      "axes { name: \"loss\" fields: \"faults[0].loss.probability\" "
+      "values: [\"0.01\", \"0.02\", \"0.03\"] }\n"
+      "axes { name: \"window\" fields: \"nic.window\" values: [\"128KiB\", \"512KiB\"] }\n"
+      "seeds: 2\n"
+      "figures: [\"collectives.stretch.max\", \"baseline_cpu_seconds\"]\n");
+  ASSERT_EQ(exit.status, 0) << exit.errors;
+  const auto files = std::filesystem::directory_iterator(scratch_.Path("study") + "/baselines");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 4) << "two windows and two seeds";
+  const Table points = ReadCsv(scratch_.Path("study") + "/points.csv");
+  ASSERT_EQ(points.size(), 12u);
+  // Two at a time may begin before the first has ended; of the others none runs it again.
+  int own = 0;
+  for (size_t row = 0; row < points.size(); ++row) {
+    own += points.Real(row, "baseline_cpu_seconds") > 0 ? 1 : 0;
+  }
+  EXPECT_GE(own, 4);
+  EXPECT_LE(own, 8);
+  for (const size_t row : {size_t{0}, size_t{7}, size_t{11}}) {
+    const EndedRun run = RunFile(scratch_.Path("base.textproto"),
+                                 {"--seed", points.Text(row, "seed"), "--set",
+                                  "faults[0].loss.probability=" + points.Text(row, "loss"), "--set",
+                                  "nic.window=" + points.Text(row, "window")});
+    EXPECT_DOUBLE_EQ(run.Real("collectives.stretch.max"),
+                     points.Real(row, "collectives.stretch.max"));
+  }
 }
 
 TEST_F(StudyTest, OptionsOfTheOtherExecutorAreRefused) {

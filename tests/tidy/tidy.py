@@ -28,8 +28,8 @@ EXTERNAL_LINKS = (
     ("xxhash.h", ("railyard_xxhash",)),
 )
 
-# The public headers' folder, which programs that use the library see as "railyard/".
-PUBLIC_HEADERS = "simulator/api/"
+# The public headers' folders, in which programs that use the library see "railyard/…".
+PUBLIC_HEADERS = (("railyard/ns3/", "simulator/ns3/"), ("railyard/", "simulator/api/"))
 
 
 class Tree:
@@ -102,8 +102,10 @@ def check_layers(tree):
             continue
         name, links = library
         header = include.group(2)
-        if header.startswith("railyard/"):
-            header = PUBLIC_HEADERS + header
+        for prefix, folder in PUBLIC_HEADERS:
+            if header.startswith(prefix):
+                header = folder + header
+                break
         if include.group(1) == "<":
             wanted = next((targets for prefix, targets in EXTERNAL_LINKS
                            if header.startswith(prefix)), None)

@@ -55,7 +55,7 @@ TEST(PlatformTest, EveryFileShipsAndIsReadWithoutFindings) {
   }
   EXPECT_EQ(files.size(), Platforms().size());
   for (const char* name : {"dgx-1-v100", "dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300",
-                           "gb200-nvl72", "gb300-nvl72", "gh200", "h20", "dgx-h800"}) {
+                           "gb200-nvl72", "gb300-nvl72", "gh200", "h20", "dgx-h800", "mi300x"}) {
     EXPECT_TRUE(files.contains(name)) << name;
   }
 }
@@ -106,6 +106,24 @@ TEST(PlatformTest, GraceHoppersAreJoinedAllToAll) {
         rate_bps += path.lanes * server.nvlink_lane_rate_bps;
       }
       EXPECT_EQ(rate_bps, 150u * 8'000'000'000);
+    }
+  }
+}
+
+// Seven xGMI links of an MI300X, one to each other; 48 GB/s of payload each (AMD's ROCm blog),
+// which is 0.824 of what links carry here.
+TEST(PlatformTest, Mi300xAreJoinedAllToAll) {
+  const ServerSpec server = ServerOfPlatform("mi300x");
+  EXPECT_EQ(server.nic_rate_bps, 400'000'000'000u);
+  EXPECT_NEAR(static_cast<double>(server.nvlink_lane_rate_bps) * 0.824 / 8e9, 48, 0.05);
+  const FabricGraph fabric = LoneServer(server);
+  ASSERT_EQ(fabric.gpus().size(), 8u);
+  for (const DeviceId gpu : fabric.gpus()) {
+    EXPECT_EQ(fabric.device(gpu).compute_capability, 94u);
+    for (const DeviceId peer : fabric.gpus()) {
+      if (gpu == peer) continue;
+      ASSERT_EQ(fabric.NvlinkPaths(gpu, peer).size(), 1u);
+      EXPECT_EQ(fabric.NvlinkPaths(gpu, peer).front().lanes, 1u);
     }
   }
 }

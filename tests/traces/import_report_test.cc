@@ -15,6 +15,7 @@ namespace railyard {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ImportReportTest, EveryReasonHasANameOfItsOwn) {
   std::set<std::string_view> names;
@@ -45,6 +46,19 @@ TEST(ImportReportTest, ListsWhatWasDroppedWithItsLines) {
   EXPECT_THAT(text, HasSubstr("  truncated line: 1\n    a.log:4: no \"comm\"\n"));
   EXPECT_THAT(text, HasSubstr("  count 0: 1\n    a.log:3: AllReduce\n"));
   EXPECT_THAT(text, HasSubstr("reconstructed: nothing\nassumed:\n  the sky is up\n"));
+}
+
+TEST(ImportReportTest, SaysByHowMuchClocksDiffer) {
+  ImportReport report;
+  EXPECT_THAT(report.ToString(), Not(HasSubstr("clocks")));
+  EXPECT_THAT(report.ToJson(), Not(HasSubstr("clock_skew")));
+  report.clock_skew = {.rank = 3, .other = 1, .ps = -1'500'000};
+  EXPECT_THAT(report.ToString(), HasSubstr("clocks: rank 3 is 1.5 us behind rank 1\n"));
+  EXPECT_THAT(report.ToJson(), HasSubstr(R"("clock_skew": {
+    "rank": 3,
+    "other": 1,
+    "ps": -1500000
+  },)"));
 }
 
 TEST(ImportReportTest, KeepsTheFirstLinesOfAReasonAndCountsAll) {

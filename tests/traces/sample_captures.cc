@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
+
 #include "simulator/processes/temporary_directory.h"
 #include "tests/traces/nsys/nsys_file.h"
 #include "traces/chakra/chakra_message.h"
@@ -133,16 +135,24 @@ std::string NcclTestsJson() {
 // Two ranks, all of whose lines are of one file.
 std::string NcclLog() {
   std::string log;
-  for (const std::string rank : {"0", "1"}) {
-    const std::string prefix = "host:1" + rank + ":2" + rank + " [" + rank + "] NCCL INFO ";
-    log += "host:1" + rank + ":2" + rank + " [0] NCCL INFO NCCL version 2.27.5+cuda12.9\n" +
-           prefix + "ncclCommInitRank comm 0xa" + rank + " rank " + rank +
-           " nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0x5a3c - Init COMPLETE\n" + prefix +
-           "AllReduce: opCount 0 sendbuff 0x7f10 recvbuff 0x7f20 count 1024 datatype 7 op 0 root 0 "
-           "comm 0xa" +
-           rank + " [nranks=2] stream 0x55d0\n" + prefix + (rank == "0" ? "Send" : "Recv") +
-           ": opCount 1 sendbuff (nil) recvbuff 0x7f20 count 77 datatype 9 op 0 root " +
-           (rank == "0" ? "1" : "0") + " comm 0xa" + rank + " [nranks=2] stream 0x55d0\n";
+  for (const int rank : {0, 1}) {
+    const std::string host = fmt::format("host:1{0}:2{0}", rank);
+    log += fmt::format("{} [0] NCCL INFO NCCL version 2.27.5+cuda12.9\n", host);
+    const auto add = [&](const std::string& what) {
+      log += fmt::format("{} [{}] NCCL INFO {}\n", host, rank, what);
+    };
+    add(
+        fmt::format("ncclCommInitRank comm 0xa{0} rank {0} nranks 2 cudaDev 0 nvmlDev 0 busId 1000 "
+                    "commId 0x5a3c - Init COMPLETE",
+                    rank));
+    add(fmt::format(
+        "AllReduce: opCount 0 sendbuff 0x7f10 recvbuff 0x7f20 count 1024 datatype 7 op 0 "
+        "root 0 comm 0xa{} [nranks=2] stream 0x55d0",
+        rank));
+    add(
+        fmt::format("{}: opCount 1 sendbuff (nil) recvbuff 0x7f20 count 77 datatype 9 op 0 root {} "
+                    "comm 0xa{} [nranks=2] stream 0x55d0",
+                    rank == 0 ? "Send" : "Recv", 1 - rank, rank));
   }
   return log;
 }

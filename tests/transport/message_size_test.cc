@@ -17,7 +17,7 @@ TEST(MessageSizeTest, PartsOfDataAreData) {
 
 // LL128: 120 of every 128 B are data, and of the last line as many as are left.
 TEST(MessageSizeTest, PartsHaveAllOfTheDataTogether) {
-  const MessageSize whole = {.bytes = 1'000 * 128, .data_bytes = 999 * 120 + 7};
+  const MessageSize whole = {.bytes = uint64_t{1'000} * 128, .data_bytes = uint64_t{999} * 120 + 7};
   uint64_t data = 0;
   for (uint64_t begin = 0; begin < whole.bytes; begin += 4'096) {
     const MessageSize part = whole.Part(begin, std::min<uint64_t>(begin + 4'096, whole.bytes));

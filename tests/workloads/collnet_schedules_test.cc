@@ -78,7 +78,7 @@ TEST(CollnetSchedulesTest, DirectSendsOneSliceToTheNetwork) {
       const Volume volume = VolumeOf(*schedule, rank);
       EXPECT_EQ(volume.network_out, 32 * kMiB);
       EXPECT_EQ(volume.network_in, 32 * kMiB);
-      EXPECT_EQ(volume.nvlink_out, 2 * 7 * 32 * kMiB);
+      EXPECT_EQ(volume.nvlink_out, uint64_t{2} * 7 * 32 * kMiB);
     }
   }
 }
@@ -103,7 +103,7 @@ TEST(CollnetSchedulesTest, ChainsHaveTheirHeadsInTurn) {
     const Volume volume = VolumeOf(*schedule, rank);
     EXPECT_EQ(volume.network_out, 32 * kMiB);
     EXPECT_EQ(volume.network_in, 32 * kMiB);
-    EXPECT_EQ(volume.nvlink_out, 2 * 7 * 32 * kMiB);
+    EXPECT_EQ(volume.nvlink_out, uint64_t{2} * 7 * 32 * kMiB);
   }
 }
 
@@ -123,7 +123,7 @@ TEST(CollnetSchedulesTest, DirectGathersAndScattersRails) {
           const Volume volume = VolumeOf(*schedule, rank);
           EXPECT_EQ(volume.network_out, gathers ? block : nodes * block);
           EXPECT_EQ(volume.network_in, gathers ? nodes * block : block);
-          EXPECT_EQ(volume.nvlink_out, 7 * nodes * block);
+          EXPECT_EQ(volume.nvlink_out, uint64_t{7} * nodes * block);
         }
       }
     }

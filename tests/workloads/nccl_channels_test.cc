@@ -69,7 +69,8 @@ TEST(BuildChannels, GivesBlackwellThirtyTwoChannelsInOneServer) {
   EXPECT_DOUBLE_EQ(platform.nvls.intra_gb_per_s, 80);
 }
 
-// NCCL knows Blackwell from 2.25 on; what 2.31 changed is not known here.
+// NCCL knows Blackwell from 2.25 on; of what 2.31 and 2.32 changed only their
+// tuner is known here.
 TEST(BuildChannels, NotesAVersionWhoseRulesAreNotKnown) {
   CommunicatorLayout layout = Nodes(1, 8);
   const auto notes = [&](uint32_t version) {
@@ -78,7 +79,8 @@ TEST(BuildChannels, NotesAVersionWhoseRulesAreNotKnown) {
     return BuildChannels(layout, settings).assumptions;
   };
   EXPECT_THAT(notes(23007), IsEmpty());
-  EXPECT_THAT(notes(23102), ElementsAre(HasSubstr("NCCL 2.31.2: its rules are not known")));
+  EXPECT_THAT(notes(23102), ElementsAre(HasSubstr("NCCL 2.31.2: of its rules those of")));
+  EXPECT_THAT(notes(23300), ElementsAre(HasSubstr("NCCL 2.33.0: its rules are not known")));
   EXPECT_THAT(notes(22005), IsEmpty());
   layout.generation = GpuGeneration::kBlackwell;
   EXPECT_THAT(notes(22501), IsEmpty());

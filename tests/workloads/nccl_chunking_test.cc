@@ -58,8 +58,8 @@ TEST(NcclChunkingTest, ATreesChunksDoubleWhereAShareHasEnoughOfThem) {
     return TreeChunkBytes(bytes / 4, 576'000, Protocol::kLl128, 1, 3);
   };
   EXPECT_EQ(chunk(4'608 * kKiB), 18'000u);
-  EXPECT_EQ(chunk(4 * 34 * 36'000 - 4), 18'000u);
-  EXPECT_EQ(chunk(4 * 34 * 36'000), 36'000u);
+  EXPECT_EQ(chunk(uint64_t{4} * 34 * 36'000 - 4), 18'000u);
+  EXPECT_EQ(chunk(uint64_t{4} * 34 * 36'000), 36'000u);
   EXPECT_EQ(chunk(4'800 * kKiB), 36'000u);
   EXPECT_EQ(chunk(9 * kMiB), 36'000u);
   EXPECT_EQ(chunk(10 * kMiB), 72'000u);

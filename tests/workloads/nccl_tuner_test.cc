@@ -3,6 +3,7 @@
 // CPU, 400 Gb/s NICs), and the sizes at which its choice changes.
 #include "workloads/nccl/nccl_tuner.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -340,6 +341,68 @@ TEST(NcclTuner, HasNoLl128OverPcie) {
   EXPECT_EQ(tuner.ModelOf(kAllReduce, kRing, kLl128).gb_per_s, 0);
   // 14 steps of PCIe's 5.7 us.
   EXPECT_NEAR(tuner.ModelOf(kAllReduce, kRing, kSimple).latency_us, 8.4 + 14 * 5.7, 1e-9);
+}
+
+NcclTuner DgxB200(uint32_t version, CommunicatorCpu cpu = CommunicatorCpu::kIntel,
+                  uint32_t nodes = 1) {
+  TunerPlatform platform;
+  platform.generation = GpuGeneration::kBlackwell;
+  platform.cpu = cpu;
+  if (nodes == 1) {
+    platform.ring = platform.tree = {16, 45, 45};
+    return NcclTuner(platform, {8, 1, 32}, version);
+  }
+  platform.ring = {8, 48, 48};
+  platform.tree = {8, 96, 48};
+  platform.nvls = {8, 80, 48};
+  return NcclTuner(platform, {8 * nodes, nodes, 16}, version);
+}
+
+// ncclTuningRingModelSim (src/tuning/ring.cc, 2.32.3): the latency of 8.4 + 7 x 3.4 us becomes 1 +
+// (1 - 0.25^6) x 0.4 times as long, x 0.3 from 512 KiB for each rank and channel on.
+TEST(NcclTunerTest, From232OnRingsOfABlackwellServerHaveAPlateau) {
+  const auto time_us = [](uint32_t version, uint64_t bytes) {
+    return DgxB200(version)
+        .TimeUs({CollectiveKind::kAllGather, bytes}, Algorithm::kRing, Protocol::kSimple)
+        .value();
+  };
+  const double all = 1 - 1.0 / 4096;
+  EXPECT_NEAR(time_us(23203, 64 * kMiB) - time_us(23007, 64 * kMiB), 32.2 * 0.4 * all, 1e-6);
+  EXPECT_NEAR(time_us(23203, 128 * kMiB) - time_us(23007, 128 * kMiB), 32.2 * 0.3 * all, 1e-6);
+  EXPECT_NEAR(time_us(23203, 96 * kMiB) - time_us(23007, 96 * kMiB), 32.2 * 0.35 * all, 1e-6);
+  EXPECT_EQ(time_us(23203, 8 * kKiB), time_us(23007, 8 * kKiB));  // 32 B for each
+}
+
+// src/tuning/tree.cc, 2.32: the slower of 48 and 96 GB/s counts on two nodes too, 0.92 and 0.85 of
+// it; the cap of 42.8 GB/s for each of eight channels was less than 96 before.
+TEST(NcclTunerTest, From232OnNicsLimitTreesOfTwoBlackwellServers) {
+  const auto gb_per_s = [](uint32_t version) {
+    return DgxB200(version, CommunicatorCpu::kIntel, 2)
+        .ModelOf(CollectiveKind::kAllReduce, Algorithm::kTree, Protocol::kLl)
+        .gb_per_s;
+  };
+  EXPECT_NEAR(gb_per_s(23007), std::min(8 * 42.8 / 3.8, 39.0) / 2, 1e-6);
+  EXPECT_NEAR(gb_per_s(23203), std::min(0.92 * 8 * 48 / 3.8, 39.0) / 2, 1e-6);
+  const auto simple = [](uint32_t version) {
+    return DgxB200(version, CommunicatorCpu::kIntel, 4)
+        .ModelOf(CollectiveKind::kAllReduce, Algorithm::kTree, Protocol::kSimple)
+        .gb_per_s;
+  };
+  EXPECT_EQ(simple(23007), simple(23203));
+}
+
+// ncclTopoGetAlgoTime, 2.30: NVLSTree has the tree's correction on Blackwell with x86 CPUs, 0.7 at
+// 4 MiB, where bytes take 1 / 0.7 times as long.
+TEST(NcclTunerTest, From230OnTreesOfNvlsAreCorrectedOnBlackwell) {
+  const auto bytes_us = [](uint32_t version, CommunicatorCpu cpu) {
+    const NcclTuner tuner = DgxB200(version, cpu, 2);
+    const auto kind = CollectiveKind::kAllReduce;
+    return tuner.TimeUs({kind, 4 * kMiB}, Algorithm::kNvlsTree, Protocol::kSimple).value() -
+           tuner.ModelOf(kind, Algorithm::kNvlsTree, Protocol::kSimple).latency_us;
+  };
+  const double plain = bytes_us(22907, CommunicatorCpu::kIntel);
+  EXPECT_NEAR(bytes_us(23007, CommunicatorCpu::kIntel), plain / 0.7, 1e-6);
+  EXPECT_NEAR(bytes_us(23007, CommunicatorCpu::kArm), plain, 1e-6);
 }
 
 }  // namespace

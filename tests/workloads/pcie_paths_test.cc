@@ -18,18 +18,26 @@ using ::testing::ElementsAre;
 constexpr uint64_t kGen4X16Bps = 220'000'000'000;
 constexpr uint64_t kGen3X16Bps = 110'000'000'000;
 
-// One server: `gpus_per_switch` GPUs on each switch, `switches_per_bridge` switches on each host
-// bridge.
-CommunicatorLayout Server(uint32_t gpus, uint32_t gpus_per_switch, uint32_t switches_per_bridge,
-                          uint64_t link_bps) {
+// What hangs on what in a server.
+struct PcieShape {
+  uint32_t gpus = 0;
+  uint32_t gpus_per_switch = 0;
+  uint32_t switches_per_bridge = 0;
+};
+constexpr PcieShape kTwoOnBridges = {.gpus = 2, .gpus_per_switch = 1, .switches_per_bridge = 1};
+constexpr PcieShape kFourOnOneBridge = {.gpus = 4, .gpus_per_switch = 2, .switches_per_bridge = 2};
+constexpr PcieShape kEightOnTwoBridges = {
+    .gpus = 8, .gpus_per_switch = 4, .switches_per_bridge = 1};
+
+CommunicatorLayout Server(const PcieShape& shape, uint64_t link_bps) {
   CommunicatorLayout layout;
   layout.generation = GpuGeneration::kAmpere;
   layout.nvlink = false;
   layout.nvswitch = false;
-  layout.gpus_per_server = gpus;
-  for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
-    const auto above = static_cast<int32_t>(gpu / gpus_per_switch);
-    const PciePlace place = {.host_bridge = above / static_cast<int32_t>(switches_per_bridge),
+  layout.gpus_per_server = shape.gpus;
+  for (uint32_t gpu = 0; gpu < shape.gpus; ++gpu) {
+    const auto above = static_cast<int32_t>(gpu / shape.gpus_per_switch);
+    const PciePlace place = {.host_bridge = above / static_cast<int32_t>(shape.switches_per_bridge),
                              .first_switch = above,
                              .last_switch = above,
                              .link_bps = link_bps,
@@ -66,7 +74,7 @@ TEST(PciePathsTest, DistancesAreNcclsPathTypes) {
 
 // ncclTopoCheckP2p: up to PXB by default.
 TEST(PciePathsTest, TheTransportFollowsLevelAndAccess) {
-  CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
+  CommunicatorLayout layout = Server(kEightOnTwoBridges, kGen4X16Bps);
   NcclSettings settings;
   const auto between = [&](uint32_t a, uint32_t b) {
     return LocalTransportOf(layout, settings, a, b);
@@ -90,10 +98,10 @@ TEST(PciePathsTest, TheTransportFollowsLevelAndAccess) {
 // "nChannels 1, bw 10.000000/10.000000, type PHB/PIX" for 4 GPUs with P2P on switches of PCIe 3.0
 // with two each (github.com/huggingface/accelerate/issues/2183).
 TEST(PciePathsTest, RingsAreAsFastAsNcclPrintsThem) {
-  CommunicatorLayout without_access = Server(8, 4, 1, kGen4X16Bps);
+  CommunicatorLayout without_access = Server(kEightOnTwoBridges, kGen4X16Bps);
   without_access.peer_access = false;
   EXPECT_EQ(RingOf(without_access), 5);
-  EXPECT_EQ(RingOf(Server(4, 2, 2, kGen3X16Bps), UpTo(PathType::kSys)), 10);
+  EXPECT_EQ(RingOf(Server(kFourOnOneBridge, kGen3X16Bps), UpTo(PathType::kSys)), 10);
 }
 
 // INTEL_P2P_OVERHEAD is Intel's alone: of 12 GB/s under a host bridge all; four hops with SHM share
@@ -108,14 +116,14 @@ TEST(PciePathsTest, RingsDependOnWhoMadeTheCpu) {
                {CommunicatorCpu::kAmd, 12, 6, 15},
                {CommunicatorCpu::kArm, 12, 6, 6}};
   for (const auto& c : cases) {
-    CommunicatorLayout layout = Server(4, 2, 2, kGen3X16Bps);
+    CommunicatorLayout layout = Server(kFourOnOneBridge, kGen3X16Bps);
     layout.cpu = c.cpu;
     EXPECT_EQ(RingOf(layout, UpTo(PathType::kSys)), c.under_bridge);
-    layout = Server(8, 4, 1, kGen4X16Bps);
+    layout = Server(kEightOnTwoBridges, kGen4X16Bps);
     layout.cpu = c.cpu;
     layout.peer_access = false;
     EXPECT_EQ(RingOf(layout), c.by_memory);
-    layout = Server(2, 1, 1, kGen4X16Bps);
+    layout = Server(kTwoOnBridges, kGen4X16Bps);
     layout.cpu = c.cpu;
     EXPECT_EQ(RingOf(layout, UpTo(PathType::kSys)), c.between_sockets);
   }
@@ -123,7 +131,7 @@ TEST(PciePathsTest, RingsDependOnWhoMadeTheCpu) {
 
 // ncclTopoCheckP2p: whatever the distance, but with Intel's and ARM's CPUs up to PXB.
 TEST(PciePathsTest, AmdsCpusLetPeersMeetAtAnyDistance) {
-  CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
+  CommunicatorLayout layout = Server(kEightOnTwoBridges, kGen4X16Bps);
   for (const CommunicatorCpu cpu :
        {CommunicatorCpu::kIntel, CommunicatorCpu::kArm, CommunicatorCpu::kMixed}) {
     layout.cpu = cpu;
@@ -136,7 +144,7 @@ TEST(PciePathsTest, AmdsCpusLetPeersMeetAtAnyDistance) {
 
 // "Channel 00/02 : 0 1 2 3 4 5 6 7", twice, and two channels for a peer.
 TEST(PciePathsTest, TwoChannelsInTheOrderOfTheGpus) {
-  CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
+  CommunicatorLayout layout = Server(kEightOnTwoBridges, kGen4X16Bps);
   layout.peer_access = false;
   const NcclPlanner planner(layout, {});
   EXPECT_THAT(planner.channels().rings, Each(ElementsAre(0, 1, 2, 3, 4, 5, 6, 7)));
@@ -159,7 +167,7 @@ TEST(PciePathsTest, TwoChannelsInTheOrderOfTheGpus) {
 
 // P2P_DISABLE takes NVLink away as well.
 TEST(PciePathsTest, WithoutP2pThereIsNoNvlink) {
-  CommunicatorLayout layout = Server(8, 4, 1, kGen4X16Bps);
+  CommunicatorLayout layout = Server(kEightOnTwoBridges, kGen4X16Bps);
   layout.nvlink = true;
   layout.nvswitch = true;
   const NcclPlanner planner(layout, UpTo(PathType::kLoc));

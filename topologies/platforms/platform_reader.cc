@@ -65,7 +65,8 @@ class PlatformReader {
 
   void Pcie(const ProtoCursor& cursor) {
     ServerSpec& server = platform_.server;
-    ServerSpec::PcieTree& tree = server.pcie.emplace();
+    server.pcie = ServerSpec::PcieTree{};
+    ServerSpec::PcieTree& tree = *server.pcie;
     if (cursor.Has("sockets")) {
       tree.sockets = Count(cursor.Child("sockets"), 1);
     } else {

@@ -106,7 +106,7 @@ bool ChakraGraph::EndRank() {
   const NodeDependencies& deps = takes_ctrl_deps ? ctrl_deps_ : data_deps_;
   size_t next = 0;
   for (uint32_t i = 0; i < rank_->operations.size(); ++i) {
-    std::vector<uint32_t>& waits_for = rank_->operations[i].waits_for;
+    WaitList& waits_for = rank_->operations[i].waits_for;
     waits_for.reserve(deps.ends[i] - next);
     for (; next < deps.ends[i]; ++next) {
       const std::optional<uint32_t> other = ids_.Find(deps.ids[next]);

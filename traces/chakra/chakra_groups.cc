@@ -63,7 +63,7 @@ bool ReadChakraGroups(InputStream& stream, ChakraGroups& groups, Diagnostics& di
                              rapidjson::GetParseError_En(document.GetParseError())));
   }
   if (!document.IsObject()) return error("is no object");
-  for (const auto& member : document.GetObject()) {
+  for (const auto& member : std::as_const(document).GetObject()) {
     const std::string name(member.name.GetString(), member.name.GetStringLength());
     std::vector<uint32_t> ranks;
     if (!member.value.IsArray() || member.value.Empty()) {

@@ -2,16 +2,15 @@
 #include "traces/chakra/chakra_message.h"
 
 #include <cstdint>
+#include <cstring>
 
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/wire_format_lite.h>
 
 namespace railyard {
 namespace {
 
 using google::protobuf::internal::WireFormatLite;
-using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
 constexpr const char* kSchemaVersion = "0.0.4";
@@ -43,37 +42,90 @@ enum AttributeField {
   kString = 29
 };
 
-bool ReadBytes(CodedInputStream& in, std::string_view whole, std::string_view& bytes) {
-  uint32_t length = 0;
-  if (!in.ReadVarint32(&length)) return false;
-  const auto at = static_cast<size_t>(in.CurrentPosition());
-  if (length > whole.size() - at) return false;
-  bytes = whole.substr(at, length);
-  return in.Skip(static_cast<int>(length));
-}
+// Reads the fields of a message one after the other. CodedInputStream does the same with buffers
+// that it may refill, and takes a third of the time of an import.
+class FieldReader {
+ public:
+  explicit FieldReader(std::string_view message)
+      : at_(message.data()), end_(message.data() + message.size()) {}
 
-CodedInputStream StreamOf(std::string_view bytes) {
-  return CodedInputStream(reinterpret_cast<const uint8_t*>(bytes.data()),
-                          static_cast<int>(bytes.size()));
-}
+  // Reads the next field's tag; false at the end, or where there is none.
+  bool Next() {
+    uint64_t tag = 0;
+    if (at_ == end_ || !Varint(tag)) return false;
+    field_ = static_cast<int>(tag >> 3);
+    wire_ = static_cast<WireFormatLite::WireType>(tag & 7);
+    is_sound_ = tag >> 3 != 0 && tag <= UINT32_MAX;
+    return is_sound_;
+  }
+  int field() const { return field_; }
+  WireFormatLite::WireType wire() const { return wire_; }
+  // Returns true after the last field, false where what is there is no field.
+  bool IsAtEnd() const { return is_sound_ && at_ == end_; }
+
+  bool Varint(uint64_t& value) {
+    value = 0;
+    for (int shift = 0; shift < 64 && at_ != end_; shift += 7) {
+      const auto byte = static_cast<unsigned char>(*at_++);
+      value |= uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return true;
+    }
+    return is_sound_ = false;
+  }
+  template <typename Integer>
+  bool Fixed(Integer& value) {
+    if (static_cast<size_t>(end_ - at_) < sizeof(value)) return is_sound_ = false;
+    std::memcpy(&value, at_, sizeof(value));
+    at_ += sizeof(value);
+    return true;
+  }
+  bool Bytes(std::string_view& bytes) {
+    uint64_t length = 0;
+    if (!Varint(length) || length > static_cast<size_t>(end_ - at_)) return is_sound_ = false;
+    bytes = {at_, static_cast<size_t>(length)};
+    at_ += length;
+    return true;
+  }
+  bool Skip() {
+    uint64_t number = 0;
+    uint32_t small = 0;
+    std::string_view bytes;
+    switch (wire_) {
+      case WireFormatLite::WIRETYPE_VARINT:
+        return Varint(number);
+      case WireFormatLite::WIRETYPE_FIXED32:
+        return Fixed(small);
+      case WireFormatLite::WIRETYPE_FIXED64:
+        return Fixed(number);
+      case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
+        return Bytes(bytes);
+      default:  // groups, which proto3 does not have
+        return is_sound_ = false;
+    }
+  }
+
+ private:
+  const char* at_;
+  const char* end_;
+  int field_ = 0;
+  WireFormatLite::WireType wire_ = WireFormatLite::WIRETYPE_VARINT;
+  bool is_sound_ = true;
+};
 
 // One number, or several packed.
-bool ReadNumbers(uint32_t tag, CodedInputStream& in, std::string_view whole,
-                 std::vector<uint64_t>& numbers) {
+bool ReadNumbers(FieldReader& in, std::vector<uint64_t>& numbers) {
   uint64_t number = 0;
-  if (WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_VARINT) {
-    if (!in.ReadVarint64(&number)) return false;
+  if (in.wire() == WireFormatLite::WIRETYPE_VARINT) {
+    if (!in.Varint(number)) return false;
     numbers.push_back(number);
     return true;
   }
-  if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
-    return WireFormatLite::SkipField(&in, tag);
-  }
+  if (in.wire() != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) return in.Skip();
   std::string_view packed;
-  if (!ReadBytes(in, whole, packed)) return false;
-  CodedInputStream list = StreamOf(packed);
-  while (list.CurrentPosition() < static_cast<int>(packed.size())) {
-    if (!list.ReadVarint64(&number)) return false;
+  if (!in.Bytes(packed)) return false;
+  FieldReader list(packed);
+  while (!list.IsAtEnd()) {
+    if (!list.Varint(number)) return false;
     numbers.push_back(number);
   }
   return true;
@@ -86,64 +138,69 @@ struct Attribute {
   bool has_false = false;  // a list of flags, one of which is false
 };
 
-bool ReadInteger(int field, uint32_t tag, CodedInputStream& in, Attribute& attribute) {
+bool ReadInteger(FieldReader& in, Attribute& attribute) {
   uint64_t number = 0;
   uint32_t small = 0;
-  switch (WireFormatLite::GetTagWireType(tag)) {
+  switch (in.wire()) {
     case WireFormatLite::WIRETYPE_VARINT:
-      if (!in.ReadVarint64(&number)) return false;
-      if (field == kSint32 || field == kSint64) {
+      if (!in.Varint(number)) return false;
+      if (in.field() == kSint32 || in.field() == kSint64) {
         number = static_cast<uint64_t>(WireFormatLite::ZigZagDecode64(number));
       }
       break;
     case WireFormatLite::WIRETYPE_FIXED32:
-      if (!in.ReadLittleEndian32(&small)) return false;
-      number =
-          field == kSfixed32 ? static_cast<uint64_t>(int64_t{static_cast<int32_t>(small)}) : small;
+      if (!in.Fixed(small)) return false;
+      number = in.field() == kSfixed32 ? static_cast<uint64_t>(int64_t{static_cast<int32_t>(small)})
+                                       : small;
       break;
     case WireFormatLite::WIRETYPE_FIXED64:
-      if (!in.ReadLittleEndian64(&number)) return false;
+      if (!in.Fixed(number)) return false;
       break;
     default:
-      return WireFormatLite::SkipField(&in, tag);
+      return in.Skip();
   }
   attribute.number = number;
   return true;
 }
 
+bool ReadFlags(FieldReader& in, Attribute& attribute) {
+  std::string_view list;
+  std::vector<uint64_t> flags;
+  if (!in.Bytes(list)) return false;
+  FieldReader flags_in(list);
+  while (flags_in.Next()) {
+    if (!ReadNumbers(flags_in, flags)) return false;
+  }
+  for (const uint64_t flag : flags) attribute.has_false |= flag == 0;
+  return flags_in.IsAtEnd();
+}
+
 bool ReadAttribute(std::string_view message, Attribute& attribute) {
-  CodedInputStream in = StreamOf(message);
-  while (const uint32_t tag = in.ReadTag()) {
-    const int field = WireFormatLite::GetTagFieldNumber(tag);
-    const bool is_bytes =
-        WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+  FieldReader in(message);
+  while (in.Next()) {
+    const bool is_bytes = in.wire() == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
     bool is_read = false;
-    if (field == kAttributeName && is_bytes) {
-      is_read = ReadBytes(in, message, attribute.name);
-    } else if (field == kString && is_bytes) {
-      is_read = ReadBytes(in, message, attribute.text);
-    } else if (field == kBoolList && is_bytes) {
-      std::string_view list;
-      std::vector<uint64_t> flags;
-      is_read = ReadBytes(in, message, list);
-      CodedInputStream flags_in = StreamOf(list);
-      while (const uint32_t flag_tag = is_read ? flags_in.ReadTag() : 0) {
-        is_read = ReadNumbers(flag_tag, flags_in, list, flags);
-      }
-      for (const uint64_t flag : flags) attribute.has_false |= flag == 0;
-    } else if (field >= kInt32 && field <= kBool) {
-      is_read = ReadInteger(field, tag, in, attribute);
+    if (in.field() == kAttributeName && is_bytes) {
+      is_read = in.Bytes(attribute.name);
+    } else if (in.field() == kString && is_bytes) {
+      is_read = in.Bytes(attribute.text);
+    } else if (in.field() == kBoolList && is_bytes) {
+      is_read = ReadFlags(in, attribute);
+    } else if (in.field() >= kInt32 && in.field() <= kBool) {
+      is_read = ReadInteger(in, attribute);
     } else {
-      is_read = WireFormatLite::SkipField(&in, tag);
+      is_read = in.Skip();
     }
     if (!is_read) return false;
   }
-  return in.ConsumedEntireMessage();
+  return in.IsAtEnd();
 }
 
 void Take(const Attribute& attribute, ChakraNode& node) {
   const std::string_view name = attribute.name;
-  if (name == "pg_name") {
+  if (name == "is_cpu_op") {  // the one that every node has
+    node.is_cpu_op = attribute.number.value_or(0) != 0;
+  } else if (name == "pg_name") {
     node.group = attribute.text;
     if (attribute.number) node.group = std::to_string(*attribute.number);
   } else if (name == "involved_dim") {
@@ -162,28 +219,22 @@ void Take(const Attribute& attribute, ChakraNode& node) {
     node.comm_tag = *attribute.number;
   } else if (name == "root" || name == "comm_root" || name == "root_rank") {
     node.root = *attribute.number;
-  } else if (name == "is_cpu_op") {
-    node.is_cpu_op = *attribute.number != 0;
   }
 }
 
-bool ReadNodeField(uint32_t tag, CodedInputStream& in, std::string_view message, ChakraNode& node) {
-  const int field = WireFormatLite::GetTagFieldNumber(tag);
-  const auto wire = WireFormatLite::GetTagWireType(tag);
-  if (wire == WireFormatLite::WIRETYPE_VARINT) {
-    if (field == kId) return in.ReadVarint64(&node.id);
-    if (field == kType) return in.ReadVarint64(&node.type);
-    if (field == kDuration) return in.ReadVarint64(&node.duration_us);
+bool ReadNodeField(FieldReader& in, ChakraNode& node) {
+  if (in.wire() == WireFormatLite::WIRETYPE_VARINT) {
+    if (in.field() == kId) return in.Varint(node.id);
+    if (in.field() == kType) return in.Varint(node.type);
+    if (in.field() == kDuration) return in.Varint(node.duration_us);
   }
-  if (field == kCtrlDeps) return ReadNumbers(tag, in, message, node.ctrl_deps);
-  if (field == kDataDeps) return ReadNumbers(tag, in, message, node.data_deps);
-  if (wire != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
-    return WireFormatLite::SkipField(&in, tag);
-  }
+  if (in.field() == kCtrlDeps) return ReadNumbers(in, node.ctrl_deps);
+  if (in.field() == kDataDeps) return ReadNumbers(in, node.data_deps);
+  if (in.wire() != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) return in.Skip();
   std::string_view bytes;
-  if (!ReadBytes(in, message, bytes)) return false;
-  if (field == kName) node.name = bytes;
-  if (field != kAttribute) return true;
+  if (!in.Bytes(bytes)) return false;
+  if (in.field() == kName) node.name = bytes;
+  if (in.field() != kAttribute) return true;
   Attribute attribute;
   if (!ReadAttribute(bytes, attribute)) return false;
   Take(attribute, node);
@@ -239,25 +290,24 @@ class MessageText {
 }  // namespace
 
 bool ParseChakraNode(std::string_view message, ChakraNode& node) {
-  CodedInputStream in = StreamOf(message);
-  while (const uint32_t tag = in.ReadTag()) {
-    if (!ReadNodeField(tag, in, message, node)) return false;
+  FieldReader in(message);
+  while (in.Next()) {
+    if (!ReadNodeField(in, node)) return false;
   }
-  return in.ConsumedEntireMessage();
+  return in.IsAtEnd();
 }
 
 bool MayBeChakraMetadata(std::string_view message) {
-  CodedInputStream in = StreamOf(message);
-  while (const uint32_t tag = in.ReadTag()) {
-    const int field = WireFormatLite::GetTagFieldNumber(tag);
-    if ((field != 1 && field != 2) ||
-        WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+  FieldReader in(message);
+  while (in.Next()) {
+    if ((in.field() != 1 && in.field() != 2) ||
+        in.wire() != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
       return false;
     }
     std::string_view bytes;
-    if (!ReadBytes(in, message, bytes)) return true;  // the message goes on behind them
+    if (!in.Bytes(bytes)) return true;  // the message goes on behind them
   }
-  return in.CurrentPosition() == static_cast<int>(message.size());
+  return in.IsAtEnd();
 }
 
 void AppendChakraMetadata(std::string& out) {

@@ -225,6 +225,14 @@ class FilesReader {
                                          kMessageBytesMax));
       }
       stream.Skip(prefix);
+      if (length <= InputStream::kPeekBytesMax) {
+        const std::string_view whole = stream.Peek(length).substr(0, length);
+        if (whole.size() == length) {
+          stream.Skip(length);
+          if (!AddMessage(stream, whole, is_first, node)) return false;
+          continue;
+        }
+      }
       // The buffer grows with the bytes that are read rather than with the stated length.
       message.clear();
       while (message.size() < length) {
@@ -236,16 +244,22 @@ class FilesReader {
         message.append(more.substr(0, count));
         stream.Skip(count);
       }
-      if (is_first) {
-        if (MayBeChakraMetadata(message)) continue;
-        return Error(stream, "the first message is none of GlobalMetadata");
-      }
-      node.Clear();
-      if (!ParseChakraNode(message, node)) {
-        return Error(stream, "the message that ends here is no Node of Chakra");
-      }
-      if (!graph_.Add(node)) return false;
+      if (!AddMessage(stream, message, is_first, node)) return false;
     }
+  }
+
+  // `node` keeps its memory from message to message.
+  bool AddMessage(const InputStream& stream, std::string_view message, bool is_first,
+                  ChakraNode& node) {
+    if (is_first) {
+      return MayBeChakraMetadata(message) ||
+             Error(stream, "the first message is none of GlobalMetadata");
+    }
+    node.Clear();
+    if (!ParseChakraNode(message, node)) {
+      return Error(stream, "the message that ends here is no Node of Chakra");
+    }
+    return graph_.Add(node);
   }
 
   const ImportOptions& options_;

@@ -8,12 +8,19 @@
 #include <string>
 #include <vector>
 
+#include <boost/container/small_vector.hpp>
+
 #include "traces/trace/trace.h"
 
 namespace railyard {
 
 inline constexpr int64_t kGraphDurationMaxPs = int64_t{1} << 60;  // 13 days
 
+// Numbers of operations of a rank. Most operations wait for one or two: no memory is allocated for
+// them.
+using WaitList = boost::container::small_vector<uint32_t, 2>;
+
+// NOLINTNEXTLINE(bugprone-exception-escape): Boost's vector moves without allocating memory.
 struct GraphOperation {
   CollectiveKind kind = CollectiveKind::kCompute;
   uint64_t count = 0;         // bytes, as the API's count of elements of one byte
@@ -25,7 +32,7 @@ struct GraphOperation {
   uint64_t stated_bytes = 0;  // what the file says of its size, for the report
   uint32_t source_file = 0;   // index into DependencyGraph::source_files
   uint32_t source_line = 0;   // 0: the format has none
-  std::vector<uint32_t> waits_for = {};  // operations of the rank that are done before it begins
+  WaitList waits_for = {};    // operations of the rank that are done before it begins
 };
 
 struct DependencyGraph {

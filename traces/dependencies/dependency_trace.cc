@@ -157,11 +157,11 @@ class GraphTraceBuilder {
     added.kind = operation.kind;
     added.source_file = operation.source_file;
     added.source_line = operation.source_line;
-    std::vector<uint32_t> waits_for = NumbersOf(place);
     if (operation.kind == CollectiveKind::kCompute) {
-      AddComputation(place, added, std::move(waits_for));
+      AddComputation(place, added);
       return;
     }
+    std::vector<uint32_t> waits_for = NumbersOf(place);
     added.count = operation.count;
     added.datatype = Datatype::kUint8;
     added.root = operation.root;
@@ -190,13 +190,20 @@ class GraphTraceBuilder {
   }
 
   // Computation on which exactly one operation depends becomes the gap before that operation.
-  void AddComputation(GraphPlace place, TraceOperation added, std::vector<uint32_t> waits_for) {
+  void AddComputation(GraphPlace place, TraceOperation added) {
     uint32_t& number = number_of_[place.rank][place.operation];
     const uint32_t dependent = dependent_of_[place.rank][place.operation];
     const bool is_gap = dependent < graph_.ranks[place.rank].size() &&
                         graph_.ranks[place.rank][dependent].waits_for.size() == 1;
     const int64_t time_ps =
         std::min(kGapMaxPs, gap_ps_[place.rank][place.operation] + At(place).duration_ps);
+    const WaitList& others = At(place).waits_for;
+    if ((is_gap || time_ps == 0) && others.size() <= 1) {
+      number = others.empty() ? kNothing : number_of_[place.rank][others.front()];
+      if (is_gap) gap_ps_[place.rank][dependent] = time_ps;
+      return;
+    }
+    std::vector<uint32_t> waits_for = NumbersOf(place);
     if ((is_gap || time_ps == 0) && waits_for.size() <= 1) {
       number = waits_for.empty() ? kNothing : waits_for.front();
       if (is_gap) gap_ps_[place.rank][dependent] = time_ps;

@@ -33,7 +33,7 @@ class RankGraphBuilder {
   }
 
  private:
-  using Nodes = std::vector<uint32_t>;
+  using Nodes = WaitList;
   // One step of a stream: nodes that run side by side.
   struct Step {
     uint32_t stream = 0;

@@ -85,7 +85,7 @@ class GoalGraph {
   GraphOperation OperationOf(uint32_t rank, GoalOperation& from) {
     GraphOperation operation;
     operation.source_line = from.line;
-    operation.waits_for = std::move(from.waits_for);
+    operation.waits_for.assign(from.waits_for.begin(), from.waits_for.end());
     if (from.kind == GoalKind::kCalc) {
       has_times_ |= from.size > 0;
       operation.duration_ps = static_cast<int64_t>(

@@ -11,7 +11,7 @@ namespace {
 
 GoalOperation GoalOf(GraphOperation&& from) {
   GoalOperation operation;
-  operation.waits_for = std::move(from.waits_for);
+  operation.waits_for.assign(from.waits_for.begin(), from.waits_for.end());
   if (from.kind == CollectiveKind::kCompute) {
     operation.size = static_cast<uint64_t>(from.duration_ps / kPsPerNs);
     return operation;

@@ -201,6 +201,9 @@ class EventCollector {
   }
 
   void HeaderValue(std::string_view text) {
+    if (depth_ == 1 && header_key_ == "baseTimeNanoseconds") {
+      file_.base_time_ns = NumberOf<int64_t>(text).value_or(0);
+    }
     if (!in_distributed_info_) return;
     if (depth_ == 2) {
       if (header_key_ == "rank") file_.rank = NumberOf<uint32_t>(text);

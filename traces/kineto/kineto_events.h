@@ -39,7 +39,8 @@ struct KinetoFile {
   // Equal records are stored once, because a job makes the same calls again and again.
   std::vector<CommsRecord> records;
   std::unordered_map<uint64_t, uint32_t> record_of_external_id;  // one more than the index
-  std::optional<EventTime> first_kernel;                         // of any kind: when the GPU began
+  int64_t base_time_ns = 0;  // since 1970, to which times of events are relative; 0: not stated
+  std::optional<EventTime> first_kernel;  // of any kind: when the GPU began
 };
 
 // Reads the file to its end. Returns false with a finding if it is not JSON; `file` then has

@@ -12,8 +12,10 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/units.h"
 #include "traces/kineto/kineto_events.h"
 #include "traces/kineto/kineto_pairing.h"
+#include "traces/kineto/kineto_skew.h"
 #include "traces/pytorch/comms_record.h"
 #include "traces/pytorch_et/execution_trace_calls.h"
 #include "traces/reading/captured_job.h"
@@ -116,12 +118,26 @@ class KinetoImport {
           std::max<int64_t>(PicosecondsBetween(free->second, *kernel.start).value_or(0), 0);
       call.operation.measured_ps = kernel.duration_ps;
       free->second = EndOf(kernel);
+      NoteEnd(call.operation, rank, EndOf(kernel), file.base_time_ns);
       call.operation.stream = job_.StreamOf(rank, kernel.device_stream);
       call.operation.source_file = file_index;
       call.operation.source_line =
           static_cast<uint32_t>(std::min<uint64_t>(kernel.line, UINT32_MAX));
       job_.Add(rank, std::move(call));
     }
+  }
+
+  // Ends of all ranks are relative to that of the first call.
+  void NoteEnd(const TraceOperation& call, uint32_t rank, EventTime end, int64_t base_time_ns) {
+    if (IsSendOrRecv(call.kind)) return;
+    constexpr int64_t kNsPerUs = kPsPerUs / kPsPerNs;
+    end.picoseconds += base_time_ns % kNsPerUs * kPsPerNs;
+    end.microseconds += base_time_ns / kNsPerUs + end.picoseconds / kPsPerUs;
+    end.picoseconds %= kPsPerUs;
+    if (!first_end_) first_end_ = end;
+    constexpr int64_t kEndPsMax = int64_t{1} << 61;  // 26 days: differences fit 64 bits
+    const int64_t end_ps = PicosecondsBetween(*first_end_, end).value_or(kEndPsMax);
+    if (end_ps < kEndPsMax && end_ps > -kEndPsMax) ends_.Add(call.communicator, rank, end_ps);
   }
 
   static bool StartsBefore(const KinetoKernel& a, const KinetoKernel& b) {
@@ -131,7 +147,6 @@ class KinetoImport {
   }
 
   static EventTime EndOf(const KinetoKernel& kernel) {
-    constexpr int64_t kPsPerUs = 1'000'000;
     const int64_t picoseconds = kernel.start->picoseconds + kernel.duration_ps;
     return {kernel.start->microseconds + picoseconds / kPsPerUs, picoseconds % kPsPerUs};
   }
@@ -175,6 +190,12 @@ class KinetoImport {
       report_.assumed.push_back(
           "measured durations are the kernels', in which they also wait for the slowest rank");
     }
+    report_.clock_skew = ends_.LargestSkew();
+    if (report_.clock_skew && report_.clock_skew->ps != 0) {
+      report_.assumed.push_back(
+          "a collective ends on all of its ranks at one time, so that the median difference of the "
+          "ends is that of the clocks; gaps are by a rank's own clock, so that it has no effect");
+    }
     if (has_pairs_) {
       report_.assumed.push_back(
           "kernels without sizes are the calls of the execution trace of their rank, in order");
@@ -190,6 +211,8 @@ class KinetoImport {
   CapturedJob job_{"kineto"};
   ExecutionTraceCalls execution_traces_;
   std::string unpaired_;  // why a kernel of the current file has no size
+  CollectiveEnds ends_;
+  std::optional<EventTime> first_end_;
   bool has_sized_groups_ = false;
   bool has_pairs_ = false;
   bool has_times_ = false;

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/nccl_log/log_field_reader.h"
 
+#include <array>
+#include <cstdint>
+
 namespace railyard {
 namespace {
 
-// -1 for a character that is none.
-int HexDigitValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const int letter = c | 0x20;
-  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
+// By character: the value of the hexadecimal digit; -1 for any other.
+constexpr std::array<int8_t, 256> kHexDigitValues = [] {
+  std::array<int8_t, 256> values{};
+  values.fill(-1);
+  for (int8_t i = 0; i < 10; ++i) values[static_cast<size_t>('0' + i)] = i;
+  for (int8_t i = 0; i < 6; ++i) {
+    values[static_cast<size_t>('a' + i)] = values[static_cast<size_t>('A' + i)] =
+        static_cast<int8_t>(10 + i);
+  }
+  return values;
+}();
+
+int HexDigitValue(char c) { return kHexDigitValues[static_cast<unsigned char>(c)]; }
 
 }  // namespace
 

@@ -40,8 +40,19 @@ class LogFieldReader {
     position_ += literal.size();
     return true;
   }
+  // The same for a text whose length is known where it is compiled, which takes no call.
+  template <size_t kBytes>
+  bool Literal(const char (&literal)[kBytes]) {
+    if (text_.size() - position_ < kBytes - 1 ||
+        std::memcmp(text_.data() + position_, literal, kBytes - 1) != 0) {
+      return false;
+    }
+    position_ += kBytes - 1;
+    return true;
+  }
   // Reads `word` and the blanks around it.
-  bool Word(std::string_view word) {
+  template <size_t kBytes>
+  bool Word(const char (&word)[kBytes]) {
     const size_t before = position_;
     SkipBlanks();
     if (Literal(word) && AtEndOfValue()) {

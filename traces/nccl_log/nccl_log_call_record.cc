@@ -141,8 +141,8 @@ bool MayGoOn(LogFieldReader fields, std::string_view missing) {
 
 }  // namespace
 
-std::vector<CallMark> FindCallMarks(std::string_view text) {
-  std::vector<CallMark> marks;
+CallMarks FindCallMarks(std::string_view text) {
+  CallMarks marks;
   for (size_t at = text.find(kOpCount); at != std::string_view::npos;
        at = text.find(kOpCount, at + kOpCount.size())) {
     if (const auto mark = MarkAt(text, at)) marks.push_back(*mark);

@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
+
+#include <boost/container/small_vector.hpp>
 
 #include "traces/nccl_log/nccl_log_records.h"
 #include "traces/trace/trace.h"
@@ -24,7 +25,9 @@ struct CallMark {
 // Upper bound on the length of a call's mark.
 inline constexpr size_t kNcclCallMarkBytesMax = 64;
 
-std::vector<CallMark> FindCallMarks(std::string_view text);
+// A line has one call or none unless lines ran into each other.
+using CallMarks = boost::container::small_vector<CallMark, 2>;
+CallMarks FindCallMarks(std::string_view text);
 // Whether the text ends within what marks a call, behind `INFO `: more of it may follow.
 bool EndsWithinCallMark(std::string_view text);
 // Counts the calls that begin in `text` and whose mark ends after byte `from`.

@@ -2,6 +2,7 @@
 #include "traces/nccl_log/nccl_log_calls.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 #include <string_view>
@@ -82,6 +83,11 @@ class LogCollector {
   }
 
  private:
+  struct RecentProcess {
+    std::string host;  // empty: none
+    uint64_t pid = 0;
+    uint32_t process = 0;
+  };
   struct Orphan {
     size_t position = 0;  // calls before it
     uint64_t pointer = 0;
@@ -145,7 +151,17 @@ class LogCollector {
     return best.empty() ? prefix.host : best;
   }
 
+  // Lines of a few processes alternate, so that most of them are among the recent ones.
   uint32_t ProcessOf(const LogPrefix& prefix) {
+    RecentProcess& recent = recent_[prefix.pid % recent_.size()];
+    const bool is_plain = prefix.glued_host.size() == prefix.host.size();
+    if (is_plain && recent.pid == prefix.pid && recent.host == prefix.host) return recent.process;
+    const uint32_t process = FindProcess(prefix);
+    if (is_plain) recent = {std::string(prefix.host), prefix.pid, process};
+    return process;
+  }
+
+  uint32_t FindProcess(const LogPrefix& prefix) {
     const std::string_view host = HostOf(prefix);
     key_.assign(host);
     key_ += ':';
@@ -347,7 +363,7 @@ class LogCollector {
     for (uint32_t i = 0; i < result_.handles.size(); ++i) {
       handles_of[result_.handles[i].pointer].push_back(i);
     }
-    std::deque<LoggedCall> merged;
+    CallList merged;
     // inserted_before[k]: adopted calls that stand before the k-th call, for the tuning lines.
     std::vector<size_t> adopted_positions;
     size_t next = 0;
@@ -390,6 +406,7 @@ class LogCollector {
   uint64_t wrapped_line_ = 0;  // where it begins
   uint64_t calls_joined_ = 0;
   std::string key_;
+  std::array<RecentProcess, 64> recent_;  // by process number
   std::set<std::string> hosts_;
   std::unordered_map<std::string, uint32_t> process_of_;           // by "host:pid"
   std::vector<std::unordered_map<uint64_t, uint32_t>> handle_of_;  // by process, then pointer

@@ -5,12 +5,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <boost/container/deque.hpp>
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "traces/trace/import_report.h"
@@ -84,12 +85,15 @@ struct LogProcess {
   std::vector<TuningLine> tuning;
 };
 
+// There are millions of calls: a vector would copy them each time that it grows, and blocks of the
+// standard library's deque hold seven.
+using CallList = boost::container::deque<
+    LoggedCall, void, boost::container::deque_options<boost::container::block_size<4'096>>::type>;
+
 struct LoggedCalls {
   std::vector<LogProcess> processes;
   std::vector<CommunicatorHandle> handles;
-  // Those that are sound by themselves, in the order of the lines. There are millions: a vector
-  // would copy them each time that it grows.
-  std::deque<LoggedCall> calls;
+  CallList calls;         // those that are sound by themselves, in the order of the lines
   int time_decimals = 0;  // most that a time stamp's seconds have
 };
 

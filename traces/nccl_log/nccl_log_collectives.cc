@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -25,17 +26,22 @@ class CollectiveMatcher {
     std::map<uint32_t, std::vector<Sequence>> sequences_of;  // by communicator
     std::unordered_map<uint32_t, size_t> sequence_of_handle;
     for (const std::vector<uint32_t>& calls : calls_.by_rank()) {
+      std::optional<uint32_t> handle;  // of the call before, whose sequence is `last`
+      Sequence* last = nullptr;
       for (const uint32_t i : calls) {
         if (IsP2p(calls_[i])) continue;
-        const uint32_t handle = calls_[i].handle;
-        std::vector<Sequence>& sequences = sequences_of[calls_.CommunicatorOf(calls_[i])];
-        const auto [entry, is_new] = sequence_of_handle.try_emplace(handle, sequences.size());
-        if (is_new) {
-          sequences.push_back({.communicator = calls_.CommunicatorOf(calls_[i]),
-                               .rank = calls_.RankOfHandle(handle),
-                               .calls = {}});
+        if (handle != calls_[i].handle) {
+          handle = calls_[i].handle;
+          const uint32_t communicator = calls_.CommunicatorOf(calls_[i]);
+          std::vector<Sequence>& sequences = sequences_of[communicator];
+          const auto [entry, is_new] = sequence_of_handle.try_emplace(*handle, sequences.size());
+          if (is_new) {
+            sequences.push_back(
+                {.communicator = communicator, .rank = calls_.RankOfHandle(*handle), .calls = {}});
+          }
+          last = &sequences[entry->second];
         }
-        sequences[entry->second].calls.push_back(i);
+        last->calls.push_back(i);
       }
     }
     std::map<std::pair<bool, uint32_t>, std::vector<Sequence>> units;

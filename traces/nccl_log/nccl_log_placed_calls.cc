@@ -79,8 +79,4 @@ void PlacedCalls::FindMissing() {
   }
 }
 
-bool IsP2p(const LoggedCall& call) {
-  return call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kRecv;
-}
-
 }  // namespace railyard

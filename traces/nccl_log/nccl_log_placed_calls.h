@@ -58,6 +58,6 @@ class PlacedCalls {
 };
 
 // Returns true for Send and Recv.
-bool IsP2p(const LoggedCall& call);
+inline bool IsP2p(const LoggedCall& call) { return IsSendOrRecv(call.kind); }
 
 }  // namespace railyard

@@ -20,6 +20,13 @@ void CutTo(const std::vector<uint32_t>& indices, size_t length, uint32_t peer, P
   }
 }
 
+bool HasPointToPoint(const PlacedCalls& calls) {
+  for (uint32_t i = 0; i < calls.size(); ++i) {
+    if (IsP2p(calls[i])) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void CutPointToPoint(PlacedCalls& calls) {
@@ -53,6 +60,7 @@ void CutPointToPoint(PlacedCalls& calls) {
 
 std::vector<uint32_t> GroupPointToPoint(const PlacedCalls& calls, ImportReport& report) {
   std::vector<uint32_t> group_of(calls.size(), 0);
+  if (!HasPointToPoint(calls)) return group_of;
   std::set<uint32_t> counting;  // handles whose opCount changes
   std::unordered_map<uint32_t, uint64_t> op_count_of;
   for (uint32_t i = 0; i < calls.size(); ++i) {

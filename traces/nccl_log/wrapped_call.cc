@@ -15,7 +15,7 @@ namespace {
 // The call that ends `text` and begins before `begin_max`, if it is whole or may go on; its views
 // point into `text`.
 std::optional<LogCall> UsableLastCall(std::string_view text, size_t begin_max) {
-  const std::vector<CallMark> marks = FindCallMarks(text);
+  const CallMarks marks = FindCallMarks(text);
   if (marks.empty() || marks.back().begin >= begin_max) return std::nullopt;
   const std::vector<LogRecord> records = ParseNcclLogLine(text);
   if (records.empty()) return std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/trace/import_report.h"
 
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include <rapidjson/stringbuffer.h>
 
 #include "simulator/files/output_file.h"
+#include "simulator/units/units.h"
 
 namespace railyard {
 namespace {
@@ -88,6 +90,16 @@ void WriteByKind(JsonWriter& json, const ImportReport& report) {
     json.EndObject();
   }
   json.EndArray();
+}
+
+void WriteClockSkew(JsonWriter& json, const ClockSkew& skew) {
+  json.Key("clock_skew");
+  json.StartObject();
+  WriteNumber(json, "rank", skew.rank);
+  WriteNumber(json, "other", skew.other);
+  json.Key("ps");
+  json.Int64(skew.ps);
+  json.EndObject();
 }
 
 }  // namespace
@@ -205,6 +217,7 @@ std::string ImportReport::ToJson() const {
   WriteNumber(json, "ranks", rank_count);
   WriteNumber(json, "ranks_reconstructed", ranks_reconstructed);
   WriteNumber(json, "communicators", communicator_count);
+  if (clock_skew) WriteClockSkew(json, *clock_skew);
   WriteDropped(json, *this);
   WriteSentences(json, "reconstructed", reconstructed);
   WriteSentences(json, "assumed", assumed);
@@ -238,6 +251,11 @@ std::string ImportReport::ToString() const {
                  ranks_reconstructed);
   fmt::format_to(append, "ranks: {}\n", rank_count);
   fmt::format_to(append, "communicators: {}\n", communicator_count);
+  if (clock_skew) {
+    fmt::format_to(append, "largest difference between clocks: rank {} is {} {} rank {}\n",
+                   clock_skew->rank, FormatDuration(std::abs(clock_skew->ps)),
+                   clock_skew->ps < 0 ? "behind" : "ahead of", clock_skew->other);
+  }
   fmt::format_to(append, "calls whose algorithm and protocol the log states: {}\n",
                  calls_with_algorithm);
   fmt::format_to(append, "tuning lines without their one call: {}\n", tuning_lines_unmatched);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,13 @@ struct ImportedFile {
   uint64_t calls_dropped = 0;
 };
 
+// The largest difference between the clocks of two ranks in a capture.
+struct ClockSkew {
+  uint32_t rank = 0;
+  uint32_t other = 0;  // the lowest rank of a communicator of both
+  int64_t ps = 0;      // by which the clock of `rank` is ahead of the other's
+};
+
 struct ImportReport {
   std::string format;        // "nccl-log"
   std::string nccl_version;  // empty where no line states it
@@ -79,6 +87,7 @@ struct ImportReport {
   // several.
   uint64_t calls_with_algorithm = 0;
   uint64_t tuning_lines_unmatched = 0;
+  std::optional<ClockSkew> clock_skew;     // nullopt where the capture does not show one
   std::vector<std::string> reconstructed;  // sentences
   std::vector<std::string> assumed;        // sentences
 

@@ -17,20 +17,26 @@
 #include "simulator/files/output_file.h"
 #include "traces/trace/trace.pb.h"
 #include "traces/trace/trace_check.h"
+#include "traces/trace/trace_loops.h"
+#include "traces/trace/trace_messages.h"
 
 namespace railyard {
 namespace {
 
 constexpr uint32_t kSchemaVersionMin = 1;
-constexpr uint32_t kSchemaVersion = 2;
+constexpr uint32_t kSchemaVersionOfNumbers = 2;  // TraceRank::communicators
+constexpr uint32_t kSchemaVersionOfLoops = 3;
+constexpr uint32_t kSchemaVersion = kSchemaVersionOfLoops;
 // Operations per TraceRank message: some 2 MiB. A message is parsed as a whole, so its size bounds
 // what reading needs beside the trace itself.
 constexpr size_t kOperationsPerMessage = 65'536;
 constexpr uint32_t kRankMessageBytesMax = 16U << 20;
 // The header holds every communicator: kTraceMembersMax ranks of up to 3 bytes, and names.
 constexpr uint32_t kHeaderBytesMax = 512U << 20;
-// Decompression must not turn a small file into more than a trace of this size.
 constexpr uint64_t kTraceOperationsMax = 200'000'000;
+// A compressed trace is bounded by its size, so that a small file cannot exhaust the memory.
+constexpr uint64_t kExpansionMax = 250;
+constexpr uint64_t kExpansionFreeBytes = 64U << 20;
 
 // Not over a stream: one clears all that the text ever had room for, message by message.
 void AppendDelimited(const google::protobuf::Message& message, std::string& out) {
@@ -40,106 +46,11 @@ void AppendDelimited(const google::protobuf::Message& message, std::string& out)
   message.AppendToString(&out);
 }
 
-void ToProto(const ExpertCall& expert, protos::ExpertCall* out) {
-  out->set_kernel(static_cast<protos::ExpertCall::Kernel>(static_cast<int>(expert.kernel)));
-  out->set_token_bytes(expert.token_bytes);
-  out->set_channels(expert.channels);
-  if (expert.combines) out->set_combines(true);
-  if (expert.relayed_for != 0) out->set_relayed_for(expert.relayed_for);
-}
-
-// Returns the error as a message, or an empty string.
-std::string FromProto(const protos::ExpertCall& in, ExpertCall& expert) {
-  if (in.kernel() < 1 || in.kernel() >= kExpertKernelCount) {
-    return fmt::format("expert.kernel {} does not exist", static_cast<int>(in.kernel()));
-  }
-  if (in.channels() > UINT8_MAX) return fmt::format("expert.channels {} exceed 255", in.channels());
-  expert = {.relayed_for = in.relayed_for(),
-            .token_bytes = in.token_bytes(),
-            .kernel = static_cast<ExpertKernel>(in.kernel()),
-            .combines = in.combines(),
-            .channels = static_cast<uint8_t>(in.channels())};
-  return {};
-}
-
-void ToProto(const TraceOperation& operation, protos::TraceOperation* out) {
-  out->set_kind(static_cast<protos::TraceOperation::Kind>(static_cast<int>(operation.kind) + 1));
-  out->set_communicator(operation.communicator);
-  out->set_count(operation.count);
-  out->set_datatype(static_cast<uint32_t>(operation.datatype));
-  if (operation.root != 0) out->set_root(operation.root);
-  if (operation.peer != 0) out->set_peer(operation.peer);
-  if (operation.stream != 0) out->set_stream(operation.stream);
-  if (operation.group != 0) out->set_group(operation.group);
-  if (operation.all_to_all != 0) out->set_all_to_all(operation.all_to_all);
-  if (operation.expert.kernel != ExpertKernel::kNone) {
-    ToProto(operation.expert, out->mutable_expert());
-  }
-  if (operation.loss_tolerance_ppm != 0) out->set_loss_tolerance_ppm(operation.loss_tolerance_ppm);
-  if (operation.in_place) out->set_in_place(true);
-  if (operation.measured_ps != 0) out->set_measured_ps(operation.measured_ps);
-  if (operation.compute_before_ps != 0) out->set_compute_before_ps(operation.compute_before_ps);
-  if (operation.algorithm != Algorithm::kUnstated) {
-    out->set_algorithm(static_cast<uint32_t>(operation.algorithm));
-  }
-  if (operation.protocol != Protocol::kUnstated) {
-    out->set_protocol(static_cast<uint32_t>(operation.protocol));
-  }
-  if (operation.after != 0) out->set_after(operation.after);
-  if (operation.begins_iteration) out->set_begins_iteration(true);
-  if (operation.source_file != 0) out->set_source_file(operation.source_file);
-  if (operation.source_line != 0) out->set_source_line(operation.source_line);
-}
-
-// Returns the error of the operation as a message, or an empty string. CheckTrace checks its
-// values.
-std::string FromProto(const protos::TraceOperation& in, TraceOperation& operation) {
-  const int kind = static_cast<int>(in.kind());
-  if (kind < 1 || kind > static_cast<int>(CollectiveKind::kCompute) + 1) {
-    return fmt::format("kind {} does not exist", kind);
-  }
-  const bool is_compute = in.kind() == protos::TraceOperation::COMPUTE;
-  if ((!in.has_datatype() && !is_compute) ||
-      in.datatype() > static_cast<uint32_t>(Datatype::kFloat8E5M2)) {
-    return in.has_datatype() ? fmt::format("datatype {} does not exist", in.datatype())
-                             : std::string("datatype is missing");
-  }
-  if (in.algorithm() > static_cast<uint32_t>(Algorithm::kPat)) {
-    return fmt::format("algorithm {} does not exist", in.algorithm());
-  }
-  if (in.protocol() > static_cast<uint32_t>(Protocol::kSimple)) {
-    return fmt::format("protocol {} does not exist", in.protocol());
-  }
-  if (in.count() == 0 && !is_compute) return "count is 0 or missing";
-  operation.kind = static_cast<CollectiveKind>(kind - 1);
-  operation.communicator = in.communicator();
-  operation.count = in.count();
-  operation.datatype = static_cast<Datatype>(in.datatype());
-  operation.root = in.root();
-  operation.peer = in.peer();
-  operation.stream = in.stream();
-  operation.group = in.group();
-  operation.all_to_all = in.all_to_all();
-  if (in.has_expert()) {
-    if (std::string error = FromProto(in.expert(), operation.expert); !error.empty()) return error;
-  }
-  operation.loss_tolerance_ppm = in.loss_tolerance_ppm();
-  operation.in_place = in.in_place();
-  operation.measured_ps = in.measured_ps();
-  operation.compute_before_ps = in.compute_before_ps();
-  operation.algorithm = static_cast<Algorithm>(in.algorithm());
-  operation.protocol = static_cast<Protocol>(in.protocol());
-  operation.after = in.after();
-  operation.begins_iteration = in.begins_iteration();
-  operation.source_file = in.source_file();
-  operation.source_line = in.source_line();
-  return {};
-}
-
 class TraceFileReader {
  public:
-  TraceFileReader(const std::string& path, std::istream& stream, Diagnostics& diagnostics)
-      : path_(path), input_(&stream), diagnostics_(diagnostics) {}
+  TraceFileReader(const std::string& path, std::istream& stream, uint64_t bytes_max,
+                  Diagnostics& diagnostics)
+      : path_(path), input_(&stream), bytes_max_(bytes_max), diagnostics_(diagnostics) {}
 
   std::optional<Trace> Read() {
     if (!ReadHeader()) return std::nullopt;
@@ -197,6 +108,10 @@ class TraceFileReader {
       return Next::kError;
     }
     coded.PopLimit(limit);
+    if (static_cast<uint64_t>(message_begin_) + bytes > bytes_max_) {
+      Error(fmt::format("the compressed file expands to more than {} bytes", bytes_max_));
+      return Next::kError;
+    }
     return Next::kMessage;
   }
 
@@ -255,15 +170,36 @@ class TraceFileReader {
     if (rank_message_.communicators_size() > 0 && !AddCommunicators(rank)) return false;
     if (rank_message_.has_same_as()) return ShareProgram(rank);
     std::vector<TraceOperation>& operations = trace_.operations[rank];
+    if (rank_message_.has_loop()) return AddLoop(rank, operations);
     for (const protos::TraceOperation& in : rank_message_.operations()) {
       TraceOperation operation;
-      const std::string defect = FromProto(in, operation);
+      const std::string defect = OperationFromProto(in, operation);
       if (!defect.empty()) {
         return Error(fmt::format("rank {}, operation {}: {}", rank, operations.size(), defect));
       }
       operations.push_back(operation);
     }
     return true;
+  }
+
+  bool AddLoop(uint32_t rank, std::vector<TraceOperation>& operations) {
+    const protos::TraceLoop& loop = rank_message_.loop();
+    std::string defect = rank_message_.operations_size() > 0
+                             ? "has a loop and operations in one message (one of both was expected)"
+                             : CheckLoopSize(loop);
+    if (!defect.empty()) return Error(fmt::format("rank {}: {}", rank, defect));
+    const auto length = static_cast<uint64_t>(loop.operations_size());
+    operation_count_ += length * loop.iterations();
+    if (operation_count_ > kTraceOperationsMax) {
+      return Error(fmt::format("more than {} operations", kTraceOperationsMax));
+    }
+    if (!loop_budget_.Take(length * (loop.iterations() - 1),
+                           static_cast<uint64_t>(input_.ByteCount()))) {
+      return Error("its loops expand to more operations than a file of this size may have");
+    }
+    defect = AppendLoop(loop, operations);
+    if (defect.empty()) return true;
+    return Error(fmt::format("rank {}, operation {}: {}", rank, operations.size(), defect));
   }
 
   bool AddCommunicators(uint32_t rank) {
@@ -290,7 +226,8 @@ class TraceFileReader {
       return Error(fmt::format("rank {} does the same as rank {} (a lower rank was expected)", rank,
                                same_as));
     }
-    if (rank_message_.operations_size() > 0 || !trace_.operations[rank].empty()) {
+    if (rank_message_.operations_size() > 0 || rank_message_.has_loop() ||
+        !trace_.operations[rank].empty()) {
       return Error(
           fmt::format("rank {} does the same as rank {} and has operations of its own (one of both "
                       "was expected)",
@@ -306,6 +243,7 @@ class TraceFileReader {
 
   const std::string& path_;
   google::protobuf::io::IstreamInputStream input_;
+  uint64_t bytes_max_;  // of the decompressed file
   Diagnostics& diagnostics_;
   Trace trace_;
   protos::TraceRank rank_message_;
@@ -314,6 +252,130 @@ class TraceFileReader {
   uint64_t operation_count_ = 0;
   uint64_t operations_expected_ = 0;
   uint64_t numbers_count_ = 0;  // of communicators, in the lists of ranks
+  LoopBudget loop_budget_;
+};
+
+class TraceFileWriter {
+ public:
+  TraceFileWriter(OutputFile& file, const Trace& trace) : file_(file), trace_(trace) {}
+
+  void Write() {
+    FindAllLoops();
+    WriteHeader();
+    std::vector<std::optional<uint32_t>> first_of_program(trace_.operations.program_count());
+    for (uint32_t rank = 0; rank < trace_.operations.size(); ++rank) {
+      const uint32_t program = trace_.operations.program_of_rank(rank);
+      std::optional<uint32_t>& first = first_of_program[program];
+      if (first && !trace_.operations[rank].empty()) {
+        Begin(rank);
+        message_.set_same_as(*first);
+        AddCommunicators(rank);
+        Put(message_);
+        continue;
+      }
+      first = rank;
+      WriteProgram(rank, trace_.operations[rank], loops_[program]);
+    }
+  }
+
+ private:
+  void FindAllLoops() {
+    std::vector<bool> is_used(trace_.operations.program_count());
+    for (uint32_t rank = 0; rank < trace_.operations.size(); ++rank) {
+      is_used[trace_.operations.program_of_rank(rank)] = true;
+    }
+    for (const bool used : is_used) {
+      const auto program = static_cast<uint32_t>(loops_.size());
+      loops_.push_back(used ? FindLoops(trace_.operations.program(program))
+                            : std::vector<ProgramLoop>());
+      has_loops_ = has_loops_ || !loops_.back().empty();
+    }
+  }
+
+  void WriteHeader() {
+    protos::TraceHeader header;
+    header.set_schema_version(has_loops_                             ? kSchemaVersionOfLoops
+                              : trace_.communicators_of_rank.empty() ? kSchemaVersionMin
+                                                                     : kSchemaVersionOfNumbers);
+    header.set_origin(trace_.origin);
+    header.set_nccl_version(trace_.nccl_version);
+    header.set_rank_count(trace_.rank_count);
+    header.set_operation_count(trace_.operations.OperationCount());
+    for (const std::string& source : trace_.source_files) header.add_source_files(source);
+    for (const TraceCommunicator& communicator : trace_.communicators) {
+      protos::TraceCommunicator* out = header.add_communicators();
+      out->set_name(communicator.name);
+      out->mutable_ranks()->Add(communicator.ranks.begin(), communicator.ranks.end());
+      for (const auto& ring : communicator.rings) {
+        out->add_rings()->mutable_ranks()->Add(ring.begin(), ring.end());
+      }
+      for (const auto& parents : communicator.tree_parents) {
+        out->add_trees()->mutable_parents()->Add(parents.begin(), parents.end());
+      }
+    }
+    Put(header);
+  }
+
+  void WriteProgram(uint32_t rank, const std::vector<TraceOperation>& operations,
+                    const std::vector<ProgramLoop>& loops) {
+    size_t written = 0;
+    for (const ProgramLoop& loop : loops) {
+      Begin(rank);
+      if (written == 0 && loop.begin == 0) AddCommunicators(rank);
+      LoopToProto(operations, loop, message_.mutable_loop());
+      std::string bytes;
+      AppendDelimited(message_, bytes);
+      // The operations before the loop are written first, which only raises the bound.
+      if (!loop_budget_.Take(uint64_t{loop.length} * (loop.iterations - 1),
+                             bytes_written_ + bytes.size())) {
+        continue;
+      }
+      WriteOperations(rank, operations, written, loop.begin);
+      Put(bytes);
+      written = loop.begin + size_t{loop.length} * loop.iterations;
+    }
+    WriteOperations(rank, operations, written, operations.size());
+  }
+
+  void WriteOperations(uint32_t rank, const std::vector<TraceOperation>& operations, size_t begin,
+                       size_t end) {
+    for (size_t at = begin; at < end;) {
+      Begin(rank);
+      if (at == 0) AddCommunicators(rank);
+      const size_t stop = std::min(end, at + kOperationsPerMessage);
+      for (; at < stop; ++at) OperationToProto(operations[at], message_.add_operations());
+      Put(message_);
+    }
+  }
+
+  void AddCommunicators(uint32_t rank) {
+    if (trace_.NumbersAreIndices(rank)) return;
+    const std::vector<uint32_t>& of_rank = trace_.communicators_of_rank[rank];
+    message_.mutable_communicators()->Add(of_rank.begin(), of_rank.end());
+  }
+
+  void Begin(uint32_t rank) {
+    message_.Clear();
+    message_.set_rank(rank);
+  }
+  void Put(const google::protobuf::Message& message) {
+    bytes_.clear();
+    AppendDelimited(message, bytes_);
+    Put(bytes_);
+  }
+  void Put(const std::string& bytes) {
+    file_.Write(bytes);
+    bytes_written_ += bytes.size();
+  }
+
+  OutputFile& file_;
+  const Trace& trace_;
+  std::vector<std::vector<ProgramLoop>> loops_;  // by program
+  bool has_loops_ = false;
+  LoopBudget loop_budget_;
+  uint64_t bytes_written_ = 0;
+  protos::TraceRank message_;
+  std::string bytes_;
 };
 
 bool StartsAsGzip(std::istream& stream) {
@@ -328,60 +390,7 @@ bool StartsAsGzip(std::istream& stream) {
 
 void WriteTrace(const std::string& path, const Trace& trace) {
   OutputFile file(path);
-  std::string bytes;
-  protos::TraceHeader header;
-  header.set_schema_version(trace.communicators_of_rank.empty() ? kSchemaVersionMin
-                                                                : kSchemaVersion);
-  header.set_origin(trace.origin);
-  header.set_nccl_version(trace.nccl_version);
-  header.set_rank_count(trace.rank_count);
-  header.set_operation_count(trace.operations.OperationCount());
-  for (const std::string& source : trace.source_files) header.add_source_files(source);
-  for (const TraceCommunicator& communicator : trace.communicators) {
-    protos::TraceCommunicator* out = header.add_communicators();
-    out->set_name(communicator.name);
-    out->mutable_ranks()->Add(communicator.ranks.begin(), communicator.ranks.end());
-    for (const auto& ring : communicator.rings) {
-      out->add_rings()->mutable_ranks()->Add(ring.begin(), ring.end());
-    }
-    for (const auto& parents : communicator.tree_parents) {
-      out->add_trees()->mutable_parents()->Add(parents.begin(), parents.end());
-    }
-  }
-  AppendDelimited(header, bytes);
-  file.Write(bytes);
-  protos::TraceRank message;
-  const auto add_communicators = [&](uint32_t rank) {
-    if (trace.NumbersAreIndices(rank)) return;
-    const std::vector<uint32_t>& of_rank = trace.communicators_of_rank[rank];
-    message.mutable_communicators()->Add(of_rank.begin(), of_rank.end());
-  };
-  std::vector<std::optional<uint32_t>> first_of_program(trace.operations.program_count());
-  for (uint32_t rank = 0; rank < trace.operations.size(); ++rank) {
-    const std::vector<TraceOperation>& operations = trace.operations[rank];
-    std::optional<uint32_t>& first = first_of_program[trace.operations.program_of_rank(rank)];
-    if (first && !operations.empty()) {
-      message.Clear();
-      message.set_rank(rank);
-      message.set_same_as(*first);
-      add_communicators(rank);
-      bytes.clear();
-      AppendDelimited(message, bytes);
-      file.Write(bytes);
-      continue;
-    }
-    first = rank;
-    for (size_t begin = 0; begin < operations.size(); begin += kOperationsPerMessage) {
-      message.Clear();
-      message.set_rank(rank);
-      const size_t end = std::min(operations.size(), begin + kOperationsPerMessage);
-      if (begin == 0) add_communicators(rank);
-      for (size_t i = begin; i < end; ++i) ToProto(operations[i], message.add_operations());
-      bytes.clear();
-      AppendDelimited(message, bytes);
-      file.Write(bytes);
-    }
-  }
+  TraceFileWriter(file, trace).Write();
   file.Close();
 }
 
@@ -398,12 +407,15 @@ std::optional<Trace> ReadTrace(const std::string& path, Diagnostics& diagnostics
     if (trace) trace->file = path;
     return trace;
   };
-  if (!StartsAsGzip(file)) return from_file(TraceFileReader(path, file, diagnostics).Read());
+  if (!StartsAsGzip(file)) {
+    return from_file(TraceFileReader(path, file, UINT64_MAX, diagnostics).Read());
+  }
   // A stream that is not gzip after all ends early, as a truncated one does.
   boost::iostreams::filtering_istream decompressed;
   decompressed.push(boost::iostreams::gzip_decompressor());
   decompressed.push(file);
-  return from_file(TraceFileReader(path, decompressed, diagnostics).Read());
+  const uint64_t bytes_max = kExpansionFreeBytes + kExpansionMax * std::filesystem::file_size(path);
+  return from_file(TraceFileReader(path, decompressed, bytes_max, diagnostics).Read());
 }
 
 }  // namespace railyard

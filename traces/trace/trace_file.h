@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Reads and writes traces on disk: length-delimited protobuf messages (trace.proto), the header
-// first, then one message per rank. Files that start with gzip's magic number are decompressed
-// while read.
+// first, then messages of operations and loops, rank by rank. Files that start with gzip's magic
+// number are decompressed while read.
 #pragma once
 
 #include <optional>

@@ -16,11 +16,11 @@ uint64_t BytesPerChannelMin(const SplitInput& input) {
   if (input.algorithm == Algorithm::kNvls || input.algorithm == Algorithm::kNvlsTree) return 1;
   switch (input.protocol) {
     case Protocol::kLl:
-      return 512ull * 8 * (input.algorithm == Algorithm::kRing ? input.rank_count : 1);
+      return uint64_t{512} * 8 * (input.algorithm == Algorithm::kRing ? input.rank_count : 1);
     case Protocol::kLl128:
-      return 640u * 8;
+      return uint64_t{640} * 8;
     default:
-      return 512u * 64;
+      return uint64_t{512} * 64;
   }
 }
 

@@ -11,6 +11,9 @@ namespace railyard {
 enum class GpuGeneration : uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
 inline constexpr int kGpuGenerationCount = 4;
 
+// The library that the GPUs' vendor makes: NVIDIA's, or AMD's port of it (workloads/nccl/rccl.h).
+enum class CollectiveLibrary : uint8_t { kNccl, kRccl };
+
 // The vendor of the CPUs of a communicator's servers (cpuArch and cpuVendor, src/init.cc). An
 // unknown CPU counts as Intel's, up to Ice Lake.
 enum class CommunicatorCpu : uint8_t { kIntel, kAmd, kArm, kMixed };
@@ -37,6 +40,7 @@ struct CommunicatorLayout {
   uint32_t gpus_per_server = 8;           // of the platform, not of the communicator
   uint64_t nic_bps = 400'000'000'000ULL;  // of each GPU's NIC
   GpuGeneration generation = GpuGeneration::kHopper;
+  CollectiveLibrary library = CollectiveLibrary::kNccl;
   bool nvlink = true;         // joins the GPUs of a server; else PCIe
   bool peer_access = true;    // over PCIe
   uint32_t gpus_per_nic = 1;  // the most GPUs of a server that share a NIC

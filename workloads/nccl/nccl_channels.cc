@@ -10,6 +10,7 @@
 #include "simulator/diagnostics/check.h"
 #include "workloads/nccl/mesh_rings.h"
 #include "workloads/nccl/nccl_versions.h"
+#include "workloads/nccl/rccl.h"
 
 namespace railyard {
 namespace {
@@ -160,6 +161,14 @@ RingPlan PlanMesh(size_t ring_count, size_t node_count, std::vector<std::string>
                     ring_count));
   }
   return {.ring_count = static_cast<uint32_t>(ring_count)};
+}
+
+// Appends a node's part of one of RCCL's rings between servers, which leaves by the last GPU's NIC.
+void AppendRcclNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& node_ranks,
+                    const std::vector<uint32_t>& rccl_ring, std::vector<uint32_t>& order,
+                    std::vector<uint32_t>& sending_nic) {
+  for (const uint32_t gpu : rccl_ring) order.push_back(node_ranks[gpu]);
+  sending_nic[order.back()] = layout.ranks[order.back()].local_index;
 }
 
 // Does the same as AppendNode for a mesh.
@@ -315,7 +324,12 @@ void NoteVersion(const CommunicatorLayout& layout, const NcclSettings& settings,
                  std::vector<std::string>& assumptions) {
   if (settings.version >= kFirstUnknownVersion) {
     assumptions.push_back(
-        fmt::format("NCCL {}: its rules are not known; taken as those of 2.30, the last that are",
+        fmt::format("NCCL {}: its rules are not known; taken as those of 2.32, the last that are",
+                    VersionText(settings.version)));
+  } else if (settings.version >= kFirstPartlyKnownVersion) {
+    assumptions.push_back(
+        fmt::format("NCCL {}: of its rules those of the tuner are known; channels, chunks and "
+                    "kernels are taken as those of 2.30",
                     VersionText(settings.version)));
   } else if (layout.generation == GpuGeneration::kBlackwell &&
              settings.version < kFirstBlackwellVersion) {
@@ -325,75 +339,110 @@ void NoteVersion(const CommunicatorLayout& layout, const NcclSettings& settings,
   }
 }
 
+using NodeRanks = std::vector<std::vector<uint32_t>>;
+
+// Chooses the rings: RCCL's, those of a mesh of NVLinks, or those of NCCL's search.
+RingPlan PlanRings(const CommunicatorLayout& layout, const NcclSettings& settings,
+                   const NodeRanks& nodes, CommunicatorChannels& channels) {
+  const bool is_uniform = std::all_of(nodes.begin(), nodes.end(), [&](const auto& ranks) {
+    return ranks.size() == layout.mesh_lanes.size();
+  });
+  if (HasRcclRings(layout)) {
+    channels.mesh_rings = RcclRings(static_cast<uint32_t>(nodes.size()));
+    channels.assumptions.push_back(
+        "RCCL on MI300X: its rings, and what its tuner chooses among rings and trees; MSCCL and "
+        "direct AllGather, which it uses for small calls, are not modelled, and xGMI alone limits "
+        "what a channel copies");
+    return RingPlan{static_cast<uint32_t>(channels.mesh_rings.size())};
+  }
+  if (is_uniform) channels.mesh_rings = FindMeshRings(layout.mesh_lanes);
+  return channels.mesh_rings.empty()
+             ? ChooseRings(layout, settings, nodes, channels.assumptions)
+             : PlanMesh(channels.mesh_rings.size(), nodes.size(), channels.assumptions);
+}
+
+// Makes the plan avoid NICs that cannot be used, or notes that it does not.
+void AvoidUnusableNics(const CommunicatorLayout& layout, const NcclSettings& settings,
+                       const NodeRanks& nodes, RingPlan& plan, CommunicatorChannels& channels) {
+  if (nodes.size() == 1 || settings.unusable_nics.empty()) return;
+  const bool is_mesh = !channels.mesh_rings.empty();
+  if (!is_mesh && plan.pattern != RingPattern::kInOrder) {
+    AvoidNics(layout, settings, nodes, plan);
+    return;
+  }
+  channels.assumptions.push_back(
+      fmt::format("NICs that cannot be used: rings over {} do not avoid them",
+                  is_mesh ? "NVLinks that join GPUs in pairs" : "PCIe"));
+}
+
+// Notes rings that NCCL would not have without PXN.
+void NoteRingsWithoutPxn(const NcclSettings& settings, RingPattern pattern,
+                         CommunicatorChannels& channels) {
+  if (pattern != RingPattern::kOneRail || settings.UsesPxn()) return;
+  channels.assumptions.push_back(
+      settings.gpu_direct()
+          ? "NCCL_PXN_DISABLE=1 where rings enter and leave on one rail through PXN: same rings, "
+            "each GPU sends by its own NIC"
+          : "TCP sockets where rings enter and leave on one rail through PXN: same rings, each "
+            "GPU sends by its own NIC");
+}
+
+void AddRing(const CommunicatorLayout& layout, const NcclSettings& settings, const NodeRanks& nodes,
+             const RingPlan& plan, CommunicatorChannels& channels) {
+  const auto ring = static_cast<uint32_t>(channels.rings.size());
+  std::vector<uint32_t> order;
+  order.reserve(layout.ranks.size());
+  std::vector<uint32_t> sending_nic(layout.ranks.size());
+  for (size_t rank = 0; rank < layout.ranks.size(); ++rank) {
+    sending_nic[rank] = layout.ranks[rank].local_index;
+  }
+  if (HasRcclRings(layout)) {
+    for (const auto& ranks : nodes) {
+      AppendRcclNode(layout, ranks, channels.mesh_rings[ring], order, sending_nic);
+    }
+  } else if (!channels.mesh_rings.empty()) {
+    for (const auto& ranks : nodes) {
+      AppendMeshNode(layout, ranks, channels.mesh_rings[ring], ring, order, sending_nic);
+    }
+  } else if (nodes.size() == 1) {
+    order = nodes.front();
+  } else {
+    for (uint32_t node = 0; node < nodes.size(); ++node) {
+      const uint32_t rail = plan.rails.empty() ? ring : plan.rails[ring % plan.rails.size()];
+      AppendNode(layout, nodes[node], node, rail, plan.pattern, settings, order, sending_nic);
+    }
+  }
+  RotateToRankZero(order);
+  channels.rings.push_back(std::move(order));
+  channels.sending_nic.push_back(std::move(sending_nic));
+}
+
 }  // namespace
 
 CommunicatorChannels BuildChannels(const CommunicatorLayout& layout, const NcclSettings& settings) {
   CommunicatorChannels channels;
-  const size_t rank_count = layout.ranks.size();
-  if (rank_count <= 1) return channels;
-  const auto nodes = RanksByNode(layout);
+  if (layout.ranks.size() <= 1) return channels;
+  const NodeRanks nodes = RanksByNode(layout);
   for (const auto& ranks : nodes) {
     SIM_CHECK(!ranks.empty(), "node numbers of a communicator have a gap");
   }
   NoteVersion(layout, settings, channels.assumptions);
   // A policy for NICs that cannot be used makes different rings.
-  if (!layout.rings.empty() && settings.unusable_nics.empty()) {
+  const bool are_stated = !layout.rings.empty() && settings.unusable_nics.empty();
+  if (are_stated) {
     TakeStatedRings(layout, settings, channels);
-    SetChannelCount(settings, true, channels);
-    SetP2pChannels(layout, settings, channels);
-    return channels;
-  }
-  const bool is_uniform = std::all_of(nodes.begin(), nodes.end(), [&](const auto& ranks) {
-    return ranks.size() == layout.mesh_lanes.size();
-  });
-  if (is_uniform) channels.mesh_rings = FindMeshRings(layout.mesh_lanes);
-  const bool is_mesh = !channels.mesh_rings.empty();
-  RingPlan plan = is_mesh ? PlanMesh(channels.mesh_rings.size(), nodes.size(), channels.assumptions)
-                          : ChooseRings(layout, settings, nodes, channels.assumptions);
-  if (nodes.size() > 1 && !settings.unusable_nics.empty()) {
-    if (is_mesh || plan.pattern == RingPattern::kInOrder) {
-      channels.assumptions.push_back(
-          fmt::format("NICs that cannot be used: rings over {} do not avoid them",
-                      is_mesh ? "NVLinks that join GPUs in pairs" : "PCIe"));
-    } else {
-      AvoidNics(layout, settings, nodes, plan);
+  } else {
+    RingPlan plan = PlanRings(layout, settings, nodes, channels);
+    AvoidUnusableNics(layout, settings, nodes, plan, channels);
+    channels.graph_channel_count = plan.ring_count;
+    if (nodes.size() > 1 && layout.ranks.size() > nodes.size()) {
+      NoteRingsWithoutPxn(settings, plan.pattern, channels);
+    }
+    for (uint32_t ring = 0; ring < plan.ring_count; ++ring) {
+      AddRing(layout, settings, nodes, plan, channels);
     }
   }
-  channels.graph_channel_count = plan.ring_count;
-  const bool pxn = settings.UsesPxn();
-  if (nodes.size() > 1 && plan.pattern == RingPattern::kOneRail && !pxn &&
-      rank_count > nodes.size()) {
-    channels.assumptions.push_back(
-        settings.gpu_direct()
-            ? "NCCL_PXN_DISABLE=1 where rings enter and leave on one rail through PXN: same rings, "
-              "each GPU sends by its own NIC"
-            : "TCP sockets where rings enter and leave on one rail through PXN: same rings, each "
-              "GPU sends by its own NIC");
-  }
-  for (uint32_t ring = 0; ring < plan.ring_count; ++ring) {
-    std::vector<uint32_t> order;
-    order.reserve(rank_count);
-    std::vector<uint32_t> sending_nic(rank_count);
-    for (size_t rank = 0; rank < rank_count; ++rank) {
-      sending_nic[rank] = layout.ranks[rank].local_index;
-    }
-    if (is_mesh) {
-      for (const auto& ranks : nodes) {
-        AppendMeshNode(layout, ranks, channels.mesh_rings[ring], ring, order, sending_nic);
-      }
-    } else if (nodes.size() == 1) {
-      order = nodes.front();
-    } else {
-      for (uint32_t node = 0; node < nodes.size(); ++node) {
-        const uint32_t rail = plan.rails.empty() ? ring : plan.rails[ring % plan.rails.size()];
-        AppendNode(layout, nodes[node], node, rail, plan.pattern, settings, order, sending_nic);
-      }
-    }
-    RotateToRankZero(order);
-    channels.rings.push_back(std::move(order));
-    channels.sending_nic.push_back(std::move(sending_nic));
-  }
-  SetChannelCount(settings, false, channels);
+  SetChannelCount(settings, are_stated, channels);
   SetP2pChannels(layout, settings, channels);
   return channels;
 }

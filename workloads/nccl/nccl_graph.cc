@@ -30,6 +30,10 @@ SearchedGraph RingsOfOneServer(GpuGeneration generation) {
 
 constexpr double kMeshLinkGbPerS = 20;
 
+// RCCL counts 48 GB/s for each of an MI300X's seven xGMI links (GFX94X, src/graph/topo.h) and
+// divides the sum evenly among its rings, between servers too (parseGraph, rome_models.cc).
+constexpr double kMi300xGbPerS = 7 * 48.0;
+
 // A channel between servers: as fast as its NIC and PCIe allow (48 GB/s: what NCCL takes for Gen5
 // x16; 96 for Gen6, which NICs of 800 Gb/s have), at half of that where two channels share a NIC.
 double NicGbPerS(const CommunicatorLayout& layout) {
@@ -82,7 +86,13 @@ TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_r
   TunerPlatform platform;
   platform.generation = layout.generation;
   platform.cpu = layout.cpu;
+  platform.library = layout.library;
   platform.nvlink = layout.nvlink;
+  if (layout.library == CollectiveLibrary::kRccl && mesh_rings > 0) {
+    platform.ring = {mesh_rings, kMi300xGbPerS / mesh_rings, kMi300xGbPerS / mesh_rings};
+    platform.tree = platform.ring;
+    return platform;
+  }
   const uint32_t gpus = FewestGpusPerNode(layout);
   const bool has_nvls =
       layout.nvlink && layout.nvswitch && layout.generation >= GpuGeneration::kHopper;

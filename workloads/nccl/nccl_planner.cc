@@ -20,6 +20,7 @@
 #include "workloads/nccl/nccl_versions.h"
 #include "workloads/nccl/nvls_tuning.h"
 #include "workloads/nccl/p2p_schedule.h"
+#include "workloads/nccl/rccl.h"
 
 namespace railyard {
 
@@ -127,7 +128,9 @@ double SlowestPcieRingGbPerS(const CommunicatorLayout& layout, const NcclSetting
 }  // namespace
 
 NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
-    : settings_(std::move(settings)),
+    : settings_(layout.library == CollectiveLibrary::kRccl
+                    ? WithRcclDefaults(std::move(settings), layout.ranks.size())
+                    : std::move(settings)),
       layout_(AsUsed(std::move(layout), settings_)),
       channels_(BuildChannels(layout_, settings_)),
       rings_(std::make_shared<RingTable>(channels_.rings)),
@@ -195,6 +198,10 @@ std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
     if (!time_us || (best && *time_us >= best_us)) continue;
     best = choice;
     best_us = *time_us;
+  }
+  const bool is_open = stated.protocol == Protocol::kUnstated && settings_.protocols == UINT32_MAX;
+  if (best && is_open) {
+    best->protocol = tuner_->ProtocolBySize(call).value_or(best->protocol);
   }
   return best;
 }

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <string>
 
 #include "simulator/diagnostics/check.h"
 #include "workloads/collectives/collective_sizes.h"
 #include "workloads/nccl/nccl_versions.h"
+#include "workloads/nccl/rccl.h"
 
 namespace railyard {
 
@@ -70,15 +72,16 @@ constexpr std::array<ByNodes, kGpuGenerationCount> kNvlsTreePerChannel = {
     {{26.5, 18.5, 10.0}, {24.0, 23.6, 17.8}, {0.0, 57.7, 45.5}, {0.0, 96.0, 80.0}}};
 constexpr std::array<double, kGpuGenerationCount> kNvlsEfficiency = {0.0, 0.0, 0.85, 0.74};
 
-// treeCorrectionFactor by log2(bytes / 64).
+// treeCorrectionFactor by log2(bytes / 64). NVLSTree has one more column than Tree.
 constexpr int kTreeCorrections = 23;
-constexpr std::array<std::array<double, kTreeCorrections>, 3> kTreeCorrection = {{
+constexpr int kNvlsTreeCorrections = 24;
+constexpr std::array<std::array<double, kNvlsTreeCorrections>, 3> kTreeCorrection = {{
     {1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
-     0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0},
+     0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0},
     {1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6,
-     0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1.0, 1.0},
+     0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1.0, 1.0, 1.0},
     {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
-     0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9},
+     0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9},
 }};
 
 int Log2(uint64_t value) { return value == 0 ? 0 : 63 - std::countl_zero(value); }
@@ -104,6 +107,11 @@ double NcclTuner::StepCount(CollectiveKind kind) const {
   const double n = communicator_.rank_count;
   if (kind == CollectiveKind::kAllReduce) return 2 * (n - 1);
   return CountsOneBlock(kind) ? n - 1 : n;
+}
+
+bool NcclTuner::HasBlackwellRules() const {
+  return platform_.generation == GpuGeneration::kBlackwell &&
+         version_ >= kFirstBlackwellPlateauVersion;
 }
 
 double NcclTuner::NodeBandwidth(const SearchedGraph& graph) const {
@@ -152,7 +160,12 @@ double NcclTuner::RingGbPerS(CollectiveKind kind, int protocol) const {
 double NcclTuner::TreeGbPerS(int protocol) const {
   const ChannelCaps caps = ChannelCapsGbPerS();
   const double channels = platform_.tree.channel_count;
-  double gb_per_s = std::min(0.92 * channels * NodeBandwidth(platform_.tree), channels * caps.tree);
+  // From 2.32 on the slower of both limits trees on Blackwell, on two nodes too
+  // (src/tuning/tree.cc).
+  const double node_gb_per_s =
+      HasBlackwellRules() ? std::min(platform_.tree.intra_gb_per_s, platform_.tree.inter_gb_per_s)
+                          : NodeBandwidth(platform_.tree);
+  double gb_per_s = std::min(0.92 * channels * node_gb_per_s, channels * caps.tree);
   if (protocol == kLl) {
     gb_per_s = std::min(gb_per_s / 3.8, LlCapGbPerS());
   } else if (protocol == kLl128) {
@@ -339,26 +352,61 @@ NcclTuner::Model NcclTuner::ModelOf(CollectiveKind kind, Algorithm algorithm,
   }
 }
 
+// From 2.30 on (2.30.7) the correction applies to NVLSTree on Blackwell with x86 CPUs; from 2.32 on
+// with Grace too, if each of its four GPUs has a NIC of 800 Gb/s, below 64 MiB or on more than two
+// nodes (src/tuning/nvls.cc).
+int NcclTuner::CorrectionsOf(Algorithm algorithm, int index) const {
+  if (algorithm == Algorithm::kTree) return kTreeCorrections;
+  if (algorithm != Algorithm::kNvlsTree || platform_.generation != GpuGeneration::kBlackwell ||
+      version_ < kFirstNvlsTreeTuningVersion) {
+    return 0;
+  }
+  const bool has_grace_rule = HasBlackwellRules() && ranks_per_node_ == 4 &&
+                              platform_.nvls.inter_gb_per_s >= 96 &&
+                              (index < 20 || communicator_.node_count > 2);
+  return platform_.cpu != CommunicatorCpu::kArm || has_grace_rule ? kNvlsTreeCorrections : 0;
+}
+
+// The factor of a ring's latency with Simple, its "plateau effect" (ncclTopoGetAlgoTime; from 2.32
+// on ncclTuningRingModelSim, src/tuning/ring.cc, which has one within an NVLink domain of Blackwell
+// too, smaller with few steps and with much for each rank and channel).
+double NcclTuner::RingPlateau(CollectiveKind kind, uint64_t bytes) const {
+  const uint64_t parts = uint64_t{communicator_.channel_count} * communicator_.rank_count;
+  const uint64_t part_bytes = bytes / parts;
+  if (part_bytes < 64) return 1;
+  const bool is_all_reduce = kind == CollectiveKind::kAllReduce;
+  if (communicator_.node_count > 1) {
+    if (!is_all_reduce) return 1;
+    return platform_.generation == GpuGeneration::kVolta ? 1.9 : 1.4;
+  }
+  if (!HasBlackwellRules() || !platform_.nvlink || (!is_all_reduce && !CountsOneBlock(kind))) {
+    return 1;
+  }
+  constexpr double kMost = 0.4;
+  constexpr double kDelta = 0.1;
+  constexpr double kUnitBytes = 256 << 10;
+  const double above = std::clamp(static_cast<double>(part_bytes) / kUnitBytes - 1, 0.0, 1.0);
+  const double steps = std::max(0.0, StepCount(kind) - 1);
+  return 1 + (1 - std::pow(kDelta / kMost, steps)) * (kMost - kDelta * above);
+}
+
 std::optional<double> NcclTuner::TimeUs(const TunedCall& call, Algorithm algorithm,
                                         Protocol protocol) const {
+  if (platform_.library == CollectiveLibrary::kRccl) {
+    return RcclTimeUs(call, communicator_, platform_, algorithm, protocol);
+  }
   const bool in_switch = algorithm == Algorithm::kNvls || algorithm == Algorithm::kNvlsTree;
   if (in_switch && call.kind != CollectiveKind::kAllGather && !call.nvls_reduces) return {};
   Model model = ModelOf(call.kind, algorithm, protocol);
   if (model.gb_per_s <= 0) return {};
   const int p = IndexOf(protocol);
   const double bytes = static_cast<double>(call.bytes);
-  if (algorithm == Algorithm::kTree) {
-    const int index = Log2(call.bytes >> 6);
-    if (index < kTreeCorrections) {
-      model.gb_per_s *= kTreeCorrection[static_cast<size_t>(p)][static_cast<size_t>(index)];
-    }
+  const int index = Log2(call.bytes >> 6);
+  if (index < CorrectionsOf(algorithm, index)) {
+    model.gb_per_s *= kTreeCorrection[static_cast<size_t>(p)][static_cast<size_t>(index)];
   }
-  if (algorithm == Algorithm::kRing && p == kSimple && call.kind == CollectiveKind::kAllReduce &&
-      communicator_.node_count > 1) {
-    const uint64_t parts = uint64_t{communicator_.channel_count} * communicator_.rank_count;
-    if (call.bytes / parts >= 64) {
-      model.latency_us *= platform_.generation == GpuGeneration::kVolta ? 1.9 : 1.4;
-    }
+  if (algorithm == Algorithm::kRing && p == kSimple) {
+    model.latency_us *= RingPlateau(call.kind, call.bytes);
   }
   double time_us = model.latency_us + bytes / (1000 * model.gb_per_s);
   // Many additions in 8 bits lose too much.
@@ -369,6 +417,11 @@ std::optional<double> NcclTuner::TimeUs(const TunedCall& call, Algorithm algorit
     time_us *= 1024;
   }
   return time_us;
+}
+
+std::optional<Protocol> NcclTuner::ProtocolBySize(const TunedCall& call) const {
+  if (platform_.library != CollectiveLibrary::kRccl) return {};
+  return RcclProtocol(call, communicator_);
 }
 
 std::optional<NcclTuner::Choice> NcclTuner::Choose(const TunedCall& call, Algorithm algorithm,

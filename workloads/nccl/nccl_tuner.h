@@ -24,6 +24,7 @@ struct SearchedGraph {
 
 struct TunerPlatform {
   GpuGeneration generation = GpuGeneration::kHopper;
+  CollectiveLibrary library = CollectiveLibrary::kNccl;
   CommunicatorCpu cpu = CommunicatorCpu::kIntel;
   bool nvlink = true;  // joins the GPUs of a server; else PCIe
   SearchedGraph ring;
@@ -76,6 +77,9 @@ class NcclTuner {
   Model ModelOf(CollectiveKind kind, Algorithm algorithm, Protocol protocol) const;
   // Returns the time that NCCL expects the call to take; nullopt if the choice is not available.
   std::optional<double> TimeUs(const TunedCall& call, Algorithm algorithm, Protocol protocol) const;
+  // Returns the protocol that the library takes for a call by its size, whatever it expects;
+  // nullopt if the expected times decide.
+  std::optional<Protocol> ProtocolBySize(const TunedCall& call) const;
   // Returns the fastest available choice that `algorithm` and `protocol` (kUnstated: any) allow, or
   // nullopt.
   std::optional<Choice> Choose(const TunedCall& call, Algorithm algorithm, Protocol protocol) const;
@@ -98,6 +102,11 @@ class NcclTuner {
   double LatencyUs(CollectiveKind kind, Algorithm algorithm, int protocol) const;
   bool IsAvailable(CollectiveKind kind, Algorithm algorithm, int protocol) const;
   double StepCount(CollectiveKind kind) const;
+  // Returns whether the rules for Blackwell of 2.32 and later apply.
+  bool HasBlackwellRules() const;
+  // Returns how many columns of the tree's correction by size apply to an algorithm.
+  int CorrectionsOf(Algorithm algorithm, int index) const;
+  double RingPlateau(CollectiveKind kind, uint64_t bytes) const;
   double NodeBandwidth(const SearchedGraph& graph) const;
   double NvlsIntraGbPerS(CollectiveKind kind) const;
 

@@ -31,7 +31,8 @@ struct PassTime {
 PassTime TrainingPassTime(const Plan& plan) {
   const auto& training = std::get<Training>(plan.job);
   const TrainingTimes times(plan);
-  const double layers = 1 + plan.model.layers / plan.parallelism.pipeline();
+  const uint32_t layers_of_stage = plan.model.layers / plan.parallelism.pipeline();
+  const double layers = 1.0 + layers_of_stage;
   PassTime pass;
   pass.Add(times.attention_ps(), layers);
   pass.Add(std::max(times.FeedForwardPs(0), times.FeedForwardPs(plan.model.layers - 1)), layers);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Interface of user-defined congestion controls: derive from QueuePairControl, register the class,
-// and name it in a scenario: Set("nic.congestion_control.registered", "my_control").
+// Declares the interface of user-defined congestion controls. A user derives a class from
+// QueuePairControl, registers it, and names it in a scenario:
+// Set("nic.congestion_control.registered", "my_control").
 #pragma once
 
 #include "simulator/transport/congestion/queue_pair_control.h"  // IWYU pragma: export

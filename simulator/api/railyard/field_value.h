@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Quantities and other values of a scenario's fields.
+// Defines the types of quantities and other values of a scenario's fields.
 #pragma once
 
 #include <concepts>
@@ -33,9 +33,9 @@ struct DataSize {
   static constexpr DataSize GiB(uint64_t count) { return {count << 30}; }
 };
 
-// The value of any field of a scenario. A string may also be the name of an enumerator
-// ("LINK_DOWN"), as docs/scenario.md writes it; no value at all is a block without fields, `dcqcn
-// {}`.
+// Holds the value of any field of a scenario. A string may also be the name of an enumerator
+// ("LINK_DOWN"), as docs/scenario.md writes it. A default-constructed value stands for a block
+// without fields, `dcqcn {}`.
 class FieldValue {
  public:
   using Held = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string>;

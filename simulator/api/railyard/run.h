@@ -12,14 +12,14 @@ struct Scenario;
 
 using Result = RunResult;
 
-// Simulates a scenario to its end and returns the measurements: COMPLETED, JOB_ABORTED, STALLED, or
-// INTERRUPTED if SIGINT, SIGTERM or SIGHUP arrived meanwhile.
+// Simulates a scenario to its end and returns the measurements. Their status is COMPLETED,
+// JOB_ABORTED, STALLED, or INTERRUPTED if SIGINT, SIGTERM or SIGHUP arrived meanwhile.
 //
-// One simulator per process: ns-3's simulator is global, so calls must follow one another, from any
-// thread; a call that begins before the previous one has returned is refused with an
-// EnvironmentError. Concurrent runs need a process each. If the scenario has faults or several
-// jobs, the run forks paired processes, so no other thread of the caller should hold a lock
-// meanwhile that those would need; with `options.baseline` = false nothing is forked.
+// A process can run one simulation at a time, because ns-3's simulator is global. Calls may come
+// from any thread but must follow one another: a call that begins before the previous one has
+// returned throws EnvironmentError. Concurrent runs need a process each. If the scenario has faults
+// or several jobs, the run forks paired processes, so no other thread of the caller should hold a
+// lock meanwhile that those would need; with `options.baseline` = false nothing is forked.
 //
 // Throws EnvironmentError if a paired process cannot be started or dies, if the scenario is larger
 // than a run can be, or if the program has used ns-3's simulator for something else.

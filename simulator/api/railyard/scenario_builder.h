@@ -22,7 +22,8 @@ struct Trace;     // what a job's ranks call
 // These types are the blocks of a scenario. An absent optional has the default of docs/scenario.md.
 namespace scenario {
 
-// Servers with one NVLink island each; NICs of equal index are cabled to the leaf of their rail.
+// Describes servers with one NVLink island each. NICs of equal index are cabled to the leaf of
+// their rail.
 struct RailOptimized {
   uint32_t servers = 1;
   std::optional<uint32_t> gpus_per_server{};
@@ -32,7 +33,8 @@ struct RailOptimized {
   std::optional<DataRate> leaf_spine_rate{};
 };
 
-// A number of equal servers of a platform (`railyard list platforms`), or of a platform's file.
+// Describes a number of equal servers of a platform (`railyard list platforms`), or of a platform's
+// file.
 struct Servers {
   std::string platform{};
   uint32_t count = 1;
@@ -55,7 +57,8 @@ enum class Operation : uint8_t {
   kPermutation,
 };
 
-// A collective that all ranks call or, with `groups_of`, each group of that many consecutive ranks.
+// Describes a collective that all ranks call or, with `groups_of`, each group of that many
+// consecutive ranks.
 struct Collective {
   Operation operation = Operation::kAllReduce;
   DataSize size{};  // as nccl-tests counts it
@@ -67,8 +70,8 @@ struct Collective {
   std::optional<bool> in_place{};
 };
 
-// A fault. One of `link`, `device` and `domain` names its target; docs/faults.md has the names.
-// Further fields are set by their paths: Set("faults[0].loss.probability", 1e-4).
+// Describes a fault. One of `link`, `device` and `domain` names its target; docs/faults.md has the
+// names. Further fields are set by their paths: Set("faults[0].loss.probability", 1e-4).
 struct Fault {
   enum class Kind : uint8_t {
     kLinkDown,
@@ -91,8 +94,9 @@ struct Fault {
 
 }  // namespace scenario
 
-// A builder can be copied, so that similar scenarios are made from one. Mistakes are kept until
-// Build(), which reports all of them at once; no member throws because of a wrong value.
+// Builds a scenario from typed blocks and fields. A builder can be copied, so that similar
+// scenarios are made from one. Mistakes are kept until Build(), which reports all of them at once;
+// no member throws because of a wrong value.
 class ScenarioBuilder {
  public:
   // `name` is used in results and at the beginning of findings.
@@ -111,7 +115,7 @@ class ScenarioBuilder {
   ScenarioBuilder& FabricFile(const std::string& path);
   ScenarioBuilder& Fabric(const scenario::RailOptimized& fabric);
   ScenarioBuilder& Fabric(const std::vector<scenario::Servers>& rail_optimized_servers);
-  // A graph of the library's own (topologies/graph/), e.g. from one of its generators.
+  // Sets the fabric to a graph of the library (topologies/graph/), e.g. from one of its generators.
   ScenarioBuilder& Fabric(std::shared_ptr<const FabricGraph> graph);
 
   // Sets the job; the last source wins. Collectives run one after the other.
@@ -119,7 +123,7 @@ class ScenarioBuilder {
   ScenarioBuilder& NcclLogs(const std::vector<std::string>& paths);
   ScenarioBuilder& TraceFile(const std::string& path);
   ScenarioBuilder& PlanFile(const std::string& path);
-  // A trace of the library's own (traces/trace/), e.g. a plan's.
+  // Sets the job to a trace of the library (traces/trace/), e.g. a plan's.
   ScenarioBuilder& Calls(std::shared_ptr<const Trace> calls);
 
   ScenarioBuilder& Add(const scenario::Fault& fault);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A connection: one direction between two ranks on one channel of a communicator, a FIFO of
-// messages with NCCL's slots as credits. These are plain records that lanes and proxies update. The
-// fields that every slice accesses are stored apart from the others, because at a thousand GPUs the
-// cost of a slice is its cache misses.
+// Defines the plain records of a connection, which lanes and proxies update. A connection is one
+// direction between two ranks on one channel of a communicator: a FIFO of messages with NCCL's
+// slots as credits. The fields that every slice accesses are stored apart from the others, because
+// at a thousand GPUs the cost of a slice is its cache misses.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@ namespace railyard {
 using ConnectionId = Identifier<struct ConnectionIdTag>;
 
 inline constexpr uint32_t kConnectionSlots = 8;  // NCCL_STEPS
-// Limit of a run. This many connections need more than 16 GiB.
+// A run may have at most this many connections. They need more than 16 GiB.
 inline constexpr uint32_t kConnectionsMax = 1u << 26;
 
-// The ends of a connection and its mutable fields that are not accessed by every slice.
+// Holds the ends of a connection and those of its mutable fields that not every slice accesses.
 struct Connection {
   static constexpr uint32_t kNone = UINT32_MAX;
 
@@ -42,12 +42,12 @@ struct Connection {
   bool is_buffered = false;         // Transport::BuffersMessages
   bool is_detoured = false;         // around a NIC that has failed: NicDetours
   bool is_relayed = false;          // PXN: first over NVLink to the GPU whose NIC injects
-  // For NVLink SHARP: `flow` is a group that is opened when first used. Of the operands'
-  // connections, only the first of a head has it.
+  // Is true for operands of NVLink SHARP. `flow` is then a group that is opened when first used,
+  // and of the operands' connections only the first of a head has it.
   bool is_switch_operand = false;
   bool is_switch_result = false;
-  // For a sum by the network's switches: a connection from a rank to itself. `flow` is its place in
-  // an aggregation tree and is opened when first used.
+  // Is true for a sum by the network's switches, which is a connection from a rank to itself.
+  // `flow` is then its place in an aggregation tree and is opened when first used.
   bool is_network_sum = false;
 
   static constexpr auto Fields() {
@@ -77,15 +77,15 @@ struct Connection {
   }
 };
 
-// The messages that the sender of a network connection has written for its proxy. They are in
-// separate slots, which become free when a message is acknowledged, whether or not its receiver has
-// used it.
+// Counts the messages that the sender of a network connection has written for its proxy. They are
+// in separate slots, which become free when a message is acknowledged, whether or not its receiver
+// has used it.
 struct StagedMessages {
   std::array<uint32_t, kConnectionSlots> bytes{};
   std::array<int64_t, kConnectionSlots> time_ps{};  // the copy is complete
 };
 
-// The number of a network connection's messages that have reached each stage, modulo 256.
+// Counts a network connection's messages that have reached each stage, modulo 256.
 struct NetworkProgress {
   uint8_t relayed = 0;        // PXN: arrived at the relaying GPU
   uint8_t staged = 0;         // the proxy has seen them
@@ -108,15 +108,17 @@ struct NetworkProgress {
   }
 };
 
-// A 16-bit mark of a message's size: 0 for no bytes, otherwise 15 hash bits, which are equal for
+// Marks a message's size in 16 bits: 0 for no bytes, otherwise 15 hash bits, which are equal for
 // two different sizes with a probability of 1 in 32,768. It suffices to detect that the two sides
 // of a schedule disagree.
 using SizeMark = uint16_t;
+// Marks messages that another process has sent: it knows their sizes.
+inline constexpr SizeMark kUnknownSize = 1;
 inline SizeMark MarkOf(uint32_t bytes) {
   return bytes == 0 ? 0 : static_cast<SizeMark>(0x8000u | (bytes * 0x9E3779B1u) >> 17);
 }
 
-// The messages in flight. The counters wrap around at 256; only differences of at most
+// Describes the messages in flight. The counters wrap around at 256; only differences of at most
 // kConnectionSlots matter.
 struct alignas(128) MessageSlots {
   uint8_t posted = 0;           // a channel has begun to write their slice
@@ -132,12 +134,12 @@ struct alignas(128) MessageSlots {
   uint32_t receiver = Connection::kNone;  // lane that owns the receiving side
   std::array<SizeMark, kConnectionSlots> sizes{};
   int64_t flag_latency_ps = 0;  // NVLink: a flag's way, there or back
-  // Copied from a lane that waits for a message, so that the arrival need not access the lane: the
-  // time when its CTA has finished the slice before, and its tie.
+  // These fields are copied from a lane that waits for a message, so that the arrival need not
+  // access the lane. They are the time when its CTA has finished the slice before, and its tie.
   int64_t receiver_free_ps = 0;
   uint64_t receiver_tie = 0;
-  // Time of the latest known event of each message. Over NVLink it is first the completion of the
-  // sender's copy; after the arrival it is the time when the receiver sees the message; over
+  // The time of the latest known event of each message. Over NVLink it is first the completion of
+  // the sender's copy. After the arrival it is the time when the receiver sees the message. Over
   // NVLink, after the consumption, it is the time when the sender sees the slot free.
   std::array<int64_t, kConnectionSlots> time_ps{};
 

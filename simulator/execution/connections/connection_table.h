@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The connections between ranks with their routes and plain records. A connection is opened when it
-// is first requested, by communicator, channel, ranks and use. Its number never changes, because
-// pending events and packets contain it.
+// Owns the connections between ranks, with their routes and plain records. A connection is opened
+// when it is first requested, by communicator, channel, ranks and use. Its number never changes,
+// because pending events and packets contain it.
 #pragma once
 
 #include <array>
@@ -23,14 +23,14 @@
 
 namespace railyard {
 
-// A communicator as the executor sees it.
+// Describes a communicator to the executor.
 struct ExecutedCommunicator {
   std::vector<GpuIndex> gpus;  // GPU number of each communicator rank
   const NcclPlanner* planner = nullptr;
   uint32_t part = 0;  // of the job
 };
 
-// Bytes that a rank has sent to the network's switches for sums, and received from them.
+// Counts the bytes that a rank has sent to the network's switches for sums, and received from them.
 struct AggregatedBytes {
   uint64_t sent = 0;
   uint64_t received = 0;
@@ -40,7 +40,7 @@ struct AggregatedBytes {
                       field::Count("received", &AggregatedBytes::received));
   }
 };
-// The same bytes by the switches' operation.
+// Holds the same bytes by the switches' operation.
 struct Aggregated {
   AggregatedBytes reduced;
   AggregatedBytes gathered;  // every block is one rank's, and all get it
@@ -55,7 +55,7 @@ class ConnectionTable {
  public:
   static constexpr uint32_t kNone = Connection::kNone;
 
-  // The sinks of the flows of connections, by what the flows carry.
+  // Names the sinks of the flows of connections, by what the flows carry.
   struct Sinks {
     MessageSink* stores = nullptr;
     MessageSink* loads = nullptr;
@@ -144,6 +144,8 @@ class ConnectionTable {
   // Returns the payload that the connection's receiver has taken.
   uint64_t& taken_bytes(ConnectionId id) { return taken_bytes_[id]; }
   uint64_t taken_bytes(ConnectionId id) const { return taken_bytes_[id]; }
+  // Must be called for a network connection whose sender another process simulates.
+  void ForgetSizes(ConnectionId id) { slots_[id].sizes.fill(kUnknownSize); }
   bool IsClosed(ConnectionId id) const { return slots_[id].is_closed; }
   // Returns where the slots are, for the engine's prefetches.
   TimingWheel::PrefetchTable SlotTable() const {
@@ -171,7 +173,8 @@ class ConnectionTable {
   // Returns a hash of the connections and NVLink flows on which these GPUs send within their
   // servers; it does not depend on which servers they are.
   uint64_t IdentityOfGpus(std::span<const GpuIndex> gpus) const;
-  // `identity_of_gpu` is a hash of the other state that affects events at a GPU.
+  // Returns the NIC group of `gpus`. `identity_of_gpu` is a hash of the other state that affects
+  // events at a GPU.
   NicGroup NicGroupOf(std::span<const GpuIndex> gpus,
                       const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const;
   // Returns all network connections among the GPUs and those on which they send within their
@@ -192,7 +195,7 @@ class ConnectionTable {
   };
   struct Communicator {
     ExecutedCommunicator executed;
-    // By rank: the number of earlier communicators that contain its GPU.
+    // The number of earlier communicators that contain a rank's GPU, by rank.
     std::vector<uint32_t> local_numbers;
     bool is_on_rails = false;
     // The first member of each aggregation tree, by channel and the tree's first rank.
@@ -204,7 +207,7 @@ class ConnectionTable {
   static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
   ConnectionId Open(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                     ConnectionUse use);
-  // `entropy` is the input of the ECMP hash of its queue pairs.
+  // Opens the route of a connection. `entropy` is the input of the ECMP hash of its queue pairs.
   void OpenRoute(ConnectionId id, const ConnectionRoute& route, uint64_t entropy);
   uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                            ConnectionUse use) const;

@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// A group of GPUs, each with its own NIC, and the network connections among them. `at` is set if
-// all these connections cross one and the same switch.
+// Describes a group of GPUs, each with its own NIC, and the network connections among them. `at` is
+// set if all these connections cross one and the same switch.
 struct NicGroup {
   std::vector<GpuIndex> gpus;
   std::vector<ConnectionId> connections{};  // in an order common to corresponding rails

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The critical path of an event of a collective: the chain of dependent waits that led to it, from
-// the start of the operation where the chain begins, and the causes its time was spent on. An event
-// that waits for several others takes over the path of the last of them, so the times of a path
-// always add up to its length.
+// Defines the critical path of an event of a collective: the chain of dependent waits that led to
+// it, from the start of the operation where the chain begins, and the causes its time was spent on.
+// An event that waits for several others takes over the path of the last of them, so the times of a
+// path always add up to its length.
 #pragma once
 
 #include <algorithm>

@@ -17,7 +17,7 @@
 
 namespace railyard {
 
-// A lane's share of a CTA and the number of its cost class.
+// Holds a lane's share of a CTA and the number of its cost class.
 struct CtaShare {
   uint8_t costs = 0;       // CtaClock::AddCosts
   uint8_t warp_parts = 1;  // WarpShare's

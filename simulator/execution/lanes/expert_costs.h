@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Costs of the kernels that exchange the tokens of experts. docs/model/expert-kernels.md.
+// Computes the costs of the kernels that exchange the tokens of experts.
+// docs/model/expert-kernels.md describes the model and its sources.
 #pragma once
 
 #include "simulator/execution/lanes/gpu_costs.h"

@@ -41,7 +41,26 @@ constexpr LatenciesUs kCollnetChain = {{kCollnetLaunchUs, kCollnetLaunchUs, kCol
                                        {2.8, 2.8, 2.8},
                                        {21.6, 21.6, 21.6}};
 
-const LatenciesUs& LatenciesOf(Algorithm algorithm) {
+// MI300X with RCCL (baseLat and tuning_model_5, src/graph/tuning.cc of RCCL), which has LL and
+// Simple. A message between servers takes a ring as long as a tree: the 320 us that RCCL states for
+// a ring with Simple are no latency.
+constexpr ByProtocol kRcclNetworkUs = {10.5, 10.5, 25.0};
+constexpr LatenciesUs kRcclRing = {
+    {12.0, 12.0, 17.0}, {0.8, 0.8, 2.1}, {2.2, 2.2, 5.7}, kRcclNetworkUs};
+constexpr LatenciesUs kRcclTree = {
+    {12.0, 12.0, 17.0}, {0.9, 0.9, 2.3}, {2.2, 2.2, 5.7}, kRcclNetworkUs};
+
+// On Blackwell a kernel with LL128 starts as soon as one with LL: one kernel has all protocols.
+// NCCL's 14 us were measured on older GPUs, where tables agree with them (ADR 0162).
+double BaseUs(const LatenciesUs& latencies, Protocol protocol, size_t generation) {
+  const bool as_ll =
+      protocol == Protocol::kLl128 && generation == static_cast<size_t>(GpuGeneration::kBlackwell);
+  const Protocol row = as_ll ? Protocol::kLl : protocol;
+  return latencies.base[static_cast<size_t>(row) - static_cast<size_t>(Protocol::kLl)];
+}
+
+const LatenciesUs& LatenciesOf(Algorithm algorithm, bool is_rccl) {
+  if (is_rccl) return algorithm == Algorithm::kTree ? kRcclTree : kRcclRing;
   switch (algorithm) {
     case Algorithm::kTree:
       return kTree;
@@ -89,7 +108,10 @@ double ProxiesUs(CommunicatorCpu cpu) { return (1 + kArrivalShare) * NetOverhead
 // GiB/s. Half of the warps move data in each direction (ADR 0102). Simple on Blackwell: two B200
 // exchange 697 GB/s with Send and Recv of NCCL 2.27, over 32 channels, where copies reach 780
 // (openfabric-systems/simllm pull request 242): a chunk of 512 KiB takes 24.1 us, of which 2.9 pass
-// between chunks (ADR 0133).
+// between chunks (ADR 0133). LL on Blackwell: as on Hopper, for the loop has as many threads and
+// loads under way; NCCL's 282 GB/s are written as twice Hopper's 141. Loops that only send or only
+// receive (Send, Recv, direct exchange) keep them, for they do half as much with each line (ADR
+// 0162).
 constexpr double kGiB = 1.073741824;
 constexpr double kBlackwellChunkBytes = 512 << 10;
 constexpr double kBlackwellChunkNs = kBlackwellChunkBytes / (697.0 / 32) - 2.9e3;
@@ -97,8 +119,18 @@ constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
     {39.0 / 12, 10.0, 26.5 / 2},
     {87.7 / 24, 10.0, 24.0 / 2},
     {141.0 / 24, 36.7 / 2, 44 * kGiB / 2},
-    {282.0 / 32, 40.0 / 2, kBlackwellChunkBytes / kBlackwellChunkNs},
+    {141.0 / 24, 40.0 / 2, kBlackwellChunkBytes / kBlackwellChunkNs},
 }};
+constexpr double kBlackwellOneWayLlGbPerS = 282.0 / 32;
+
+double CtaGbPerS(size_t generation, const ReplayChoice& choice) {
+  if (generation == static_cast<size_t>(GpuGeneration::kBlackwell) &&
+      choice.algorithm == Algorithm::kDirect && choice.protocol == Protocol::kLl) {
+    return kBlackwellOneWayLlGbPerS;
+  }
+  return kCtaGbPerS[generation]
+                   [static_cast<size_t>(choice.protocol) - static_cast<size_t>(Protocol::kLl)];
+}
 
 // Payload of one iteration of a CTA. LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS,
 // src/device/prims_ll.h). LL128: 20 warps with 16 lines, of whose 128 bytes 120 are payload
@@ -163,14 +195,16 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
             "the costs of an open choice");
   const auto p = static_cast<size_t>(choice.protocol) - static_cast<size_t>(Protocol::kLl);
   const auto row = static_cast<size_t>(generation.value_or(layout.generation));
-  const LatenciesUs& latencies = LatenciesOf(choice.algorithm);
+  const bool is_rccl = layout.library == CollectiveLibrary::kRccl && !generation;
+  const LatenciesUs& latencies = LatenciesOf(choice.algorithm, is_rccl);
   const bool by_switch =
       choice.algorithm == Algorithm::kNvls || choice.algorithm == Algorithm::kNvlsTree;
   const double older_us =
-      row < static_cast<size_t>(GpuGeneration::kHopper) ? kStepBeforeHopperUs : 0;
+      !is_rccl && row < static_cast<size_t>(GpuGeneration::kHopper) ? kStepBeforeHopperUs : 0;
   StepCosts costs;
   costs.launch_latency_ps = launch_latency_ps.value_or(
-      Ps((by_switch ? NvlsStartUs(layout) : latencies.base[p]) * launch_latency_scale));
+      Ps((by_switch ? NvlsStartUs(layout) : BaseUs(latencies, choice.protocol, row)) *
+         launch_latency_scale));
   // LL and LL128 carry their flags with the data, so there is no fence and no overhead between
   // slices.
   const double local_us = by_switch       ? NvlsHandOverUs(layout)
@@ -184,14 +218,23 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   if (choice.protocol == Protocol::kSimple) {
     costs.slice_overhead_ps = nvlink_step_latency_ps.value_or(Ps(local_us * step_latency_scale));
   }
-  const double network_us = net == NetPlugin::kAwsLibfabric ? AwsLibfabricStepUs(choice.protocol)
-                            : choice.algorithm == Algorithm::kNvls     ? kNvlsNetworkUs
-                            : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
-                                                                       : latencies.network[p];
+  double network_us = choice.algorithm == Algorithm::kNvls       ? kNvlsNetworkUs
+                      : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
+                                                                 : latencies.network[p];
+  if (net == NetPlugin::kAwsLibfabric) {
+    // What NVLS adds to a message of Simple stays.
+    network_us =
+        AwsLibfabricStepUs(choice.protocol) + (by_switch ? network_us - kRing.network[p] : 0);
+  }
   costs.network_step_latency_ps = network_step_latency_ps.value_or(
       Ps(std::max(0.0, network_us - kNetworkWireUs - ProxiesUs(layout.cpu)) * step_latency_scale));
-  const double rate =
-      by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout, choice.algorithm) : kCtaGbPerS[row][p];
+  const double rate = by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout, choice.algorithm)
+                                : CtaGbPerS(row, choice);
+  if (is_rccl) {
+    // What a workgroup of RCCL copies is not published: links are the limit.
+    costs.channel_rate_bps = channel_rate_bps.value_or(0);
+    return costs;
+  }
   costs.iteration_bytes = kIterationBytes[p];
   costs.channel_rate_bps = channel_rate_bps.value_or(
       static_cast<uint64_t>(std::llround(rate * channel_rate_scale * 8e9)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Costs of a collective on the GPU and on the CPU proxy. The figures are those of NCCL's tuner
-// (src/graph/tuning.cc, 2.30), less the parts that this simulator models packet by packet. The
-// tuner adds them up to choose an algorithm; the simulator spends each where it arises.
+// Computes the costs of a collective on the GPU and on the CPU proxy. The figures are those of
+// NCCL's tuner (src/graph/tuning.cc, 2.30), less the parts that this simulator models packet by
+// packet. The tuner adds them up to choose an algorithm; the simulator spends each where it arises.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// Costs of one algorithm with one protocol.
+// Holds the costs of one algorithm with one protocol.
 struct StepCosts {
   // Time from the stream reaching the operation to the first instruction of its channels.
   int64_t launch_latency_ps = 0;
@@ -42,7 +42,7 @@ struct StepCosts {
   bool operator==(const StepCosts&) const = default;
 };
 
-// Time that a message occupies a GPU's proxy.
+// Holds the time that a message occupies a GPU's proxy.
 struct ProxyCosts {
   int64_t post_ps = 0;
   int64_t arrival_ps = 0;

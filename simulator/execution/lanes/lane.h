@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Plain records of running programs: the programs of ranks, their channels, and their lanes. All
-// fields that a slice accesses are in one cache line.
+// Defines the plain records of running programs: the programs of ranks, their channels, and their
+// lanes. All fields that a slice accesses are in one cache line.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace railyard {
 using LaneIndex = Identifier<struct LaneIndexTag>;
 using ChannelIndex = Identifier<struct ChannelIndexTag>;  // a channel of a program that runs
 
-// One rank's program of a collective. `operation` identifies it to the observer. `schedule` must
-// live until the program's last OnChannelFinished().
+// Describes one rank's program of a collective. `operation` identifies it to the observer.
+// `schedule` must live until the program's last OnChannelFinished().
 struct RankProgram {
   uint32_t operation = 0;
   uint32_t communicator = 0;
@@ -30,7 +30,7 @@ struct RankProgram {
   const CollectiveSchedule* schedule = nullptr;
 };
 
-// A channel of a program. Its batches run one after the other.
+// Describes a channel of a program. Its batches run one after the other.
 struct ActiveChannel {
   RankProgram program;
   uint32_t channel = 0;
@@ -59,7 +59,7 @@ struct alignas(64) Lane {
   bool receives = false;  // in the step at hand
   bool sends = false;
   bool sends_over_nvlink = false;  // at least the first leg
-  // False if the lane was ended; its pending events are then ignored.
+  // Is false if the lane was ended; its pending events are then ignored.
   bool in_use : 1 = false;
   bool has_claimed : 1 = false;  // its connections
   bool loads : 1 = false;        // from a host's memory, of one of them
@@ -94,7 +94,7 @@ struct StepAggregation {
   uint32_t own_bytes = 0;  // of those the step scatters or gathers, the rank's own
 };
 
-// The connections of a lane that has several in a direction, and those the step at hand uses.
+// Holds the connections of a lane that has several in a direction, and those the current step uses.
 struct LaneConnections {
   LanePeers listed;
   std::vector<ConnectionId> receive_connections;

@@ -42,7 +42,7 @@ class LaneClaims {
   LaneTable& lanes_;
   LaneWakes& wakes_;
   NetworkProxies& proxies_;
-  // Lanes that wait for a side of a connection, by connection.
+  // The lanes that wait for a side of a connection, by connection.
   std::unordered_map<ConnectionId, std::vector<LaneIndex>> claimants_;
 };
 

@@ -46,12 +46,14 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
       network_(network),
       observer_(observer),
       proxy_threads_(graph.gpus().size()),
+      flows_(settings.uses_flows ? std::make_unique<FlowNetwork>(graph, network) : nullptr),
       load_store_(graph, network),
       stack_(MakeNetworkStack({.graph = graph,
                                .network = network,
                                .routing = routing,
                                .load_store = load_store_,
-                               .proxies = proxy_threads_},
+                               .proxies = proxy_threads_,
+                               .flows = flows_.get()},
                               settings)),
       aggregation_(graph, network, routing, settings.nic),
       sinks_(std::make_unique<FlowSinks>(*this)),
@@ -94,6 +96,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
                .messages = messages_,
                .load_store = load_store_,
                .observer = observer}) {
+  if (flows_) load_store_.CarryByFlows(*flows_);
   network_.SetSink(load_store_);
   network_.SetSinkOf({PacketKind::kAggregateOperand, PacketKind::kAggregateResult}, aggregation_);
   stack_->TakePackets(network_);

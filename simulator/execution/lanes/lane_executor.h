@@ -35,6 +35,7 @@
 #include "simulator/execution/sums/network_sums.h"
 #include "simulator/execution/sums/switch_sums.h"
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/flow/flow_network.h"
 #include "simulator/transport/aggregation/aggregation_transport.h"
 #include "simulator/transport/contract/network_stack.h"
 #include "simulator/transport/contract/proxy_threads.h"
@@ -55,7 +56,8 @@ class LaneExecutor final : public StateOwner {
   const ConnectionTable& connection_table() const { return table_; }
   NetworkStack& network_stack() { return *stack_; }
   const NetworkStack& network_stack() const { return *stack_; }
-  // Costs for programs to name, and the speeds that SetGpuSpeed() has set.
+  // Returns the clock of the CTAs. It has the costs that programs name, and the speeds that
+  // SetGpuSpeed() has set.
   CtaClock& clock() { return clock_; }
   const CtaClock& clock() const { return clock_; }
 
@@ -65,10 +67,10 @@ class LaneExecutor final : public StateOwner {
   // Precondition: paths are kept.
   PathTracer& paths() { return *paths_; }
   NetworkProxies& proxies() { return proxies_; }
-  // A connection whose queue pair has used up its retries because its NIC does not answer goes on
-  // over other NICs.
+  // Enables failover: a connection whose queue pair has used up its retries because its NIC does
+  // not answer continues over other NICs.
   void FailOver(NicPolicy policy);
-  // Null: connections stay where they are.
+  // Returns the failover, or null if connections stay where they are.
   NicFailover* failover() { return failover_ ? &*failover_ : nullptr; }
   uint64_t nic_failovers() const { return failover_ ? failover_->count() : 0; }
 
@@ -77,9 +79,9 @@ class LaneExecutor final : public StateOwner {
   // the number of channels.
   using Program = RankProgram;
   uint32_t Start(const Program& program) { return runner_.Start(program); }
-  // Ends the programs of a part of the job where they are: they begin nothing more, their
-  // connections are closed, and those queue pairs send nothing. Packets in flight arrive. Programs
-  // that are started later open new connections. Returns the closed connections.
+  // Ends the programs of a part of the job where they are. They begin nothing more, their
+  // connections are closed, and those queue pairs send nothing; packets in flight still arrive.
+  // Programs that are started later open new connections. Returns the closed connections.
   std::vector<ConnectionId> Close(uint32_t part);
   // Sets the speed of a GPU from now on: its CTAs take 1 / `speed` times as long; with 0 they begin
   // nothing. Work that has begun ends at its original time.
@@ -89,7 +91,8 @@ class LaneExecutor final : public StateOwner {
   // Enables LaneObserver::OnPayloadTaken() for the collective from now on.
   void WatchPayload(uint32_t collective) { messages_.WatchPayload(collective); }
 
-  // For explanations: what unfinished programs wait for, and the share of their steps that is done.
+  // These functions explain a run: they return what unfinished programs wait for, and the share of
+  // their steps that is done.
   using Waiting = WaitingLane;
   std::vector<Waiting> WaitingLanes() const { return railyard::WaitingLanes(lanes_, table_); }
   double ShareOfSteps() const { return railyard::ShareOfSteps(lanes_); }
@@ -134,6 +137,7 @@ class LaneExecutor final : public StateOwner {
   FabricNetwork& network_;
   LaneObserver& observer_;
   ProxyThreads proxy_threads_;
+  std::unique_ptr<FlowNetwork> flows_;  // null: messages are packets
   LoadStoreTransport load_store_;
   std::unique_ptr<NetworkStack> stack_;  // of network connections
   AggregationTransport aggregation_;

@@ -10,7 +10,8 @@
 
 namespace railyard {
 
-// Callbacks for events of lanes and connections. The replay engine and the recorders implement it.
+// Declares the callbacks for events of lanes and connections. The replay engine and the recorders
+// implement it.
 class LaneObserver {
  public:
   virtual ~LaneObserver() = default;

@@ -16,6 +16,7 @@ void LaneExecutor::Visit(StateArchive& archive) {
 
 void LaneExecutor::RegisterState(StateRegistry& registry) {
   registry.Add(*this);
+  if (flows_) registry.Add(*flows_);
   registry.Add(load_store_);
   for (const auto& [name, transport] : stack_->transports()) {
     if (StateOwner* const owner = transport->state()) {

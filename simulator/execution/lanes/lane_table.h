@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The programs that run, stored as channels and lanes, and the position of each lane in its
+// Owns the programs that run, stored as channels and lanes, and the position of each lane in its
 // schedule: its current slice, the connections it uses, and the messages its senders may be
 // granted.
 //

@@ -13,8 +13,9 @@
 
 namespace railyard {
 
-// The lanes to be examined before the current event ends, and the events that wake lanes later.
-// Code that changes what a lane waits for wakes the lane here, and LaneRunner then examines it.
+// Keeps the lanes to be examined before the current event ends, and the events that wake lanes
+// later. Code that changes what a lane waits for wakes the lane here, and LaneRunner then examines
+// it.
 class LaneWakes {
  public:
   // The engine must outlive this.

@@ -4,10 +4,10 @@
 //
 // Over NVLink and PCIe the CTA's stores are the transfer. Packets leave while the CTA works, and
 // its warps wait when the port cannot take them. The slice is complete when the last packet has
-// arrived and the CTA has finished. A slice without bytes is only a flag behind the slice before
-// it, and a flag in the opposite direction frees a slot. Flags take the latency of the wire and no
-// packet. If the sender's slot is in host memory (NCCL's SHM), the receiving CTA first loads the
-// slice from there. Over the network the CTA stages the slice for its proxy.
+// arrived and the CTA has finished. A slice without bytes is only a flag that follows the slice
+// before it, and a flag in the opposite direction frees a slot. A flag takes the latency of the
+// wire and needs no packet. If the sender's slot is in host memory (NCCL's SHM), the receiving CTA
+// first loads the slice from there. Over the network the CTA stages the slice for its proxy.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-// A lane of a program and the rank it waits for.
+// Describes a lane of a program that waits, and the rank it waits for.
 struct WaitingLane {
   uint32_t operation = 0;
   uint32_t communicator = 0;

@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// The planners of a job's communicators, by communicator. They are made once, when a scenario is
-// resolved, and shared by all that plan: its checks, the replay and the recorders of results.
+// Holds the planners of a job's communicators, by communicator. They are made once, when a scenario
+// is resolved, and shared by all that plan: its checks, the replay and the recorders of results.
 using CommunicatorPlanners = std::vector<std::shared_ptr<const NcclPlanner>>;
 
 CommunicatorPlanners PlannersOf(const FabricGraph& graph,

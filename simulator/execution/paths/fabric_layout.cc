@@ -33,8 +33,14 @@ bool HasNvSwitch(const FabricGraph& graph, DeviceId gpu) {
   });
 }
 
-// Follows NCCL's tuner (compCapIndex, src/graph/tuning.cc).
+// AMD's MI300X is gfx942, whose major and minor numbers are 9 and 4 (hipDeviceProp_t); no GPU of
+// NVIDIA has compute capability 9.4.
+constexpr uint32_t kMi300xCapability = 94;
+
+// Follows NCCL's tuner (compCapIndex, src/graph/tuning.cc). MI300X, for which RCCL has rules of its
+// own, has nothing that NCCL has for Hopper and later.
 GpuGeneration GenerationOfCapability(uint32_t compute_capability) {
+  if (compute_capability == kMi300xCapability) return GpuGeneration::kAmpere;
   if (compute_capability >= 100) return GpuGeneration::kBlackwell;
   if (compute_capability >= 90) return GpuGeneration::kHopper;
   return compute_capability >= 80 ? GpuGeneration::kAmpere : GpuGeneration::kVolta;
@@ -163,6 +169,7 @@ CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<GpuIndex
     layout.generation = first.compute_capability == 0
                             ? GenerationOf(nvlink_bps)
                             : GenerationOfCapability(first.compute_capability);
+    if (first.compute_capability == kMi300xCapability) layout.library = CollectiveLibrary::kRccl;
     layout.peer_access = first.peer_access;
     layout.cpu = CpuOfAll(graph, gpus);
     layout.gpus_per_nic = MostGpusPerNic(graph, gpus);

@@ -23,13 +23,13 @@ namespace railyard {
 class PathTracer {
  public:
   using OfSlots = std::array<CriticalPath, kConnectionSlots>;
-  // The paths of a connection that affect later paths when nothing is in flight.
+  // Holds the paths of a connection that affect later paths when nothing is in flight.
   struct Kept {
     OfSlots freed;
     OfSlots consumed{};
     OfSlots granted{};
   };
-  // A slice that a lane is about to take and send.
+  // Describes a slice that a lane is about to take and send.
   struct Slice {
     LaneIndex lane;
     GpuIndex gpu{0};
@@ -94,7 +94,7 @@ class PathTracer {
   void PutBack(std::span<const ConnectionId> connections, const std::vector<Kept>& kept);
 
  private:
-  // Additional paths of a network connection.
+  // Holds the additional paths of a network connection.
   struct Network {
     OfSlots consumed;  // the receiver has taken the message: its slot can be granted again
     OfSlots granted;   // the clear-to-send is posted; from its arrival on, that

@@ -26,8 +26,8 @@
 
 namespace railyard {
 
-// An event of a network message at its sender: the proxy may post it, because it is staged and
-// granted; has posted it; has it acknowledged.
+// Names an event of a network message at its sender. The proxy may post it because it is staged and
+// granted (kQueued), has posted it (kPosted), or has its acknowledgement (kCompleted).
 enum class MessageEvent : uint8_t { kQueued, kPosted, kCompleted };
 using MessageWatcher = std::function<void(MessageEvent, ConnectionId, uint32_t slot)>;
 
@@ -71,7 +71,7 @@ class NetworkProxies {
   void OnDelivered(ConnectionId connection);
   void OnCompleted(ConnectionId connection);
   void OnGranted(ConnectionId connection);
-  // The sum of the network's switches has arrived.
+  // Must be called when the sum of the network's switches has arrived.
   void OnSumDelivered(ConnectionId connection);
 
   // --- Connections that move to another NIC ------------------------------------------------------
@@ -85,7 +85,7 @@ class NetworkProxies {
   const ProxyCosts& CostsOf(GpuIndex gpu) const { return costs_[gpu]; }
 
  private:
-  // The purpose of a kPost event, encoded in the low bits of its target.
+  // States the purpose of a kPost event; it is encoded in the low bits of the event's target.
   enum class Phase : uint8_t { kStaged, kPosted, kGranted };
   static constexpr uint32_t kPhaseBits = 2;
   static_assert(sizeof(MessageSlots) % (1u << kPhaseBits) == 0);

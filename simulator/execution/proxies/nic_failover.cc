@@ -75,7 +75,7 @@ std::vector<NicWay> NicFailover::WaysAround(const Connection& connection,
     if (device.server == from_server) rails.push_back(static_cast<uint32_t>(device.local_index));
   }
   std::ranges::sort(rails);
-  std::ranges::rotate(rails, std::ranges::upper_bound(rails, own));
+  std::rotate(rails.begin(), std::ranges::upper_bound(rails, own), rails.end());
   std::set<std::pair<DeviceId, DeviceId>> taken;  // GPUs may share a NIC
   for (const uint32_t rail : rails) {
     const std::optional<GpuIndex> from =

@@ -57,7 +57,8 @@ class NicFailover {
   std::set<DeviceId>& DeadNicsOf(const Connection& connection) {
     return dead_nics_[parts_.table.executed(connection.communicator).part];
   }
-  // Striped connections are excluded: they have their own failover between ports.
+  // Returns whether a connection may move. Striped connections may not: they have their own
+  // failover between ports.
   bool MayMove(const Connection& connection) const {
     return connection.network && (connection.is_detoured || parts_.table.IsQueuePair(connection));
   }
@@ -74,7 +75,8 @@ class NicFailover {
   NicDetours& detours_;
   NicPolicy policy_;
   std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part of the job knows of
-  // The last result of MayMoveSome(), which is valid for these conditions and this network version.
+  // Holds the last result of MayMoveSome(), which is valid for these conditions and this network
+  // version.
   struct Look {
     uint64_t conditions = 0;
     uint64_t version = 0;

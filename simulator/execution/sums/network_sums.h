@@ -10,9 +10,9 @@
 
 namespace railyard {
 
-// Sums that the network's switches compute (SHARP), as far as one rank sends operands to its
-// aggregation tree and receives results. A rank has one connection to a tree, which it joins with
-// its first send.
+// Handles the sums that the network's switches compute (SHARP), as far as one rank sends operands
+// to its aggregation tree and receives results. A rank has one connection to a tree, which it joins
+// with its first send.
 class NetworkSums {
  public:
   // Both references must outlive this.

@@ -9,8 +9,8 @@
 
 namespace railyard {
 
-// Sums and copies that NVSwitches make for a lane (NVLink SHARP). A group of the lane's connections
-// acts as one flow, which opens when it is first used.
+// Handles the sums and copies that NVSwitches make for a lane (NVLink SHARP). A group of the lane's
+// connections acts as one flow, which opens when it is first used.
 class SwitchSums {
  public:
   // `sums` receives callbacks with the number of the group's first connection, `stores` with that

@@ -5,11 +5,12 @@
 
 namespace railyard {
 
-// Settings of the packet buffer of a switch, or of a NIC towards its host. All ports share one
-// memory; the share of it that one port may use depends on the free space (dynamic threshold:
-// Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998).
+// Holds the settings of the packet buffer of a switch, or of a NIC towards its host. All ports
+// share one memory; the share of it that one port may use depends on the free space (dynamic
+// threshold: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998).
 struct BufferSettings {
-  // Size of the shared memory, without headroom. Spectrum-3 and Tomahawk 3 (12.8 Tb/s) have 64 MB.
+  // The size of the shared memory, without headroom. Spectrum-3 and Tomahawk 3 (12.8 Tb/s) have 64
+  // MB.
   uint64_t buffer_bytes = 64'000'000;
   // A port may use alpha times the free space. Chips offer powers of two; 1/8 is the shift of 3 of
   // the HPCC authors' switch (alibaba-edu/High-Precision-Congestion-Control, switch-mmu.cc).
@@ -18,12 +19,12 @@ struct BufferSettings {
   // ingress port that exceeds its share. If false, packets are dropped whose egress queue exceeds
   // its share.
   bool lossless_data = true;
-  // Space per ingress port for packets that arrive after the pause frame was sent. 0: computed from
-  // the worst case of cable, pipeline and frames.
+  // The space per ingress port for packets that arrive after the pause frame was sent. 0 means that
+  // it is computed from the worst case of cable, pipeline and frames.
   uint64_t headroom_bytes = 0;
-  // Factor of the headroom; 0 disables it.
+  // The factor of the headroom; 0 disables it.
   double headroom_scale = 1;
-  // Largest packet on the wire, for which the headroom is computed: MTU 9,216, the usual jumbo
+  // The largest packet on the wire, for which the headroom is computed: MTU 9,216, the usual jumbo
   // size.
   uint32_t mtu_bytes = 9'216;
   // An ingress port's sender resumes when the port is this many bytes below the threshold:
@@ -39,12 +40,12 @@ struct BufferSettings {
   double ecn_pmax = 0.2;
 };
 
-// Default buffer of a NIC, for packets from the wire that wait for its link to the host. The values
-// are assumed, since vendors do not publish them: 400 Gb/s for 20 us, nearly all of it available to
-// any one port.
+// The default buffer of a NIC holds packets from the wire that wait for its link to the host. The
+// values are assumed, since vendors do not publish them: 400 Gb/s for 20 us, nearly all of it
+// available to any one port.
 inline constexpr BufferSettings kReceiveBufferDefaults{.buffer_bytes = 1'000'000, .alpha = 8};
 
-// The port rate to which ecn_kmin_bytes and ecn_kmax_bytes refer.
+// ecn_kmin_bytes and ecn_kmax_bytes refer to this port rate.
 inline constexpr uint64_t kEcnReferenceRateBps = 25'000'000'000;
 
 }  // namespace railyard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The accounts of all virtual channels and the pools of all buffers, which every hop accesses. An
-// account counts the bytes in the buffer at its channel's end, or, with credits, the bytes that
-// were sent and whose credit has not returned.
+// Keeps the accounts of all virtual channels and the pools of all buffers, which every hop
+// accesses. An account counts the bytes in the buffer at its channel's end, or, with credits, the
+// bytes that were sent and whose credit has not returned.
 #pragma once
 
 #include <cstddef>

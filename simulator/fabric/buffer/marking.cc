@@ -32,7 +32,7 @@ void Marking::SetThreshold(LinkId link) {
 }
 
 bool Marking::Mark(Packet& packet, int64_t backlog_ps) {
-  if (packet.kind != PacketKind::kRdmaWrite) return false;
+  if (!IsEcnCapable(packet)) return false;
   const LinkId link = packet.link;
   const int64_t start_ps = StartPs(link);
   if (backlog_ps <= start_ps) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Explicit congestion notification: RED on the instantaneous queue when a packet joins it. The
-// queue's length is measured as its transmission time.
+// Marks packets by explicit congestion notification (ECN): RED on the instantaneous queue when a
+// packet joins it. The queue's length is measured as its transmission time.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Pause frames (PFC, IEEE 802.1Qbb) in flight: computes when their receiver obeys.
+// Keeps the pause frames (PFC, IEEE 802.1Qbb) in flight and computes when their receiver obeys.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// A pause frame. A channel has two events for pause frames, one for XOFF and one for XON.
+// Describes a pause frame. A channel has two events for pause frames, one for XOFF and one for XON.
 struct PauseFrame {
   VirtualChannelId channel{};  // whose data stops, or goes on
   bool xoff = false;

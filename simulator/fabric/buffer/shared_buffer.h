@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The accounts of packet buffers, in bytes on the wire. A packet is in a device's buffer from its
-// arrival to its departure, and counts for the link by which it arrived.
+// Defines the accounts of packet buffers, in bytes on the wire. A packet is in a device's buffer
+// from its arrival to its departure, and counts for the link by which it arrived.
 //
 // In the short form a packet's departure has no event. It is counted when the packet arrives at the
 // next device, so an account is an upper bound until a decision requires its exact value.
@@ -15,14 +15,14 @@
 
 namespace railyard {
 
-// The account of one virtual channel, for the device at its end. It has only 8 bytes, because every
-// packet's arrival accesses two accounts.
+// Holds the account of one virtual channel, for the device at its end. It has only 8 bytes, because
+// every packet's arrival accesses two accounts.
 struct IngressAccount {
   static constexpr int kLimitBits = 30;
   static constexpr uint64_t kCreditBytesMax = (uint64_t{1} << kLimitBits) - 1;
 
-  // With a buffer: bytes of the channel's packets in it, headroom included. With credits: bytes
-  // that were sent and whose credit has not returned.
+  // With a buffer, this is the number of bytes of the channel's packets in it, headroom included.
+  // With credits, it is the number of bytes that were sent and whose credit has not returned.
   uint32_t bytes = 0;
   uint32_t has_credits : 1 = 0;
   uint32_t is_waited_for : 1 = 0;  // the sender lacks credit
@@ -36,22 +36,22 @@ struct IngressAccount {
 };
 static_assert(sizeof(IngressAccount) == 8);
 
-// The fields of a buffer that every packet accesses.
+// Holds the fields of a buffer that every packet accesses.
 struct Pool {
   int64_t bytes = 0;  // in the shared part
   // No decision is needed up to this many bytes, because no single account can exceed its share.
   int64_t calm_bytes = INT64_MAX;
 };
 
-// The fields of a virtual channel into a lossless buffer that are accessed only when the buffer
-// fills.
+// Holds the fields of a virtual channel into a lossless buffer that are accessed only when the
+// buffer fills.
 struct IngressPause {
   uint32_t headroom_bytes = 0;
   uint32_t headroom_bytes_max = 0;
   bool is_xoff = false;
 };
 
-// A buffer: its settings in the form that decisions need, and the links that use it.
+// Describes a buffer: its settings in the form that decisions need, and the links that use it.
 struct SharedBuffer {
   static constexpr int64_t kAlphaOne = 128;
 
@@ -63,7 +63,8 @@ struct SharedBuffer {
   int64_t xon_offset_bytes = 0;
   std::vector<LinkId> egress;
   std::vector<VirtualChannelId> xoff;  // whose senders are paused
-  // Repeatedly settling accounts without a result costs more than departure events.
+  // Departures have events until this time, because settling accounts repeatedly without a result
+  // costs more than departure events.
   int64_t eventful_until_ps = 0;
   uint32_t vain_settles = 0;
   uint64_t dropped_packets = 0;
@@ -100,7 +101,7 @@ struct HeadroomCase {
 };
 uint64_t HeadroomBytes(const HeadroomCase& hop);
 
-// Size of a pause frame on the wire: 64 B, preamble and gap (IEEE 802.3 annex 31B).
+// A pause frame takes so many bytes on the wire: 64 B, preamble and gap (IEEE 802.3 annex 31B).
 inline constexpr uint32_t kPauseFrameBytes = 84;
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The packet buffers of all switches and NICs: which packets have room, which ingress ports exceed
-// their share, and whose senders must pause.
+// Decides which packets have room in the packet buffers of all switches and NICs, which ingress
+// ports exceed their share, and whose senders must pause.
 //
 // This object keeps the accounts and decides. The network applies an Admission to ports and pause
 // frames.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Switches that combine packets, as with NVLink SHARP and InfiniBand's SHARP: they send a packet to
-// every GPU of a group or every branch of a tree, and combine one packet of each into one.
+// Models switches that combine packets, as with NVLink SHARP and InfiniBand's SHARP. They send a
+// packet to every GPU of a group or every branch of a tree, and combine one packet of each into
+// one.
 //
 // This object decides which packets leave a switch in response to an arrival, and makes them. The
 // network puts them on their links and frees the packets that were combined.

@@ -6,9 +6,9 @@
 
 namespace railyard {
 
-// A group of GPUs whose packets NVSwitches combine: one packet per GPU arrives for each piece, and
-// one leaves. Counts the arrivals of incomplete pieces, which are numbered modulo 2^32 without
-// gaps.
+// Describes a group of GPUs whose packets NVSwitches combine. For each piece one packet per GPU
+// arrives, and one packet leaves. The object counts the arrivals of incomplete pieces, which are
+// numbered modulo 2^32 without gaps.
 class SwitchGroup {
  public:
   explicit SwitchGroup(uint16_t gpu_count) : gpu_count_(gpu_count) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Monitors data that is held: a link whose data was paused, or without credit, for longer than the
-// storm threshold is reported, and as a deadlock if it waits for itself.
+// Monitors held data. A link whose data was paused, or without credit, for longer than the storm
+// threshold is reported, and as a deadlock if it waits for itself.
 //
 // The caller of Begin() schedules an event at the returned time, and calls Check() there.
 #pragma once

@@ -12,9 +12,9 @@ namespace railyard {
 enum class HoldKind : uint8_t { kPauseStorm, kBufferDeadlock };
 const char* HoldKindName(HoldKind kind);  // "PAUSE_STORM", "BUFFER_DEADLOCK"
 
-// A link whose data was paused, or without credit, for longer than FabricNetwork's StormThreshold.
-// It is a deadlock if the link waits, over full buffers, for itself: the packets of each link of
-// the cycle wait for the next link, and those of the last one for the first.
+// Reports a link whose data was paused, or without credit, for longer than FabricNetwork's
+// StormThreshold. It is a deadlock if the link waits, over full buffers, for itself: the packets of
+// each link of the cycle wait for the next link, and those of the last one for the first.
 struct HoldReport {
   int64_t time_ps;  // when the threshold was passed
   LinkId link;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Links that delay each packet, in order.
+// Models links that delay each packet. Packets leave in the order of their arrival.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace railyard {
 
 using DelayFilter = std::function<int64_t(const Packet&)>;
 
-// One such link, with the packets that have arrived at its end and are still delayed.
+// Holds the packets of one such link that have arrived at its end and are still delayed.
 class DelayLine {
  public:
   struct LatePacket {

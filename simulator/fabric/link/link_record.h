@@ -7,10 +7,10 @@
 
 namespace railyard {
 
-// The fields of one direction of a cable, and of its sending port, that every packet's event
-// accesses: one cache line. Rarely used fields are in other arrays.
+// Holds the fields of one direction of a cable, and of its sending port, that every packet's event
+// accesses. They fill one cache line. Rarely used fields are in other arrays.
 struct alignas(64) LinkRecord {
-  // The part of the network that takes arriving packets.
+  // Names the part of the network that takes arriving packets.
   enum class Arrival : uint8_t {
     kForward,
     kNic,
@@ -19,6 +19,7 @@ struct alignas(64) LinkRecord {
     kGpuOfMesh,  // from another GPU; its memory, from where the next link may be crossed
     kCombining,
     kHostBridge,  // its memory, where the path ends there; else kForward
+    kElsewhere,   // another process, which has a copy of the packet: Border
   };
 
   // Bits of send_flags; each means that sending requires more than timing a packet.
@@ -34,8 +35,8 @@ struct alignas(64) LinkRecord {
   static constexpr uint8_t kBalanced = 8;  // the switch it ends at chooses the next link
   static constexpr uint8_t kDelayed = 16;  // holds packets back for an extra delay, or did
 
-  // Time when the port has sent all its timed packets: in the short form all packets, in the
-  // general form the packet in service.
+  // The time when the port has sent all its timed packets. In the short form these are all packets,
+  // in the general form only the packet in service.
   int64_t busy_until_ps = 0;
   int64_t delay_ps = 0;  // propagation, and forwarding latency of the device at the end
   uint64_t payload_bytes = 0;

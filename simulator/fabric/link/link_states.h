@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Links that fail and recover, change their rate, or lose packets. A link has a history only after
-// one of these has happened: packets that were on its wire then are lost, or had the old rate.
+// Keeps the states of links that fail and recover, change their rate, or lose packets. A link has a
+// history only after one of these has happened: packets that were on its wire then are lost, or had
+// the old rate.
 #pragma once
 
 #include <cstdint>

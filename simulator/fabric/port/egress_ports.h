@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Egress ports in both forms, and the holds of their data: pauses and missing credit.
+// Implements egress ports in both forms, and the holds of their data: pauses and missing credit.
 //
 // A port that is a plain FIFO knows a packet's arrival at the far end when the packet joins it,
 // which needs one event per hop (short form). A port whose data may be paused, lacks credit or is

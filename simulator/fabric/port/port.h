@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// A list of packets in order, linked by Packet::next.
+// Lists packets in order, linked by Packet::next.
 struct PacketQueue {
   PacketId first = PacketId::kNone;
   PacketId last = PacketId::kNone;
@@ -33,15 +33,15 @@ struct PacketQueue {
   }
 };
 
-// The packets that wait at a port in one lossless class.
+// Holds the packets that wait at a port in one lossless class.
 struct DataQueue : PacketQueue {
   bool check_pending = false;
   int64_t held_since_ps = 0;
 };
 
-// A port in the general form, with what is kept after it leaves that form: control and data wait,
-// and one packet is in service, the last of its link's timed ones. Data that is not held leaves in
-// order of arrival, regardless of its class, so a port that nothing holds is a FIFO.
+// Describes a port in the general form, with what is kept after it leaves that form. Control and
+// data wait, and one packet is in service: the last of its link's timed ones. Data that is not held
+// leaves in order of arrival, regardless of its class, so a port that nothing holds is a FIFO.
 struct Port {
   PacketQueue control;
   std::array<DataQueue, LosslessClasses::kMax> data;

@@ -7,9 +7,9 @@
 
 namespace railyard {
 
-// A packet switch as an ns-3 object: output queues in one shared buffer, pause frames, marking.
-// FabricNetwork makes one for every switch of a fabric and keeps its state in plain records; this
-// object only has its attributes. They are read when the network is built and by
+// Presents a packet switch as an ns-3 object: output queues in one shared buffer, pause frames,
+// marking. FabricNetwork makes one for every switch of a fabric and keeps its state in plain
+// records; this object only has its attributes. They are read when the network is built and by
 // FabricNetwork::Configure().
 class Switch : public ns3::Object {
  public:

@@ -101,8 +101,8 @@ NvlinkPartitions::NvlinkPartitions(const FabricGraph& graph,
   for (NvlinkPartition& partition : partitions_) {
     // Both GPUs of a cable have added it.
     std::ranges::sort(partition.links);
-    const auto repeated = std::ranges::unique(partition.links);
-    partition.links.erase(repeated.begin(), repeated.end());
+    partition.links.erase(std::unique(partition.links.begin(), partition.links.end()),
+                          partition.links.end());
     partition.shape =
         shapes.try_emplace(PropertiesOf(graph, partition), shapes.size()).first->second;
   }

@@ -47,8 +47,11 @@ void CallLedger::NoteBegin(const Call& call, int64_t begin_ps) {
   if (!has_begun_.empty()) has_begun_[calls_.NumberOf(call)] = true;
   const uint32_t collective = calls_.CollectiveNumberOf(call);
   CollectiveTimes& times = times_[collective];
-  if (times.calls_started == 0) times.first_start_ps = begin_ps;
-  if (times.calls_started == 0 && progress_.IsWatched(collective)) progress_.Begin(collective);
+  if (times.calls_started == 0) {
+    times.first_start_ps = begin_ps;
+    if (progress_.IsWatched(collective)) progress_.Begin(collective);
+    if (on_collective_) on_collective_(collective, false);
+  }
   if (++times.calls_started == call_count_[collective]) times.last_start_ps = begin_ps;
 }
 
@@ -108,6 +111,7 @@ void CallLedger::FinishCollective(uint32_t collective, int64_t end_ps) {
   SIM_CHECK(times.last_end_ps - times.first_start_ps >= times.bound_ps,
             fmt::format("collective {} took {} ps, less than its bound of {} ps", collective,
                         times.last_end_ps - times.first_start_ps, times.bound_ps));
+  if (on_collective_) on_collective_(collective, true);
 }
 
 void CallLedger::AddToHash(const Call& call, int64_t begin_ps, int64_t end_ps,

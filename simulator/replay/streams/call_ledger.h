@@ -73,6 +73,10 @@ class CallLedger {
   // known. Before the first call.
   using OnEnd = std::function<void(const Call& call, int64_t begin_ps, int64_t end_ps)>;
   void SetOnEnd(OnEnd on_end) { on_end_ = std::move(on_end); }
+  // Has `on_collective` told of each collective whose first rank begins now, and of each whose last
+  // rank has ended. Before the first call.
+  using OnCollective = std::function<void(uint32_t collective, bool has_ended)>;
+  void SetOnCollective(OnCollective on_collective) { on_collective_ = std::move(on_collective); }
   // Keeps which operations have begun (HasBegun()). Must be called before the first call.
   void KeepBegun() { has_begun_.resize(calls_.count()); }
 
@@ -144,6 +148,7 @@ class CallLedger {
   uint64_t collectives_replayed_ = 0;
   uint64_t calls_left_ = 0;
   OnEnd on_end_;
+  OnCollective on_collective_;
   bool keep_paths_;
 };
 

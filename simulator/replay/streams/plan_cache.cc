@@ -16,9 +16,10 @@
 namespace railyard {
 namespace {
 
-// Send and Recv, for which NCCL chooses no algorithm, cost what a ring's steps do.
+// Send and Recv, for which NCCL chooses no algorithm, cost what a ring's steps do; with LL, a
+// direct exchange's.
 constexpr ReplayChoice kP2pCosts = {Algorithm::kRing, Protocol::kSimple};
-constexpr ReplayChoice kP2pLlCosts = {Algorithm::kRing, Protocol::kLl};
+constexpr ReplayChoice kP2pLlCosts = {Algorithm::kDirect, Protocol::kLl};
 
 // Returns the use of the connections that a Send or Recv of the collective opens.
 ConnectionUse P2pUseOf(const JobCollective& collective) {

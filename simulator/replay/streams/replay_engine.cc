@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <ns3/simulator.h>
-
 #include "simulator/replay/streams/wait_explainer.h"
 #include "workloads/nccl/p2p_schedule.h"
 
@@ -62,6 +60,7 @@ std::unique_ptr<LaneExecutor> ReplayEngine::BuildExecutor(EcmpRouting& routing,
                                                           const NicSettings& nic) {
   LaneObserver& observer = *this;
   const NetworkStackSettings stack = {.name = rules_.transport,
+                                      .uses_flows = rules_.uses_flows,
                                       .nic = nic,
                                       .nic_variants = rules_.nic_variants,
                                       .ib = rules_.net_ib,
@@ -138,7 +137,7 @@ void ReplayEngine::Abort(uint32_t part, const std::string& why) {
   ledger_.Abort(part, why, engine_.NowPs(), streams_.Abort(part));
   episodes_.StopRecording();
   partitions_.Abort(part);
-  if (ledger_.calls_left() == 0) ns3::Simulator::Stop();
+  streams_.TellIfAllEnded();
 }
 
 int64_t ReplayEngine::EndOfPartPs(uint32_t id) const {
@@ -250,22 +249,29 @@ int64_t ReplayEngine::LaunchLatencyPs(const Call& call) {
   return plans_.CostsOf(calls_.CollectiveNumberOf(call)).launch_latency_ps;
 }
 
-CallHost::Launched ReplayEngine::Launch(uint32_t operation, const Call& call) {
+RankProgram ReplayEngine::ProgramOf(const Call& call,
+                                    std::shared_ptr<const CollectiveSchedule>& schedule) {
   const uint32_t id = calls_.CollectiveNumberOf(call);
   const JobCollective& collective = job_.collectives[id];
-  std::shared_ptr<const CollectiveSchedule> schedule = plans_.ScheduleOf(call);
+  schedule = plans_.ScheduleOf(call);
   const uint8_t costs = executor_->clock().AddCosts(plans_.CostsOf(id), schedule->message_rule());
   const uint8_t line_costs =
       collective.is_p2p() ? executor_->clock().AddCosts(plans_.LineCostsOf(id), kP2pLlRule) : costs;
-  const uint32_t channels =
-      executor_->Start({.operation = operation,
-                        .communicator = collective.communicator,
-                        .rank = job_.CommunicatorRank(collective.communicator, call.rank),
-                        .collective = id,
-                        .loss_tolerance_ppm = calls_.OperationOf(call).loss_tolerance_ppm,
-                        .costs = costs,
-                        .line_costs = line_costs,
-                        .schedule = schedule.get()});
+  return {.operation = 0,
+          .communicator = collective.communicator,
+          .rank = job_.CommunicatorRank(collective.communicator, call.rank),
+          .collective = id,
+          .loss_tolerance_ppm = calls_.OperationOf(call).loss_tolerance_ppm,
+          .costs = costs,
+          .line_costs = line_costs,
+          .schedule = schedule.get()};
+}
+
+CallHost::Launched ReplayEngine::Launch(uint32_t operation, const Call& call) {
+  std::shared_ptr<const CollectiveSchedule> schedule;
+  RankProgram program = ProgramOf(call, schedule);
+  program.operation = operation;
+  const uint32_t channels = executor_->Start(program);
   return {.channels = channels, .schedule = std::move(schedule)};
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -78,8 +79,17 @@ class ReplayEngine final : private LaneObserver,
   // Start().
   void KeepCallsOf(uint32_t rank) { ledger_.KeepCallsOf(rank); }
 
+  // Sets what is called when no call is left, possibly more than once; by default that is
+  // ns3::Simulator::Stop().
+  void SetOnAllEnded(std::function<void()> on_all_ended) {
+    streams_.SetOnAllEnded(std::move(on_all_ended));
+  }
   // Has `on_end` told of each call that ends. Before Start().
   void SetOnCallEnd(CallLedger::OnEnd on_end) { ledger_.SetOnEnd(std::move(on_end)); }
+  // Has `on_collective` told of each collective that begins and ends. Before Start().
+  void SetOnCollective(CallLedger::OnCollective on_collective) {
+    ledger_.SetOnCollective(std::move(on_collective));
+  }
   // What is replayed is counted by way of `counting`. Before Start().
   void SetCounting(const CountReplayed& counting) {
     episodes_.SetCounting(counting);
@@ -88,6 +98,33 @@ class ReplayEngine final : private LaneObserver,
 
   // Schedules the first operation of every stream.
   void Start() { streams_.Start(); }
+
+  // --- A run of which several processes simulate some ranks each, in place of Start()
+  // (replay_shards.cc) - Opens the connections of all calls, which the processes then have in
+  // common. Returns why the run cannot be divided; empty: it can.
+  std::string PrepareShards();
+  // Returns whether PrepareShards() numbered connections as Start() does.
+  bool has_numbers_of_one_process() const { return has_numbers_of_one_process_; }
+  // Returns the number of calls whose rank `is_own` selects.
+  uint64_t CountPending(const std::function<bool(uint32_t rank)>& is_own) const {
+    return static_cast<uint64_t>(
+        std::ranges::count_if(streams_.pending(), is_own, &StreamRunner::Pending::rank));
+  }
+  // In each process: starts the ranks that `is_own` selects.
+  void StartShard(const std::function<bool(uint32_t rank)>& is_own);
+  using CallsOfShard = std::vector<StreamRunner::Span>;
+  // Returns the calls that have begun and not ended.
+  CallsOfShard RunningCalls() const;
+  // Payload that receivers have taken, by connection, and the last collective that used it.
+  struct TakenBytes {
+    ConnectionId connection{};
+    uint32_t collective = 0;
+    uint64_t bytes = 0;
+  };
+  std::vector<TakenBytes> TakenOfShard() const;
+  // In the process that has prepared the run: adds what all processes together have simulated.
+  void AbsorbCalls(CallsOfShard calls) { streams_.Absorb(std::move(calls)); }
+  void AbsorbTaken(std::span<const TakenBytes> taken);
 
   // Sets the share of its speed at which a GPU works from now on, its computation included; 0: it
   // stands still.
@@ -138,9 +175,9 @@ class ReplayEngine final : private LaneObserver,
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
   // Returns the obstacles to replaying the run, or the collectives that involve an owner of state;
-  // none without the cache.
+  // none if the rules do not ask for them.
   std::vector<ReplayObstacle> replay_obstacles() const {
-    if (rules_.cache == ReplayCacheMode::kOff) return {};
+    if (!rules_.lists_obstacles) return {};
     return registry_.Obstacles();
   }
   bool is_complete() const { return ledger_.calls_left() == 0; }
@@ -160,10 +197,11 @@ class ReplayEngine final : private LaneObserver,
 
   // --- Records (CallLedger) ----------------------------------------------------------------------
   const std::vector<CollectiveTimes>& times() const { return ledger_.times(); }
-  // By operation of the kept rank; kNeverPs for computation and for calls that have not ended.
+  // Returns the begin and end of calls by operation of the kept rank. They are kNeverPs for
+  // computation and for calls that have not ended.
   const std::vector<CallSpan>& calls_kept() const { return ledger_.calls_kept(); }
-  // By collective, if paths are kept: the path of its last rank's end, from its first rank's start
-  // on.
+  // Returns, by collective, the path of its last rank's end, from its first rank's start on. It is
+  // empty unless paths are kept.
   const std::vector<CriticalPath>& paths() const { return ledger_.paths(); }
   const std::map<RankWait, RankWaitTotals>& waits() const { return ledger_.waits(); }
   uint64_t calls_started() const { return ledger_.calls_started(); }
@@ -171,11 +209,11 @@ class ReplayEngine final : private LaneObserver,
   uint64_t collectives_ended() const { return ledger_.collectives_ended(); }
   uint64_t collectives_replayed() const { return ledger_.collectives_replayed(); }
   int64_t now_ps() const { return engine_.NowPs(); }
-  // What runs is simulated ahead of its time, and taken back.
+  // Returns whether the running calls are being simulated ahead of their time, to be taken back.
   bool is_ahead() const { return streams_.is_ahead(); }
   // Calls that run now.
   const std::vector<StreamRunner::Running>& running() const { return streams_.running(); }
-  // By number, as calls have it.
+  // Returns the table of calls by their numbers.
   const CallTable& calls() const { return calls_; }
   // Returns sums, over (operation, rank), of hashes of their start and end, which do not depend on
   // the order.
@@ -191,6 +229,8 @@ class ReplayEngine final : private LaneObserver,
   std::unique_ptr<LaneExecutor> BuildExecutor(EcmpRouting& routing, const NicSettings& nic);
   PartitionMap::Settings PartitionSettings() const;
   void NumberPlans();
+  // Returns the call's program, without the number of its operation. It refers to `schedule`.
+  RankProgram ProgramOf(const Call& call, std::shared_ptr<const CollectiveSchedule>& schedule);
   void Relocate(uint32_t part, const SwappedRanks& swapped);
   // A loss or a timeout ahead of time would have to be reported to observers, which are at an
   // earlier time.
@@ -240,6 +280,7 @@ class ReplayEngine final : private LaneObserver,
   std::unique_ptr<LaneExecutor> executor_;
   PlanNumbers numbers_;
   StreamRunner streams_;
+  bool has_numbers_of_one_process_ = true;
   EpisodeCache cache_;
   EpisodeReplayer episodes_;
   ExecutorPartitions host_;

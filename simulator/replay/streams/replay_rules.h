@@ -22,8 +22,10 @@ struct ReplayRules {
   NetIbSettings net_ib;
   NetSocketSettings net_socket;
   std::string transport = "rdma";  // name of a network stack
+  bool uses_flows = false;         // flow mode
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
+  bool lists_obstacles = true;     // to replaying: ReplayEngine::replay_obstacles()
   bool partition_episodes = true;  // enables episodes of partitions
   uint64_t seed = 1;               // of the ranks' skews
   bool has_load = false;           // some fault has GPUs send what is no operation's

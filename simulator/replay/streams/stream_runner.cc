@@ -19,7 +19,8 @@ StreamRunner::StreamRunner(FabricSimulatorImpl& engine, const CallTable& calls, 
       clock_(clock),
       host_(host),
       replay_(replay),
-      order_(calls.job()) {
+      order_(calls.job()),
+      on_all_ended_([] { ns3::Simulator::Stop(); }) {
   DrawSkews(seed);
   engine_.Register(event_order::kOperation, {.name = "calls", .pending = PendingMeans::kNothing},
                    &StreamRunner::HandleOperation, this);
@@ -38,11 +39,15 @@ void StreamRunner::DrawSkews(uint64_t seed) {
   }
 }
 
-void StreamRunner::Start() {
+void StreamRunner::Prepare() {
   order_.Start([this](uint32_t rank, uint32_t index, int64_t begin_ps) {
     MayBegin({rank, index}, begin_ps);
   });
-  if (ledger_.calls_left() == 0) ns3::Simulator::Stop();
+}
+
+void StreamRunner::Start() {
+  Prepare();
+  TellIfAllEnded();
   ScheduleFirst();
 }
 
@@ -131,7 +136,7 @@ void StreamRunner::OnRunningEvent(uint32_t id) {
 
 void StreamRunner::OnBeginEvent(uint32_t number) {
   if (ledger_.calls_left() == 0) {
-    ns3::Simulator::Stop();
+    on_all_ended_();
     return;
   }
   // If it is not the first, another came before it, and its turn is yet to come or has been.
@@ -209,7 +214,7 @@ void StreamRunner::End(uint32_t id) {
   --running_count_;
   if (running_count_ == 0) replay_.OnNothingRuns();
   LetFollow(call, now_ps);
-  if (ledger_.calls_left() == 0) ns3::Simulator::Stop();
+  TellIfAllEnded();
   ScheduleFirst();
 }
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "simulator/engine/fabric_simulator_impl.h"
@@ -99,9 +100,34 @@ class StreamRunner {
   StreamRunner(const StreamRunner&) = delete;
   StreamRunner& operator=(const StreamRunner&) = delete;
 
-  // Schedules the first operation of every stream. ns-3's simulator is stopped when the last call
-  // ends.
+  // Sets what is called when no call is left, possibly more than once; by default that is
+  // ns3::Simulator::Stop().
+  void SetOnAllEnded(std::function<void()> on_all_ended) {
+    on_all_ended_ = std::move(on_all_ended);
+  }
+  // Must be called when calls may have been aborted.
+  void TellIfAllEnded() const {
+    if (ledger_.calls_left() == 0) on_all_ended_();
+  }
+
+  // Schedules the first operation of every stream.
   void Start();
+  // --- A run whose ranks several processes simulate (stream_shards.cc), in place of Start()
+  // Determines what each stream begins with: pending().
+  void Prepare();
+  // Schedules those operations of them whose ranks `is_own` selects, and drops the others.
+  void StartOwn(const std::function<bool(uint32_t rank)>& is_own);
+  // A call that has begun, and ended unless end_ps is kNeverPs.
+  struct Span {
+    uint32_t number = 0;  // CallTable's
+    uint32_t rank = 0;
+    int64_t begin_ps = 0;
+    int64_t end_ps = 0;
+  };
+  // Adds calls that other processes have simulated to the ledger and to the programs' order. Must
+  // be called once, after Prepare(), with all of them.
+  void Absorb(std::vector<Span> spans);
+
   // Must be called when a channel of the operation is done at `end_ps`, now or later; `path` is its
   // critical path, or null.
   void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path);
@@ -216,6 +242,7 @@ class StreamRunner {
   CallHost& host_;
   CallReplay& replay_;
   ProgramOrder order_;
+  std::function<void()> on_all_ended_;
   std::vector<int64_t> skew_ps_;  // by rank; empty: there is none
   std::vector<Pending> pending_;  // heap
   // Pending calls of GPUs that stand still; their begin is the rest of their computation.

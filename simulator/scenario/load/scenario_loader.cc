@@ -9,6 +9,7 @@
 
 #include "simulator/scenario/check/choice_check.h"
 #include "simulator/scenario/check/connection_check.h"
+#include "simulator/scenario/check/flow_check.h"
 #include "simulator/scenario/check/run_size.h"
 #include "simulator/scenario/check/time_check.h"
 #include "simulator/scenario/load/calibration_loader.h"
@@ -170,6 +171,45 @@ std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
   return workload;
 }
 
+// Plans the communicators and checks what the plans need. Precondition: fabric, workload and NCCL's
+// settings have no error.
+CommunicatorPlanners PlanCommunicators(const ProtoCursor& cursor, const FabricGraph& fabric,
+                                       LoadedWorkload& workload, NcclSettings& nccl,
+                                       Scenario& scenario, Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
+  nccl.own_algorithms = workload.own_algorithms;
+  LoadNicFailover(cursor, fabric, workload, scenario.nic, scenario.net_ib, nccl, diagnostics);
+  CommunicatorPlanners planners = PlannersOf(fabric, workload.job.communicators, nccl);
+  CheckChoices(cursor, workload, planners, diagnostics);
+  if (diagnostics.error_count() == errors_before) {
+    scenario.exchange_connections =
+        CheckConnections(cursor, fabric, workload, nccl, planners, scenario.nic, diagnostics);
+    WarnOfSize(cursor, scenario.exchange_connections, diagnostics);
+  }
+  return planners;
+}
+
+// `fabric` and `job` are null if they have errors.
+void LoadMode(const ProtoCursor& cursor, NetPlugin net, const FabricGraph* fabric, const Job* job,
+              Scenario& scenario, Diagnostics& diagnostics) {
+  scenario.uses_flows = AsksForFlows(cursor);
+  if (!scenario.uses_flows) return;
+  CheckFlowMode(cursor, net, fabric, job, diagnostics);
+  scenario.notes.emplace_back(
+      "Flow mode: messages are max-min fair flows. Congestion control, windows, queues, ECN, PFC "
+      "and credits, and the bandwidth of acknowledgements, are not simulated.");
+}
+
+// Hands over what was loaded without an error.
+void Complete(Scenario& scenario, FabricGraph fabric, LoadedWorkload workload) {
+  scenario.fabric = std::move(fabric);
+  scenario.trace = std::move(workload.trace);
+  scenario.job = std::move(workload.job);
+  scenario.plan = std::move(workload.plan);
+  for (const ImportReport& report : workload.import_reports) AddNotes(report, scenario.notes);
+  scenario.import_reports = std::move(workload.import_reports);
+}
+
 // nullptr where there are more errors than `errors_before`.
 std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioParts& parts,
                                    int errors_before, Diagnostics& diagnostics) {
@@ -207,17 +247,7 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   CommunicatorPlanners planners;
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
-    const int errors_before_choices = diagnostics.error_count();
-    nccl.planner.own_algorithms = workload->own_algorithms;
-    LoadNicFailover(cursor, *fabric, *workload, scenario->nic, scenario->net_ib, nccl.planner,
-                    diagnostics);
-    planners = PlannersOf(*fabric, workload->job.communicators, nccl.planner);
-    CheckChoices(cursor, *workload, planners, diagnostics);
-    if (diagnostics.error_count() == errors_before_choices) {
-      scenario->exchange_connections = CheckConnections(cursor, *fabric, *workload, nccl.planner,
-                                                        planners, scenario->nic, diagnostics);
-      WarnOfSize(cursor, scenario->exchange_connections, diagnostics);
-    }
+    planners = PlanCommunicators(cursor, *fabric, *workload, nccl.planner, *scenario, diagnostics);
   }
   scenario->gpu = LoadGpu(cursor, diagnostics);
   scenario->gpu.net = net;
@@ -232,15 +262,12 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   }
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,
                                 workload ? &workload->job : nullptr, scenario->seed, diagnostics);
+  LoadMode(cursor, net, fabric ? &*fabric : nullptr, workload ? &workload->job : nullptr, *scenario,
+           diagnostics);
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;
 
-  WarnOfDeadlock(cursor, *fabric, scenario->notes, diagnostics);
-  scenario->fabric = std::move(*fabric);
-  scenario->trace = std::move(workload->trace);
-  scenario->job = std::move(workload->job);
-  scenario->plan = std::move(workload->plan);
-  for (const ImportReport& report : workload->import_reports) AddNotes(report, scenario->notes);
-  scenario->import_reports = std::move(workload->import_reports);
+  if (!scenario->uses_flows) WarnOfDeadlock(cursor, *fabric, scenario->notes, diagnostics);
+  Complete(*scenario, std::move(*fabric), std::move(*workload));
   scenario->nccl = nccl.planner;
   scenario->planners = std::move(planners);
   return scenario;

@@ -33,6 +33,7 @@ struct Scenario {
   std::string name;  // fit for a file's name
   std::string path;
   uint64_t seed = 1;
+  bool uses_flows = false;  // flow mode: messages are flows instead of packets
   FabricGraph fabric;
   Trace trace;  // of `workload`; empty with `jobs`
   Job job;      // one or several jobs; no more ranks than the fabric has GPUs, rank r on GPU r

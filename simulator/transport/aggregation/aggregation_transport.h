@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reduction in the network's switches: InfiniBand's SHARP with streaming aggregation (Graham et
-// al.: "Scalable Hierarchical Aggregation and Reduction Protocol (SHARP) Streaming-Aggregation
-// Hardware Design and Evaluation", ISC 2020). Each NIC of a tree sends its operand towards the
-// root. A switch of the tree combines one packet from each branch into one, and the root's result
-// goes down to every NIC. So an operation of S bytes puts S on every NIC's wire in each direction.
+// Implements reduction in the network's switches: InfiniBand's SHARP with streaming aggregation
+// (Graham et al.: "Scalable Hierarchical Aggregation and Reduction Protocol (SHARP)
+// Streaming-Aggregation Hardware Design and Evaluation", ISC 2020). Each NIC of a tree sends its
+// operand towards the root. A switch of the tree combines one packet from each branch into one, and
+// the root's result goes down to every NIC. So an operation of S bytes puts S on every NIC's wire
+// in each direction.
 //
 // A tree is the union of the fabric's routes from all NICs to the first one. A NIC has at most its
 // window outstanding, counted in packets whose result has not arrived, and shares its wires with
@@ -28,7 +29,7 @@
 
 namespace railyard {
 
-// One operation of all members of a tree.
+// Describes one operation of all members of a tree.
 struct Aggregation {
   // A reduction adds up the operands of all members and gives all of them the sum. In a gather each
   // block comes from one member, and all members receive it. In a scatter all members contribute to
@@ -119,7 +120,7 @@ class AggregationTransport final : public PacketSink, public StateOwner {
     uint32_t first_member = 0;
     uint32_t member_count = 0;
   };
-  // A wire and the members that wait for their turn on it, in order.
+  // Describes a wire and the members that wait for their turn on it, in order.
   struct Port {
     LinkId wire{0};
     int64_t backlog_max_ps = 0;

@@ -12,8 +12,8 @@
 
 namespace railyard {
 
-// Base of congestion controls, which limit the rate or the window of queue pairs' data;
-// clear-to-send elements, ACKs and CNPs are not limited. One object serves all queue pairs of a run
+// Is the base of congestion controls, which limit the rate or the window of queue pairs' data.
+// Clear-to-send elements, ACKs and CNPs are not limited. One object serves all queue pairs of a run
 // and keeps its state in arrays by their number. There are no timer events: at each call a control
 // first does, with the times at which they would have happened, what its timers would have done
 // since the last call.

@@ -13,9 +13,9 @@
 
 namespace railyard {
 
-// DCQCN's reaction point (Zhu et al., "Congestion control for large-scale RDMA deployments",
-// SIGCOMM 2015, section 3.1). Per queue pair a current rate R_C, a target rate R_T and an estimate
-// alpha of how congested the path is.
+// Implements DCQCN's reaction point (Zhu et al., "Congestion control for large-scale RDMA
+// deployments", SIGCOMM 2015, section 3.1). Each queue pair has a current rate R_C, a target rate
+// R_T and an estimate alpha of how congested the path is.
 //
 //   CNP:                 R_T = R_C;  R_C = R_C (1 - alpha/2);  alpha = (1 - g) alpha + g;
 //                        both timers and the byte counter start anew

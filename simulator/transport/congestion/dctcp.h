@@ -9,9 +9,9 @@
 
 namespace railyard {
 
-// DCTCP's reaction to marks (RFC 8257, section 3.3) on a queue pair's window. Over each observation
-// window, from when it begins until all that was sent by then is acknowledged, F is the share of
-// packets that came in marked:
+// Implements DCTCP's reaction to marks (RFC 8257, section 3.3) on a queue pair's window. Over each
+// observation window, from when it begins until all that was sent by then is acknowledged, F is the
+// share of packets that arrived marked:
 //
 //   alpha = (1 - g) alpha + g F
 //   window = window (1 - alpha/2)   if any was marked, once per observation window

@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// HPCC (Li et al., SIGCOMM 2019, algorithm 1): a window, and a rate of one window per T, from what
-// switches report of their queues. T is the round trip of an idle fabric.
+// Implements HPCC (Li et al., SIGCOMM 2019, algorithm 1). It computes a window, and a rate of one
+// window per T, from what switches report of their queues. T is the round trip of an idle fabric.
 //
 //   per link: u = min(backlog, backlog before) / (B T) + sent rate / B;   tau = time between
 //   reports U = (1 - tau/T) U + tau/T max u, with the tau of that link, at most T U >= eta, or

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Interface of a congestion control for one queue pair, and its registration by a program that uses
-// the library. This header does not depend on ns-3.
+// Declares the interface of a congestion control for one queue pair, and its registration by a
+// program that uses the library. This header does not depend on ns-3.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// The current limits of a queue pair's rate and window.
+// Holds the current limits of a queue pair's rate and window.
 struct SendLimits {
   static constexpr uint64_t kNoLimit = UINT64_MAX;
 
@@ -24,18 +24,19 @@ struct SendLimits {
   bool operator==(const SendLimits&) const = default;
 };
 
-// The properties of a queue pair that its control knows when it is opened.
+// Holds the properties of a queue pair that its control knows when it is opened.
 struct ControlledQueuePair {
   uint64_t line_rate_bps = 0;  // of its port
   uint64_t window_bytes = 0;   // the NIC's own limit
   uint32_t mtu_bytes = 0;
   uint32_t full_packet_wire_bytes = 0;
-  // Time from reading a packet of the MTU from memory to the arrival of its ACK, on an idle fabric.
+  // The time from reading a packet of the MTU from memory to the arrival of its ACK, on an idle
+  // fabric.
   int64_t base_rtt_ps = 0;
   uint32_t hop_count = 0;  // links from the sender's memory to the receiving NIC
 };
 
-// An ACK, as the queue pair's control sees it.
+// Describes an ACK as the queue pair's control sees it.
 struct AckInfo {
   int64_t now_ps = 0;
   int64_t rtt_ps = 0;                 // since the packet that caused it was read from memory
@@ -46,8 +47,8 @@ struct AckInfo {
   std::span<const HopTelemetry> telemetry{};
 };
 
-// The signals that a control reacts to. NICs do not generate or forward signals that no control
-// needs.
+// Names the signals that a control reacts to. NICs do not generate or forward signals that no
+// control needs.
 struct CongestionNeeds {
   bool cnp = false;
   bool acknowledgements = false;

@@ -11,7 +11,8 @@
 
 namespace railyard {
 
-// Swift (Kumar et al., SIGCOMM 2020, section 3): a window, in packets, steered to a target delay.
+// Implements Swift (Kumar et al., SIGCOMM 2020, section 3). It steers a window, in packets, to a
+// target delay.
 //
 //   target = base target + hops x per-hop delay + flow scaling,
 //   flow scaling = clamp(a / sqrt(window) - b, 0, range), a = range / (1/sqrt(least) -

@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// TIMELY (Mittal et al., SIGCOMM 2015, algorithm 1): a rate that follows the gradient of round-trip
-// times, one sample per ACK.
+// Implements TIMELY (Mittal et al., SIGCOMM 2015, algorithm 1). Its rate follows the gradient of
+// round-trip times, with one sample per ACK.
 //
 //   difference = (1 - w) difference + w (rtt - previous rtt);  gradient = difference / min rtt
 //   rtt < T_low:        rate += delta

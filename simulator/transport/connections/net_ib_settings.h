@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// Settings of NCCL's network plug-in for InfiniBand and RoCE. The names and defaults are those of
-// its environment variables, without NCCL_ (src/transport/net_ib, 2.30: connect.cc,
+// Holds the settings of NCCL's network plug-in for InfiniBand and RoCE. The names and defaults are
+// those of its environment variables, without NCCL_ (src/transport/net_ib, 2.30: connect.cc,
 // p2p_resiliency.cc, p2p_resiliency_recovery.cc).
 struct NetIbSettings {
   uint32_t ib_qps_per_connection = 1;  // and device

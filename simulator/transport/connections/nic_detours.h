@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Connections around failed NICs, over NICs of other GPUs of both servers. A message crosses NVLink
-// to the GPU whose NIC sends it, the network to the GPU whose NIC receives it, and NVLink again. If
-// there are several ways, messages use them in turn. The user of a connection receives its
-// callbacks in the messages' order, as for a queue pair.
+// Implements connections around failed NICs, over NICs of other GPUs of both servers. A message
+// crosses NVLink to the GPU whose NIC sends it, the network to the GPU whose NIC receives it, and
+// NVLink again. If there are several ways, messages use them in turn. The user of a connection
+// receives its callbacks in the messages' order, as for a queue pair.
 //
 // R2CCL works in this manner (arXiv 2512.25059), with two differences. Its NICs read the other
 // GPU's buffers over PCIe, while messages here cross NVLink as with PXN. It opens queue pairs in
@@ -24,7 +24,7 @@
 
 namespace railyard {
 
-// The GPUs, one on the sender's and one on the receiver's server, whose NICs a detour uses.
+// Names the GPUs, one on the sender's and one on the receiver's server, whose NICs a detour uses.
 struct NicWay {
   GpuIndex sending_gpu{0};
   GpuIndex receiving_gpu{0};
@@ -49,8 +49,8 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   // as those of a new flow.
   void StartOver(FlowId detour);
 
-  // Implementation of Transport. Detours can only be opened with OpenOver(); calling Open() is a
-  // programming error. Grants without `tells_sender` must precede those with it.
+  // These functions implement Transport. Detours can only be opened with OpenOver(); calling Open()
+  // is a programming error. Grants without `tells_sender` must precede those with it.
   FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) override;
   void Post(FlowId detour, const PostedMessage& message) override;
@@ -66,14 +66,14 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   std::string state_name() const override { return "detours around NICs"; }
   void Visit(StateArchive& archive) override;
 
-  // Implementation of MessageSink for the stores and queue pairs of detours.
+  // These functions implement MessageSink for the stores and queue pairs of detours.
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
   void OnGranted(uint32_t number) override;
   void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
-  // NVLink flows and queue pair of a way; kNone if the flow is not needed.
+  // Holds the NVLink flows and the queue pair of a way; kNone means that the flow is not needed.
   struct Legs {
     FlowId to_sender = FlowId::kNone;
     FlowId queue_pair;
@@ -82,7 +82,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   enum class Leg : uint8_t { kToSender, kNetwork, kFromReceiver };
   static constexpr uint32_t kLegBits = 2;
 
-  // One way of a detour, with the numbers of its messages that are in flight on each leg.
+  // Describes one way of a detour, with the numbers of its messages that are in flight on each leg.
   struct Lane {
     uint32_t detour = 0;
     NicWay way;

@@ -20,7 +20,7 @@
 
 namespace railyard {
 
-// The recovery protocol of one device of one connection.
+// Implements the recovery protocol of one device of one connection.
 class PortRecovery {
  public:
   struct Hooks {

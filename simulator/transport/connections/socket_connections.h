@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Connections over TCP sockets, as in NCCL's built-in network (src/transport/net_socket.cc): a
-// control socket and SOCKET_NTHREADS x NSOCKS_PERTHREAD data sockets, each of which is a stream of
-// the transport.
+// Implements connections over TCP sockets, as in NCCL's built-in network
+// (src/transport/net_socket.cc). A connection has a control socket and SOCKET_NTHREADS x
+// NSOCKS_PERTHREAD data sockets, each of which is a stream of the transport.
 //
 // A send first writes its size, 4 bytes, to the control socket. It is then divided into tasks of 1
 // / data_sockets() of its size, but at least 64 KiB, which use the data sockets in turn; without
@@ -36,8 +36,8 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   SocketConnections(TcpTransport& tcp, FabricSimulatorImpl& engine, uint32_t mtu_payload_bytes,
                     const NetSocketSettings& settings, ProxyThreads& proxies);
 
-  // Implementation of Transport. `entropy` also orders events. Grants are not sent, since the
-  // sender waits for room in the kernels' buffers instead.
+  // These functions implement Transport. `entropy` also orders events. Grants are not sent, since
+  // the sender waits for room in the kernels' buffers instead.
   FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) override;
   void Post(FlowId socket_connection, const PostedMessage& message) override;
@@ -45,7 +45,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   void Close(FlowId socket_connection) override;
   bool BuffersMessages() const override { return true; }
   uint16_t LabelOfDelivered(FlowId socket_connection) const override;
-  // Return the links of the sockets that carry data.
+  // These functions return the links of the sockets that carry data.
   std::vector<LinkId> LinksOf(FlowId socket_connection) const override;
   std::vector<LinkShare> LinkSharesOf(FlowId socket_connection) const override;
   // Returns the sum over all sockets.
@@ -59,13 +59,13 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   }
   void Visit(StateArchive& archive) override;
 
-  // Implementation of MessageSink for the streams.
+  // These functions implement MessageSink for the streams.
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
   void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
-  // The unit that a thread copies at once.
+  // Describes the unit that a thread copies at once.
   struct Piece {
     uint64_t message = 0;
     MessageSize size;

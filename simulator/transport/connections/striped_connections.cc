@@ -264,8 +264,8 @@ constexpr auto StripedConnections::Stripe::Fields() {
   constexpr std::string_view kFixed = "it is set when the connection is opened";
   constexpr std::string_view kNumbers = "what follows counts on from there";
   constexpr std::string_view kFailures = "it changes with failures alone, which are unrepeatable";
-  const auto are_idle = [](const auto& recoveries) {
-    return std::ranges::all_of(recoveries, [](const auto& of) { return of.second->IsIdle(); });
+  const auto are_idle = [](const auto& of_ports) {
+    return std::ranges::all_of(of_ports, [](const auto& of) { return of.second->IsIdle(); });
   };
   return FieldTable(
       "striped connection", field::NoState("user", &Stripe::user, kFixed),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Connections of several queue pairs, as in NCCL's network plug-in: if the ports of a NIC are
-// separate devices, it merges them and opens IB_QPS_PER_CONNECTION queue pairs on each. A message
-// is divided over the queue pairs (ncclIbMultiSend, src/transport/net_ib/p2p.cc). The user of a
-// connection receives callbacks for whole messages, in their order.
+// Implements connections of several queue pairs, as in NCCL's network plug-in. If the ports of a
+// NIC are separate devices, it merges them and opens IB_QPS_PER_CONNECTION queue pairs on each. A
+// message is divided over the queue pairs (ncclIbMultiSend, src/transport/net_ib/p2p.cc). The user
+// of a connection receives callbacks for whole messages, in their order.
 //
 // Port failover (p2p_resiliency.cc, 2.29): a queue pair that has used up its retries takes its
 // device out of use at that end of the connection. A sender waits
@@ -49,8 +49,8 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   // Returns whether a connection between these GPUs has more than one queue pair.
   bool AreSeveral(GpuIndex source_gpu, GpuIndex destination_gpu) const;
 
-  // Implementation of Transport. A message's loss tolerance applies to each of its parts. Grants
-  // always tell the sender.
+  // These functions implement Transport. A message's loss tolerance applies to each of its parts.
+  // Grants always tell the sender.
   FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) override;
   void Post(FlowId stripe, const PostedMessage& message) override;
@@ -66,9 +66,11 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   std::string state_name() const override { return "striped connections"; }
   void Visit(StateArchive& archive) override;
 
+  // Returns the queue pairs that the sender uses, by their place in the connection.
+  std::vector<FlowId> QueuePairsOf(uint32_t stripe) const;
   const PortCounters& counters() const { return counters_; }
 
-  // Implementation of MessageSink for the queue pairs.
+  // These functions implement MessageSink for the queue pairs.
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
   void OnGranted(uint32_t number) override;
@@ -76,13 +78,13 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
 
  private:
-  // A part of a message on a queue pair, with the number of its attempt.
+  // Names a part of a message on a queue pair, with the number of its attempt.
   struct PartRef {
     uint64_t message = 0;
     uint32_t part = 0;
     uint32_t attempt = 0;
   };
-  // A queue pair of the transport, with its unfinished parts.
+  // Describes a queue pair of the transport, with its unfinished parts.
   struct Use {
     FlowId queue_pair;  // of the transport
     uint32_t stripe = 0;
@@ -110,7 +112,8 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
     bool is_there = false;
     bool is_repair = false;
   };
-  // One end of a connection: the queue pairs it sends on, by place, and the devices out of use.
+  // Describes one end of a connection: the queue pairs it sends on, by place, and the devices out
+  // of use.
   struct End {
     std::vector<uint32_t> active;
     std::vector<bool> has_failed;
@@ -151,8 +154,6 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   SinkRef UserOf(uint32_t use) const override { return stripes_[uses_[use].stripe].user; }
-  // Returns the queue pairs that the sender uses, by their place in the connection.
-  std::vector<FlowId> QueuePairsOf(uint32_t stripe) const;
   std::vector<LinkId> PortsOfNic(GpuIndex gpu) const;
   uint32_t DeviceCount(GpuIndex source_gpu, GpuIndex destination_gpu) const;
   static uint64_t EntropyOf(const Stripe& stripe, uint32_t place);
@@ -165,7 +166,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   void Report(Stripe& stripe);
   // Returns null if the part was, or is being, sent again.
   Part* FindPart(const Use& use, const PartRef& ref);
-  // Failover (port_failover.cc).
+  // These functions implement failover (port_failover.cc).
   void ReplaceQueuePairs(Stripe& stripe, bool at_sender, uint32_t device);
   // Reports that the losses are repaired once everything that a failover sent again has arrived.
   void ReportIfRepaired(const Stripe& stripe);

@@ -7,10 +7,10 @@
 
 namespace railyard {
 
-// The messages of one send queue that are not completely acknowledged, oldest first. Positions
-// count all messages ever posted, modulo 2^32, so they stay valid when messages are added and
-// removed. The ring's size is the largest number of messages outstanding at once, rounded up to a
-// power of two.
+// Holds the messages of one send queue that are not completely acknowledged, oldest first.
+// Positions count all messages ever posted, modulo 2^32, so they stay valid when messages are added
+// and removed. The ring's size is the largest number of messages outstanding at once, rounded up to
+// a power of two.
 class MessageRing {
  public:
   struct Message {

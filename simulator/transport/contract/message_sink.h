@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Callbacks of transports to the users of their flows.
+// Declares the callbacks of transports to the users of their flows.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace railyard {
 
-// Interface of a user of flows. Each callback identifies the flow by the number under which its
-// user opened it. The calls of each callback come in the order of the flow's messages, one per
-// message.
+// Declares what the user of flows implements. Each callback identifies the flow by the number under
+// which its user opened it. The calls of each callback come in the order of the flow's messages,
+// one per message.
 class MessageSink {
  public:
   virtual ~MessageSink() = default;
@@ -47,7 +47,7 @@ class MessageSink {
   virtual void OnFailed(uint32_t number, bool at_sender, const std::string& why) = 0;
 };
 
-// The sink that receives a flow's callbacks, and the number by which they identify the flow.
+// Names the sink that receives a flow's callbacks, and the number by which they identify the flow.
 struct SinkRef {
   MessageSink* sink = nullptr;
   uint32_t number = 0;

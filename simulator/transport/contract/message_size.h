@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Size of a message on the wire and the part of it that is the collective's data. NCCL's protocols
-// LL and LL128 send lines in which flags follow the data.
+// Defines the size of a message on the wire and the part of it that is the collective's data.
+// NCCL's protocols LL and LL128 send lines in which flags follow the data.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A network stack: all transports between servers of a run. It provides the transport of the job's
-// connections, that of background traffic, and the counters. Scenarios choose a stack by its name.
+// Declares a network stack, which is all transports between servers of a run. It provides the
+// transport of the job's connections, that of background traffic, and the counters. Scenarios
+// choose a stack by its name.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +23,12 @@
 
 namespace railyard {
 
+class FlowNetwork;
 class LoadStoreTransport;
 class NicDetours;
 class QueueTransport;
 
-// The counters of a network's transports since the start of the run.
+// Holds the counters of a network's transports since the start of the run.
 struct StackCounters {
   uint64_t retransmitted_packets = 0;
   uint64_t timeouts = 0;
@@ -40,6 +42,19 @@ struct StackCounters {
   // Counts of packets and bytes that receivers went without.
   uint64_t missing_packets = 0;
   uint64_t missing_bytes = 0;
+
+  void Add(const StackCounters& other) {
+    retransmitted_packets += other.retransmitted_packets;
+    timeouts += other.timeouts;
+    nacks += other.nacks;
+    queue_pair_errors += other.queue_pair_errors;
+    ecn_marked += other.ecn_marked;
+    cnp += other.cnp;
+    tolerant_messages += other.tolerant_messages;
+    dispensable_packets += other.dispensable_packets;
+    missing_packets += other.missing_packets;
+    missing_bytes += other.missing_bytes;
+  }
 
   static constexpr auto Fields() {
     using S = StackCounters;
@@ -97,18 +112,20 @@ class NetworkStack {
   virtual std::vector<std::pair<std::string, Transport*>> transports() = 0;
 };
 
-// The objects a stack is made from. They must outlive the stack.
+// Names the objects a stack is made from. They must outlive the stack.
 struct NetworkStackParts {
   const FabricGraph& graph;
   FabricNetwork& network;
   EcmpRouting& routing;
   LoadStoreTransport& load_store;
   ProxyThreads& proxies;
+  FlowNetwork* flows = nullptr;  // flow mode: what carries messages; null: packets do
 };
 
-// The scenario's settings for a stack.
+// Holds the scenario's settings for a stack.
 struct NetworkStackSettings {
   std::string name = "rdma";
+  bool uses_flows = false;  // flow mode, with "rdma" only
   NicSettings nic;
   std::vector<NicVariant> nic_variants;
   NetIbSettings ib;

@@ -9,8 +9,8 @@
 
 namespace railyard {
 
-// The CPU threads, one per GPU, that post messages to the network and process their arrival (NCCL's
-// proxies). A thread does one thing at a time, in the order of the requests.
+// Models the CPU threads, one per GPU, that post messages to the network and process their arrival
+// (NCCL's proxies). A thread does one thing at a time, in the order of the requests.
 class ProxyThreads {
  public:
   explicit ProxyThreads(size_t gpus) : free_ps_(gpus) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The interface of transports, which carry messages between servers. A transport is a folder with
-// an implementation of this interface, and a stack (network_stack.h) that uses it.
+// Declares the interface of transports, which carry messages between servers. A transport is a
+// folder with an implementation of this interface, and a stack (network_stack.h) that uses it.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace railyard {
 
-// The number of a flow of a transport.
+// Identifies a flow of a transport by its number.
 using FlowId = Identifier<struct FlowIdTag>;
 
-// A link, and the share of a flow's payload that crosses it.
+// Names a link, and the share of a flow's payload that crosses it.
 struct LinkShare {
   LinkId link{0};
   double share = 1;
 };
 
-// The total time of a flow's recoveries from losses so far.
+// Holds the total time of a flow's recoveries from losses so far.
 struct RecoveryTimes {
-  // Time from a loss, or from the previous retransmission, until the timer expired.
+  // The time from a loss, or from the previous retransmission, until the timer expired.
   int64_t timeout_ps = 0;
-  // Time from the expiry, or from the loss to the request for retransmission, until the loss was
-  // repaired.
+  // The time from the expiry, or from the loss to the request for retransmission, until the loss
+  // was repaired.
   int64_t retransmission_ps = 0;
   RecoveryTimes& operator+=(const RecoveryTimes& other) {
     timeout_ps += other.timeout_ps;
@@ -38,28 +38,28 @@ struct RecoveryTimes {
   }
 };
 
-// A message as its sender posts it.
+// Describes a message as its sender posts it.
 struct PostedMessage {
   static PostedMessage OfData(uint64_t bytes) { return {.size = MessageSize::OfData(bytes)}; }
 
   MessageSize size;  // 0 bytes: a flag alone
-  // Share of the packets, in millionths, that the receiver can go without. The last one is always
+  // The receiver can go without this share of the packets, in millionths. The last packet is always
   // needed.
   uint32_t tolerance_ppm = 0;
-  // Passed to the receiver with the message by a transport that buffers messages.
+  // A transport that buffers messages passes this label to the receiver with the message.
   uint16_t label = 0;
 };
 
-// Description of what a flow waits for.
+// Describes what a flow waits for.
 struct FlowStatus {
   bool is_under_way = false;             // something that was posted is not acknowledged
   std::string description{};             // "server1/nic3 -> server2/nic3 (12 data packets … )"
   std::vector<std::string> obstacles{};  // "leaf3>server1/nic3 is down"
 };
 
-// Interface of a transport: flows of messages from one GPU to another. A sender may post a message
-// when the receiver has granted it (unless the transport buffers messages) and fewer than 8
-// messages are incomplete.
+// Declares what a transport does: it carries flows of messages from one GPU to another. A sender
+// may post a message when the receiver has granted it (unless the transport buffers messages) and
+// fewer than 8 messages are incomplete.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -89,9 +89,9 @@ class Transport {
   // Must be called when the fabric's routes have changed.
   virtual void OnRoutesChanged() {}
 
-  // Return the links that the payload crosses: first to last on one of the flow's paths; and on all
-  // paths, with their shares.
+  // Returns the links that the payload crosses on one of the flow's paths, from first to last.
   virtual std::vector<LinkId> LinksOf(FlowId flow) const = 0;
+  // Returns the links that the payload crosses on all of the flow's paths, with their shares.
   virtual std::vector<LinkShare> LinkSharesOf(FlowId flow) const = 0;
   virtual RecoveryTimes RecoveryOf(FlowId /*flow*/, bool /*of_data*/) const { return {}; }
   virtual FlowStatus StatusOf(FlowId flow) const = 0;

@@ -26,12 +26,6 @@ std::vector<uint8_t> SpreadByWeight(const std::vector<uint32_t>& weights) {
   return plane_of_position;
 }
 
-// A read request covers up to 512 bytes (the maximum read request size that Linux configures). It
-// has a header of 16 bytes with a 64-bit address, and 8 bytes of sequence number, LCRC and framing
-// (PCI Express Base Specification 4.0, 2.2 and 3.6).
-constexpr uint32_t kReadRequestPayloadBytes = 512;
-constexpr uint32_t kReadRequestWireBytes = 24;
-
 bool HasPcieBetweenGpus(const FabricGraph& graph) {
   for (DeviceId id{0}; id < graph.device_count(); ++id) {
     const DeviceKind kind = graph.device(id).kind;
@@ -91,8 +85,9 @@ void LoadStoreTransport::FindPlanes() {
     for (size_t plane = 0; plane < planes[gpu].size(); ++plane) {
       const LinkId up = graph_.FindLink(graph_.gpus()[gpu], planes[gpu][plane]).value();
       const auto down = graph_.FindLink(planes[gpu][plane], graph_.gpus()[gpu]);
-      up_links_[gpu * planes_max_ + plane] = up;
-      if (down) down_links_[gpu * planes_max_ + plane] = *down;
+      const size_t place = size_t{gpu} * planes_max_ + plane;
+      up_links_[place] = up;
+      if (down) down_links_[place] = *down;
     }
   }
 }
@@ -220,6 +215,10 @@ void LoadStoreTransport::Enqueue(FlowId flow_id, uint32_t bytes) {
   Flow& flow = flows_[flow_id];
   const uint32_t slot = flow.posted++ % kMessageSlots;
   flow.missing_bytes[slot] = bytes;
+  if (carriers_ != nullptr) [[unlikely]] {
+    Carry(flow_id, slot, bytes);
+    return;
+  }
   if (flow.active) return;
   flow.active = true;
   Port& port = ports_[flow.port];
@@ -285,8 +284,7 @@ inline uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
     packet.kind = PacketKind::kHostReadRequest;
     packet.tag = packet.payload_bytes;
     packet.payload_bytes = 0;
-    const uint32_t requests = (payload + kReadRequestPayloadBytes - 1) / kReadRequestPayloadBytes;
-    packet.wire_bytes = static_cast<uint16_t>(requests * kReadRequestWireBytes);
+    packet.wire_bytes = static_cast<uint16_t>(ReadRequestWireBytes(payload));
   } else if (flow.kind != PacketKind::kNvlinkWrite) {
     AddressToGroup(packet, flow_id, slot);
   }

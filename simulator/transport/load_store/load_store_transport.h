@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Messages inside a server. Between GPUs of one NVLink island the sender's stores cross the planes
-// of NVSwitches packet by packet, in the ratio of the pair's links to each plane, and need no
-// acknowledgement. Each program's messages visit the planes in turn, beginning with the plane of
+// Carries messages inside a server. Between GPUs of one NVLink island the sender's stores cross the
+// planes of NVSwitches packet by packet, in the ratio of the pair's links to each plane, and need
+// no acknowledgement. Each program's messages visit the planes in turn, beginning with the plane of
 // the connection's first message; a GPU's connections start at different planes (ADR 0092). Between
 // other GPUs stores cross PCIe (posted writes), as do stores into a host's memory. GPUs load from
 // there: a request goes up for every packet, and the packet comes back (non-posted reads).
@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/flow/flow_network.h"
 #include "simulator/state/field_table.h"
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/contract/message_size.h"
@@ -35,15 +36,18 @@
 
 namespace railyard {
 
-class LoadStoreTransport final : public PacketSink, public StateOwner {
+class LoadStoreTransport final : public PacketSink, public PipeUser, public StateOwner {
  public:
-  // Maximum number of messages in flight on one connection: NCCL's slots (NCCL_STEPS).
+  // At most this many messages are in flight on one connection: NCCL's slots (NCCL_STEPS).
   static constexpr uint32_t kMessageSlots = 8;
 
   // Registers the events of its ports with the engine, which allows one instance at a time. Ports
   // are numbered by GPU; if there is PCIe between GPUs, NVLink, stores and loads have separate
   // ranges.
   LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network);
+
+  // Carries messages as flows of this network instead of packets. Precondition: no flow was opened.
+  void CarryByFlows(FlowNetwork& flows) { carriers_ = &flows; }
 
   // Opens a flow of stores between two GPUs, given by number, over NVLink, or over PCIe if no
   // NVLink joins them. Returns the flow's number, dense from 0.
@@ -72,7 +76,8 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
     SinkRef sink;  // called when the message is in this GPU's memory
   };
   // Opens a group for stores of `head_gpu` into the memories of all members, which may include it.
-  // Returns the group's number, dense from 0 over both kinds. Precondition: CanGroup() of all.
+  // Returns the group's number, dense from 0 over both kinds. Precondition: CanGroup() is true for
+  // all members.
   FlowId OpenMulticast(GpuIndex head_gpu, const std::vector<GroupMember>& members);
   // Opens a group for loads of `head_gpu` that sum over the members. `sink` receives a callback for
   // each sum that has arrived.
@@ -88,6 +93,10 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   void OnPacketInMemory(PacketId packet) override;
   void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
 
+  void OnLeft(uint32_t flow) override;
+  void OnAllLeft() override;
+  void OnArrived(uint32_t flow) override;
+
   std::string state_name() const override { return "NVLink and PCIe flows"; }
   void Visit(StateArchive& archive) override;
   // Visits only the flows on which these GPUs send.
@@ -99,27 +108,41 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   std::span<const FlowId> FlowsOf(GpuIndex gpu) const { return flows_of_gpu_[gpu]; }
   // Returns the user of the flow, or the first user of a group's flow.
   SinkRef FirstUserOf(FlowId flow) const;
-  // Path of a flow over one plane and the plane's weight, for bounds and ledgers.
+  // Holds the path of a flow over one plane and the plane's weight, for bounds and ledgers.
   struct PlanePath {
     PathRef path;
     uint32_t weight;
   };
   std::vector<PlanePath> PathsOf(FlowId flow) const;
-  // Return the links that the payload crosses: over one of the planes; and over all planes.
+  // Returns the links that the payload crosses over one of the planes.
   std::vector<LinkId> LinksOf(FlowId flow) const;
+  // Returns the links that the payload crosses over all planes, with their shares.
   std::vector<LinkShare> LinkSharesOf(FlowId flow) const;
   uint64_t WireBytes(uint64_t payload_bytes) const;
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // Number of packets that one connection sends in its turn.
+  // One connection sends this many packets in its turn.
   static constexpr uint32_t kBurstPackets = 4;
-  // Number of packets whose links are prefetched; messages of a ring of a thousand GPUs have two
+  // The links of this many packets are prefetched; messages of a ring of a thousand GPUs have two
   // packets.
   static constexpr uint32_t kFetchedLinks = 2;
 
-  // The order in which consecutive packets use the planes that join a pair. Pairs with the same
-  // weights share it.
+  // A read request covers up to 512 bytes (the maximum read request size that Linux configures). It
+  // has a header of 16 bytes with a 64-bit address, and 8 bytes of sequence number, LCRC and
+  // framing (PCI Express Base Specification 4.0, 2.2 and 3.6).
+  static constexpr uint32_t kReadRequestPayloadBytes = 512;
+  static constexpr uint32_t kReadRequestWireBytes = 24;
+  // A header and its address extension have 16 B each (Foley and Danskin: "Ultra-Performance Pascal
+  // GPU and NVLink Interconnect", IEEE Micro 37(2), 2017).
+  static constexpr uint16_t kGroupReadRequestWireBytes = 32;
+  static constexpr uint32_t ReadRequestWireBytes(uint32_t payload_bytes) {
+    return (payload_bytes + kReadRequestPayloadBytes - 1) / kReadRequestPayloadBytes *
+           kReadRequestWireBytes;
+  }
+
+  // Holds the order in which consecutive packets use the planes that join a pair. Pairs with the
+  // same weights share it.
   struct Interleave {
     std::vector<uint8_t> plane_of_position;
     std::vector<uint32_t> weights;
@@ -133,8 +156,8 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   struct alignas(64) Flow {
     uint32_t port = 0;
     uint32_t next_active = kNone;
-    // For kAllPlanes, the index of the destination's first link in down_links_. Otherwise the path
-    // over plane 0; the path over plane p is path_links * p behind it.
+    // For kAllPlanes, this is the index of the destination's first link in down_links_. Otherwise
+    // it is the path over plane 0; the path over plane p is path_links * p behind it.
     uint32_t target = 0;
     uint32_t user = 0;  // its number of this flow, or the group's
     uint16_t interleave = 0;
@@ -200,7 +223,8 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
     }
   };
 
-  // The sink of a group's messages at one receiver, and the bytes that it has not yet received.
+  // Holds the sink of a group's messages at one receiver, and the bytes that it has not yet
+  // received.
   struct Receiver {
     uint32_t user = 0;
     uint8_t sink = 0;  // in sinks_
@@ -216,12 +240,25 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
     std::vector<Receiver> receivers;    // the members; of a reduction, the head
     std::vector<uint32_t> pieces_sent;  // of a reduction, by member
   };
-  // An NVSwitch that joins a group, and its links from and to the members.
+  // Describes an NVSwitch that joins a group, and its links from and to the members.
   struct GroupPlane {
     std::vector<LinkId> up_links;
     std::vector<LinkId> down_links;
     uint32_t lanes = 0;
   };
+
+  // Messages as flows (stores_as_flows.cc).
+  struct Carrier {
+    PipeId pipe = PipeId::kNone;
+    uint64_t rate_alone_bps = 0;
+    int64_t full_packet_ps = 0;  // latency of a message with a full packet
+  };
+  [[gnu::noinline]] void Carry(FlowId flow, uint32_t slot, uint64_t bytes);
+  void OpenCarrier(FlowId flow);
+  FlowRoute RouteOf(FlowId flow) const;
+  uint64_t WireBytesOf(const Flow& flow, uint64_t bytes) const;
+  int64_t LatencyPs(FlowId flow, uint64_t packet_bytes) const;
+  void DeliverToGroup(const Flow& flow);
 
   // Groups (nvlink_groups.cc).
   std::vector<GroupPlane> PlanesOf(std::span<const GpuIndex> gpus) const;
@@ -264,7 +301,8 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   std::vector<Flow> flows_;
   const char* flows_base_ = nullptr;   // where they are, for the engine's prefetches
   std::vector<uint32_t> first_paths_;  // by flow: over plane 0
-  // By flow, for flows that have had a message with flags: the sizes of messages by slot.
+  // The sizes of messages by slot, by flow. They exist for flows that have had a message with
+  // flags.
   std::vector<std::array<MessageSize, kMessageSlots>> sizes_;
   std::vector<std::vector<FlowId>> flows_of_gpu_;
   // The links of each GPU to and from its NVSwitches, in the order of the switches' numbers. Paths
@@ -280,6 +318,9 @@ class LoadStoreTransport final : public PacketSink, public StateOwner {
   std::map<std::vector<uint32_t>, uint16_t> interleave_of_weights_;
   uint32_t packet_payload_bytes_;
   uint32_t full_packet_wire_bytes_;
+  FlowNetwork* carriers_ = nullptr;       // null: messages are packets
+  std::vector<Carrier> carrier_of_flow_;  // by flow, opened when first used
+  std::vector<MessageSink*> sinks_told_;  // of what has left in one event
 };
 
 }  // namespace railyard

@@ -7,14 +7,6 @@
 #include "simulator/transport/load_store/load_store_transport.h"
 
 namespace railyard {
-namespace {
-
-// A header and its address extension have 16 B each (Foley and Danskin: "Ultra-Performance Pascal
-// GPU and NVLink Interconnect", IEEE Micro 37(2), 2017).
-constexpr uint16_t kGroupReadRequestWireBytes = 32;
-
-}  // namespace
-
 std::vector<LoadStoreTransport::GroupPlane> LoadStoreTransport::PlanesOf(
     std::span<const GpuIndex> gpus) const {
   std::vector<GroupPlane> planes;
@@ -153,6 +145,10 @@ void LoadStoreTransport::PostMulticast(FlowId id, uint64_t bytes) {
 
 void LoadStoreTransport::PostReduce(FlowId id, uint64_t bytes) {
   const uint32_t slot = TakeSlot(groups_[id], bytes);
+  if (carriers_ != nullptr) [[unlikely]] {
+    Enqueue(groups_[id].first_flow, static_cast<uint32_t>(bytes));  // of all members
+    return;
+  }
   const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = id;

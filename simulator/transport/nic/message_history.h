@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// A message of a queue, and its place in the queue's stream of bytes.
+// Describes a message of a queue, and its place in the queue's stream of bytes.
 struct PlacedMessage {
   MessageRing::Message message;
   uint64_t number = 0;        // from 0
@@ -24,7 +24,7 @@ class MessageHistory {
  public:
   static constexpr size_t kMessagesMax = 1024;  // remembered per queue
 
-  // A queue has completed its oldest message.
+  // Adds the oldest message of a queue, which the queue has completed.
   void Add(uint32_t queue, const MessageRing::Message& message);
   // Returns the completed message that contains a packet of the queue; nullopt if it is not
   // complete, or too old.

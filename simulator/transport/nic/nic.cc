@@ -83,12 +83,13 @@ ns3::TypeId Nic::GetTypeId() {
                         ns3::MakeObjectFactoryAccessor(static_cast<ns3::ObjectFactory Nic::*>(
                             &NicSettings::congestion_control)),
                         ns3::MakeObjectFactoryChecker())
-          .AddAttribute("CnpInterval",
-                        "Shortest time between two CNPs of a queue pair (Zhu et al., SIGCOMM 2015, "
-                        "section 3.1: 50 us).",
-                        ns3::TimeValue(ns3::PicoSeconds(defaults.cnp_interval_ps)),
-                        ns3::MakeTimeAccessor(&Nic::SetCnpInterval, &Nic::GetCnpInterval),
-                        ns3::MakeTimeChecker(ns3::Time(0)))
+          .AddAttribute(
+              "CnpInterval",
+              "Shortest time between two CNPs of a queue pair (Zhu et al., SIGCOMM 2015, "
+              "section 3.1: 50 us).",
+              ns3::TimeValue(ns3::PicoSeconds(static_cast<uint64_t>(defaults.cnp_interval_ps))),
+              ns3::MakeTimeAccessor(&Nic::SetCnpInterval, &Nic::GetCnpInterval),
+              ns3::MakeTimeChecker(ns3::Time(0)))
           .AddAttribute(
               "LinkAggregation",
               "The ports of a NIC are one bonded device (IEEE 802.1AX), which hashes "

@@ -25,9 +25,9 @@ struct NicRateChanged {
   uint64_t rate_bps;  // SendLimits::kNoLimit: line rate
 };
 
-// A NIC as an ns-3 object: its attributes, named as vendors and NCCL name them, and its trace
-// sources. Each NIC of a fabric has one. A transport reads the settings once, when it is made, and
-// keeps the state per queue in plain records.
+// Presents a NIC as an ns-3 object: its attributes, named as vendors and NCCL name them, and its
+// trace sources. Each NIC of a fabric has one. A transport reads the settings once, when it is
+// made, and keeps the state per queue in plain records.
 class Nic : public ns3::Object, private NicSettings {
  public:
   static ns3::TypeId GetTypeId();

@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-// The time of a paced queue's next turn.
+// Holds the time of a paced queue's next turn.
 struct PacedTurn {
   int64_t time_ps;
   uint32_t queue;
@@ -24,8 +24,8 @@ struct PacedTurn {
   }
 };
 
-// A NIC's port to the fabric: one wire, and the send queues that wait for their turn on it, in
-// order.
+// Describes a NIC's port to the fabric: one wire, and the send queues that wait for their turn on
+// it, in order.
 struct NicPort {
   LinkId wire{0};
   uint32_t first_active = SendQueue::kNone;
@@ -33,8 +33,8 @@ struct NicPort {
   int64_t event_ps = kNeverPs;       // of its next event; earlier made ones are ignored
   int64_t next_paced_ps = kNeverPs;  // of the first of `paced`
   int64_t free_ps = 0;               // when what was last read has been sent, were the wire idle
-  // Wire time of the packets that may be read ahead from memory, enough to cover the path from
-  // there.
+  // Packets that take this much wire time may be read ahead from memory, enough to cover the path
+  // from there.
   int64_t backlog_max_ps = 0;
   int64_t full_packet_ps = 0;    // of a packet of the MTU that does not begin a message
   uint32_t burst_packets = 1;    // that a queue sends in its turn

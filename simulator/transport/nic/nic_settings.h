@@ -12,56 +12,56 @@
 
 namespace railyard {
 
-// Bytes of a RoCE v2 packet besides its payload: Ethernet 14 + FCS 4, preamble and inter-packet gap
-// 20 (IEEE 802.3), IPv4 20, UDP 8, BTH 12, ICRC 4 (InfiniBand Architecture Specification, annex
-// A17).
+// A RoCE v2 packet has these bytes besides its payload: Ethernet 14 + FCS 4, preamble and
+// inter-packet gap 20 (IEEE 802.3), IPv4 20, UDP 8, BTH 12, ICRC 4 (InfiniBand Architecture
+// Specification, annex A17).
 inline constexpr uint32_t kRoceHeaderBytes = 82;
-// Bytes of a packet in an InfiniBand subnet besides its payload: LRH 8, BTH 12, ICRC 4, VCRC 2
-// (InfiniBand Architecture Specification 1.7, chapters 5 and 7; rates are those of data, after
+// A packet in an InfiniBand subnet has these bytes besides its payload: LRH 8, BTH 12, ICRC 4, VCRC
+// 2 (InfiniBand Architecture Specification 1.7, chapters 5 and 7; rates are those of data, after
 // coding).
 inline constexpr uint32_t kInfinibandHeaderBytes = 26;
 inline constexpr uint32_t kAethBytes = 4;       // of an ACK or NACK
 inline constexpr uint32_t kRethBytes = 16;      // of the first packet of an RDMA write
 inline constexpr uint32_t kImmediateBytes = 4;  // ImmDt, of an unreliable send
 inline constexpr uint32_t kCnpBytes = 16;       // reserved, after the BTH of a CNP (annex A17)
-// Size of NCCL's clear-to-send element (src/transport/net_ib, ncclIbSendFifo: 64 bytes).
+// NCCL's clear-to-send element has this size (src/transport/net_ib, ncclIbSendFifo: 64 bytes).
 inline constexpr uint32_t kClearToSendBytes = 64;
 
-// Bytes of a TCP segment besides its payload: Ethernet 38 as above, IPv4 20, TCP 20, timestamps 12
-// (RFC 7323, with padding). All but Ethernet's count towards the MTU.
+// A TCP segment has these bytes besides its payload: Ethernet 38 as above, IPv4 20, TCP 20,
+// timestamps 12 (RFC 7323, with padding). All but Ethernet's count towards the MTU.
 inline constexpr uint32_t kTcpHeaderBytes = 90;
 inline constexpr uint32_t kTcpHeaderBytesInMtu = 52;
 inline constexpr uint32_t kSackBytes = 12;  // of an ACK with one block (RFC 2018, with padding)
 
-// The receiver's treatment of packets beyond a gap.
+// Names the receiver's treatment of packets beyond a gap.
 enum class Recovery : uint8_t {
   kGoBackN,          // drops them; the sender starts again at the gap
   kSelectiveRepeat,  // keeps them; the sender fills the gap alone
 };
 
-// The attributes of railyard::Nic for sending and acknowledging, in a form that code can read for
-// every packet.
+// Holds the attributes of railyard::Nic for sending and acknowledging, in a form that code can read
+// for every packet.
 struct NicSettings {
   uint32_t mtu_bytes = 4096;  // path MTU, payload of a full packet; NCCL uses the ports' active MTU
-  // Limit of the unacknowledged bytes of a queue pair. The default is twice 400 Gb/s x 5 us, more
-  // than the round trip of a loaded two-tier fabric needs.
+  // The limit of the unacknowledged bytes of a queue pair. The default is twice 400 Gb/s x 5 us,
+  // more than the round trip of a loaded two-tier fabric needs.
   uint64_t window_bytes = 512u << 10;
   uint32_t ack_every_packets = 4;  // an ACK at least so often, and for every message's last packet
   // The local ACK timeout is 4.096 us x 2^N; the count limits how often a request is retried
   // (InfiniBand Architecture Specification 1.7, 9.7.5.1.3; NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT).
   uint32_t ib_timeout = 20;
   uint32_t ib_retry_cnt = 7;
-  // Number of packets that a queue sends in its turn: the arbiter's quantum. 1 is the fairest;
-  // larger values cause fewer events.
+  // The number of packets that a queue sends in its turn, which is the arbiter's quantum. 1 is the
+  // fairest; larger values cause fewer events.
   uint32_t burst_packets = 1;
   Recovery recovery = Recovery::kGoBackN;
-  // For fabrics that reorder: a packet this far beyond a missing one is kept, and the missing
-  // packet does not yet count as lost. At most 63.
+  // On fabrics that reorder, a packet this far beyond a missing one is kept, and the missing packet
+  // does not yet count as lost. The value is at most 63.
   uint32_t reorder_tolerance_packets = 0;
-  // Type and attributes of the CongestionControl; there is none while no type is set.
+  // The type and attributes of the CongestionControl; there is none while no type is set.
   ns3::ObjectFactory congestion_control{};
-  // Minimum time between two CNPs that a receiver sends for a queue pair (Zhu et al., SIGCOMM 2015,
-  // section 3.1: N = 50 us).
+  // The minimum time between two CNPs that a receiver sends for a queue pair (Zhu et al., SIGCOMM
+  // 2015, section 3.1: N = 50 us).
   int64_t cnp_interval_ps = 50 * kPsPerUs;
 
   // If true, the ports of a NIC are one bonded device (IEEE 802.1AX): a hash chooses a queue pair's
@@ -87,14 +87,14 @@ struct NicSettings {
   }
 };
 
-// NICs whose settings differ from those of the rest of the fabric. `settings` is complete. The MTU,
-// the recovery, the link layer and the bonding of ports must be the same as elsewhere, because both
-// ends of a queue pair need to agree on them.
+// Describes NICs whose settings differ from those of the rest of the fabric. `settings` is
+// complete. The MTU, the recovery, the link layer and the bonding of ports must be the same as
+// elsewhere, because both ends of a queue pair need to agree on them.
 struct NicVariant {
   std::vector<DeviceId> nics;
   NicSettings settings;
 };
-// Largest number of variants in one run.
+// One run may have at most this many variants.
 inline constexpr size_t kNicVariantsMax = 255;
 
 }  // namespace railyard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The plain records of queue pairs. A queue pair has two queues, each a reliable stream; a queue
-// has a sending end at one NIC and a receiving end at another. All fields that a packet or an ACK
-// accesses are in one cache line per end; the others are stored separately.
+// Defines the plain records of queue pairs. A queue pair has two queues, each a reliable stream; a
+// queue has a sending end at one NIC and a receiving end at another. All fields that a packet or an
+// ACK accesses are in one cache line per end; the others are stored separately.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace railyard {
 // Returns the signed distance from b to a of packet sequence numbers, which wrap around at 2^32.
 inline int32_t SequenceDistance(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b); }
 
-// The sending end of a queue.
+// Describes the sending end of a queue.
 struct alignas(64) SendQueue {
   static constexpr uint32_t kNone = UINT32_MAX;
 
@@ -51,7 +51,7 @@ struct alignas(64) SendQueue {
   uint32_t unacknowledged = 0;  // oldest
   uint32_t sent_end = 0;        // one past the highest ever sent
   uint32_t posted_end = 0;      // one past the last packet of the last message
-  // The message that contains next_sequence. If next_sequence is its end, the next message is due.
+  // This message contains next_sequence. If next_sequence is its end, the next message is due.
   MessageRing::Message message;
   uint32_t oldest_end = 0;  // of the oldest message not acknowledged as a whole, if there is one
   int64_t timer_start_ps = 0;
@@ -81,7 +81,7 @@ struct alignas(64) SendQueue {
 };
 static_assert(sizeof(SendQueue) == 64);
 
-// The fields of a sending end that are accessed once per message or loss.
+// Holds the fields of a sending end that are accessed once per message or loss.
 struct SendBacklog {
   MessageRing messages;
   uint32_t next_message = 0;  // position of the one after that which is being sent
@@ -95,7 +95,7 @@ struct SendBacklog {
   }
 };
 
-// Pacing state of a data queue whose rate is limited.
+// Holds the pacing state of a data queue whose rate is limited.
 struct Pacer {
   int64_t next_send_ps = 0;
   uint64_t rate_bps = SendLimits::kNoLimit;
@@ -109,7 +109,7 @@ struct Pacer {
   }
 };
 
-// Retransmission state of a sending queue with selective repeat.
+// Holds the retransmission state of a sending queue with selective repeat.
 struct Repair {
   uint64_t repeat = 0;     // bit i: packet unacknowledged + i is to be sent again
   uint32_t requested = 0;  // number of packets from unacknowledged on whose losses were repeated
@@ -121,9 +121,9 @@ struct Repair {
   }
 };
 
-// The receiving end of a queue.
+// Describes the receiving end of a queue.
 struct alignas(64) ReceiveQueue {
-  // Maximum distance beyond a gap at which packets are kept; a NACK has one bit for each.
+  // Packets are kept up to this distance beyond a gap; a NACK has one bit for each.
   static constexpr uint32_t kBeyondPackets = 64;
 
   PathRef ack_path() const { return {ack_first_link, ack_hop_count}; }
@@ -169,8 +169,8 @@ struct alignas(64) ReceiveQueue {
 };
 static_assert(sizeof(ReceiveQueue) == 64);
 
-// The time that a sending queue's recoveries have taken, and the start of the current phase of a
-// recovery (-1: no recovery is in progress).
+// Holds the time that a sending queue's recoveries have taken, and the start of the current phase
+// of a recovery (-1 if no recovery is in progress).
 struct RecoveryClock {
   RecoveryTimes times;
   int64_t since_ps = -1;
@@ -182,7 +182,7 @@ struct RecoveryClock {
   }
 };
 
-// The ends of a queue pair, common to both its queues.
+// Names the ends of a queue pair, common to both its queues.
 struct QueuePair {
   std::optional<PortPins> data_pins;  // of the ports it is bound to, if to any
   SinkRef user;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The common part of RDMA's and TCP's queue pairs: the two ends of each, the paths of their
-// packets, the turns on a port, the division of messages into packets, the windows and rates of
-// congestion control, and the duration of recoveries. A derived class, in a folder of its own,
+// Implements the common part of RDMA's and TCP's queue pairs: the two ends of each, the paths of
+// their packets, the turns on a port, the division of messages into packets, the windows and rates
+// of congestion control, and the duration of recoveries. A derived class, in a folder of its own,
 // implements the protocol's acknowledgements, timers and losses.
 //
 // A queue pair has two queues, each a reliable stream: data, from the sender's GPU memory to the
@@ -69,10 +69,12 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   std::vector<LinkShare> LinkSharesOf(FlowId queue_pair) const override;
   // Returns the links in both directions: those of the data and those of its acknowledgements.
   std::vector<LinkId> AllLinksOf(FlowId queue_pair) const;
-  // Includes a recovery that is not complete, from its first retransmission on.
+  // Returns the recovery times. They include a recovery that is not complete, from its first
+  // retransmission on.
   RecoveryTimes RecoveryOf(FlowId queue_pair, bool of_data) const override;
-  // A flow without unacknowledged data has no obstacles.
+  // Returns what the flow waits for. A flow without unacknowledged data has no obstacles.
   FlowStatus StatusOf(FlowId queue_pair) const override;
+  std::string NamesOf(FlowId queue_pair) const;  // "server1/nic3 -> server2/nic3"
   // Returns a text such as "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send
   // unacknowledged)".
   virtual std::string Describe(FlowId queue_pair) const = 0;
@@ -82,7 +84,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Returns the reason of the congestion control, if it has one.
   std::string WhyNeverReplayed() const override;
   void Visit(StateArchive& archive) override;
-  // Visit the state of one queue pair; that of a NIC's ports; the counters of all queue pairs.
+  // These functions visit the state of one queue pair, that of a NIC's ports, and the counters of
+  // all queue pairs.
   void VisitQueuePair(FlowId queue_pair, StateArchive& archive);
   void VisitPorts(DeviceId nic, StateArchive& archive);
   void VisitCounters(StateArchive& archive);
@@ -96,31 +99,34 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   PathRef AckPath(FlowId queue_pair) const {
     return receive_queues_[size_t{2} * queue_pair].ack_path();
   }
-  // Who hears of a queue's pair.
+  // Returns the sink of the user of a queue's pair.
   const SinkRef& UserOf(uint32_t queue) const { return PairOf(queue).user; }
   uint32_t FirstPortOf(DeviceId nic) const { return first_port_of_device_[nic]; }
-  // Wire bytes of a message of so many payload bytes.
+  // Returns the wire bytes of a message of so many payload bytes.
   uint64_t WireBytes(uint64_t payload_bytes) const;
   const StackCounters& counters() const { return counters_; }
-  // The NICs, by device; null where the device is none.
+  // Adds what queue pairs of another process's part of the network have counted.
+  void Absorb(const StackCounters& counters) { counters_.Add(counters); }
+  // Returns the NICs by device; an element is null if the device is no NIC.
   std::span<const ns3::Ptr<Nic>> nics() const { return nics_; }
-  // What its congestion control lets a queue pair send, where it has something to send or
-  // unacknowledged; the rate of its port and the NIC's window where there is no lower limit.
+  // Returns the limits that its congestion control sets to a queue pair, or nullopt if the queue
+  // pair has nothing to send and nothing unacknowledged. Where the control sets no lower limit,
+  // they are the rate of its port and the NIC's window.
   std::optional<SendLimits> LimitsNow(uint32_t queue_pair) const;
   const QueuePair& pair(uint32_t queue_pair) const { return queue_pairs_[queue_pair]; }
   uint32_t mtu_bytes() const { return settings_.mtu_bytes; }
   // Makes MessageOf() find completed messages too. Must be called before the first message.
   void KeepMessages() { history_ = std::make_unique<MessageHistory>(); }
-  // Returns the message that contains a packet of a queue; nullopt if none that is known does.
+  // Returns the message that contains a packet of a queue, or nullopt if no known message does.
   // Precondition: KeepMessages() was called.
   std::optional<PlacedMessage> MessageOf(uint32_t queue, uint32_t sequence) const;
-  // Of the queue pair's sender.
+  // Returns the congestion control of the queue pair's sender.
   const CongestionControl& congestion_control(FlowId queue_pair) const {
     return *KindOf(2 * queue_pair).control;
   }
 
  protected:
-  // The format of the protocol's packets, and the device that answers them.
+  // Describes the format of the protocol's packets, and the device that answers them.
   struct Framing {
     uint32_t header_bytes = 0;
     uint32_t first_packet_bytes = 0;  // besides, of a message's first packet
@@ -130,8 +136,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
     // If true, OnSegmentSent() and OnLimits() are called.
     bool follows_segments = false;
   };
-  // The settings of a group of NICs. A queue pair uses the time-out, retries, window and congestion
-  // control of its sender's NIC, and the ACKs and CNPs of its receiver's NIC.
+  // Holds the settings of a group of NICs. A queue pair uses the time-out, retries, window and
+  // congestion control of its sender's NIC, and the ACKs and CNPs of its receiver's NIC.
   struct NicKind {
     NicSettings settings;
     uint32_t window_packets = 0;
@@ -166,9 +172,10 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // --- For the protocol --------------------------------------------------------------------------
   static bool IsData(uint32_t queue) { return queue % 2 == 0; }
   const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
-  // Return the kind of the NIC that sends the queue's packets; and that of the NIC that receives
-  // them, which sends those of the pair's other queue.
+  // Returns the kind of the NIC that sends the queue's packets.
   const NicKind& KindOf(uint32_t queue) const { return kinds_[send_queues_[queue].nic_kind]; }
+  // Returns the kind of the NIC that receives the queue's packets, which sends those of the pair's
+  // other queue.
   const NicKind& KindOfReceiver(uint32_t queue) const { return KindOf(queue ^ 1); }
   const Nic& NicOf(uint32_t queue) const {
     return *nics_[IsData(queue) ? PairOf(queue).source_nic : PairOf(queue).destination_nic];
@@ -177,7 +184,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
     return static_cast<uint32_t>(
         std::max<uint64_t>(1, (bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes));
   }
-  std::string NamesOf(FlowId queue_pair) const;  // "server1/nic3 -> server2/nic3"
 
   // Turns (queue_turns.cc).
   bool MaySend(const SendQueue& queue) const {
@@ -188,7 +194,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   }
   void Activate(uint32_t queue);
 
-  // Messages and packets (queue_send.cc). Functions that send return the packet's time on the wire.
+  // These functions handle messages and packets (queue_send.cc). Functions that send return the
+  // packet's time on the wire.
   void PostMessage(uint32_t queue, const MessageSize& size, uint32_t tolerance_ppm);
   // Returns the position of the oldest message that ends beyond `sequence`, or the end.
   static uint32_t FindMessage(const MessageRing& messages, uint32_t sequence);
@@ -223,7 +230,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // NOLINTEND(*-non-private-member-variables-in-classes)
 
  private:
-  // Setting up (queue_transport.cc).
+  // These functions set up the transport (queue_transport.cc).
   void AddKind(const NicSettings& settings);
   void AddNics(std::span<const NicVariant> variants);
   void AddPorts(DeviceId nic);
@@ -253,7 +260,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void ScheduleServe(uint32_t port, int64_t time_ps);
   void ScheduleNextTurn(uint32_t port);
 
-  // Messages and packets (queue_send.cc).
+  // These functions handle messages and packets (queue_send.cc).
   static void TakeMessage(SendQueue& queue, SendBacklog& backlog);
   int64_t SendPacket(uint32_t queue);
   [[gnu::noinline]] uint16_t FlagBytes(const Packet& packet, uint32_t offset) const;
@@ -261,7 +268,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void Pace(uint32_t queue, uint32_t wire_bytes);
   void CountDelivered(PacketId packet);
 
-  // Snapshots (queue_snapshot.cc).
+  // These functions take and restore snapshots (queue_snapshot.cc).
   void Visit(uint32_t queue, StateArchive& archive);
   void VisitEnds(uint32_t queue, StateArchive& archive);
   uint64_t HashOfPath(PathRef path) const;
@@ -280,7 +287,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   std::vector<bool> is_counted_;                // by queue pair; empty: none is
   std::unique_ptr<MessageHistory> history_;     // null: not kept
   uint64_t counted_payload_bytes_ = 0;
-  // Paths that were resolved when routes had changed, by a hash over their links.
+  // Describes a path that was resolved when routes had changed. Such paths are stored by a hash
+  // over their links.
   struct LaterPath {
     PathRef path;
     std::optional<uint32_t> detour_hop;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RoCE v2 reliable connections between NICs: queue pairs with a window, ACK coalescing, one NACK
-// per gap, go-back-N, the local ACK timer and its retries (InfiniBand Architecture Specification
-// 1.7, 9.7), or selective repeat as in IRN (Mittal et al., SIGCOMM 2018).
+// Implements RoCE v2 reliable connections between NICs: queue pairs with a window, ACK coalescing,
+// one NACK per gap, go-back-N, the local ACK timer and its retries (InfiniBand Architecture
+// Specification 1.7, 9.7), or selective repeat as in IRN (Mittal et al., SIGCOMM 2018).
 //
 // With go-back-N a receiver drops packets beyond a gap. With selective repeat it keeps up to 64 of
 // them, and its NACKs carry their bitmap; the sender retransmits the missing ones once. If a
@@ -32,8 +32,7 @@
 
 namespace railyard {
 
-// The beginning of the error of a queue pair that has used up its retries: the name it has in
-// verbs.
+// The error of a queue pair that has used up its retries begins with the name it has in verbs.
 inline constexpr const char* kRetryExceeded = "IBV_WC_RETRY_EXC_ERR(12)";
 
 class RdmaTransport final : public QueueTransport {
@@ -60,14 +59,14 @@ class RdmaTransport final : public QueueTransport {
   void OnTimer(uint32_t queue) override;
   std::string DescribeRetries(uint32_t queue) const override;
 
-  // Sending ends (rdma_send.cc).
+  // These functions implement the sending ends (rdma_send.cc).
   void OnCnp(uint32_t queue);
   void GoBack(uint32_t queue, uint32_t sequence);
   void RepeatMissing(uint32_t queue, uint64_t beyond);
   void AdvanceRepair(uint32_t queue, uint32_t count);
   void OnAcknowledgement(PacketId packet);
 
-  // Receiving ends (rdma_receive.cc).
+  // These functions implement the receiving ends (rdma_receive.cc).
   void OnWrite(PacketId packet);
   static uint32_t TakeBeyond(ReceiveQueue& queue);
   void OnAhead(PacketId packet, uint32_t distance);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/transport/flow/flow_stack.h"
 #include "simulator/transport/stacks/rdma_stack.h"
 #include "simulator/transport/stacks/socket_stack.h"
 
@@ -38,6 +39,10 @@ std::vector<std::string> NetworkStackNames() {
 
 std::unique_ptr<NetworkStack> MakeNetworkStack(const NetworkStackParts& parts,
                                                const NetworkStackSettings& settings) {
+  if (parts.flows != nullptr) {
+    SIM_CHECK(settings.name == "rdma", "a network stack that has no flow mode");
+    return std::make_unique<FlowStack>(parts, settings);
+  }
   const auto found = Stacks().find(settings.name);
   SIM_CHECK(found != Stacks().end(), "a network stack that is not registered");
   return found->second(parts, settings);

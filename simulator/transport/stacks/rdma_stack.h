@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// NCCL over InfiniBand or RoCE. A connection has one queue pair or is striped over several.
-// Connections that leave a failed NIC take detours.
+// Implements NCCL over InfiniBand or RoCE. A connection has one queue pair or is striped over
+// several. Connections that leave a failed NIC take detours.
 class RdmaStack final : public NetworkStack {
  public:
   RdmaStack(const NetworkStackParts& parts, const NetworkStackSettings& settings);

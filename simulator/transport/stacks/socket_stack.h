@@ -7,7 +7,8 @@
 
 namespace railyard {
 
-// NCCL over TCP sockets. Traffic that belongs to no collective uses streams without NCCL's threads.
+// Implements NCCL over TCP sockets. Traffic that belongs to no collective uses streams without
+// NCCL's threads.
 class SocketStack final : public NetworkStack {
  public:
   SocketStack(const NetworkStackParts& parts, const NetworkStackSettings& settings);

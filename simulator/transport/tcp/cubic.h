@@ -9,8 +9,8 @@
 
 namespace railyard {
 
-// CUBIC (RFC 9438): Linux's default for TCP. Windows are in segments, t in seconds since the
-// window was last cut:
+// Implements CUBIC (RFC 9438), Linux's default for TCP. Windows are in segments, t in seconds since
+// the window was last cut:
 //
 //   slow start       window += acknowledged                        while window < ssthresh
 //   avoidance        W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - window at the cut) / C)

@@ -5,8 +5,8 @@
 
 namespace railyard {
 
-// Settings of NCCL's built-in network over TCP sockets (src/transport/net_socket.cc, 2.30), and the
-// throughput of its threads.
+// Holds the settings of NCCL's built-in network over TCP sockets (src/transport/net_socket.cc,
+// 2.30), and the throughput of its threads.
 struct NetSocketSettings {
   bool enabled = false;  // instead of InfiniBand or RoCE
   // A connection has NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD data sockets, and each helper
@@ -15,17 +15,17 @@ struct NetSocketSettings {
   // Google's (4 x 1).
   uint32_t nthreads = 0;
   uint32_t nsocks_per_thread = 1;
-  // Rates in bit/s at which one thread copies into, and out of, kernel sockets, including the
-  // kernel's own work. The defaults are those of a core of a 3.4 GHz Xeon with TSO, GRO,
-  // jumbo frames and aRFS (Cai et al.: Understanding Host Network Stack Overheads, SIGCOMM 2021):
-  // one core sending to eight receivers, and one flow, which its receiver limits.
+  // The rates in bit/s at which one thread copies into, and out of, kernel sockets, including the
+  // kernel's own work. The defaults are those of a core of a 3.4 GHz Xeon with TSO, GRO, jumbo
+  // frames and aRFS (Cai et al.: Understanding Host Network Stack Overheads, SIGCOMM 2021): one
+  // core sending to eight receivers, and one flow, which its receiver limits.
   uint64_t send_rate_bps = 89'000'000'000;
   uint64_t receive_rate_bps = 42'000'000'000;
 
   uint32_t data_sockets() const { return nthreads * nsocks_per_thread; }
 };
 
-// NCCL's limits MAX_THREADS and MAX_SOCKETS.
+// These are NCCL's limits MAX_THREADS and MAX_SOCKETS.
 inline constexpr uint32_t kSocketThreadsMax = 16;
 inline constexpr uint32_t kSocketsMax = 64;
 

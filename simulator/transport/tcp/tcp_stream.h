@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The state of a TCP stream that a queue pair does not have: which segments beyond a gap have
-// arrived (RFC 2018), which are lost (RFC 6675, 8985), the retransmission time-out (RFC 6298, with
-// Linux's bounds) and the receive window (RFC 9293). Sequence numbers count segments, as those of
-// queue pairs count packets.
+// Implements the state of a TCP stream that a queue pair does not have: which segments beyond a gap
+// have arrived (RFC 2018), which are lost (RFC 6675, 8985), the retransmission time-out (RFC 6298,
+// with Linux's bounds) and the receive window (RFC 9293). Sequence numbers count segments, as those
+// of queue pairs count packets.
 //
 // Not modelled: the handshake (a stream begins with one sample of the path's round trip); a timer
 // for delayed ACKs (the end of a message is acknowledged at once); tail loss probes and RACK's
@@ -18,26 +18,26 @@
 
 namespace railyard {
 
-// Linux's TCP_RTO_MIN, TCP_RTO_MAX (include/net/tcp.h) and tcp_retries2 (ip-sysctl). A stream gives
-// up after as long a time without progress as 15 back-offs from 200 ms take, of which the tenth and
-// later ones last 120 s: 204.6 s + 6 x 120 s.
+// These values are Linux's TCP_RTO_MIN, TCP_RTO_MAX (include/net/tcp.h) and tcp_retries2
+// (ip-sysctl). A stream gives up after as long a time without progress as 15 back-offs from 200 ms
+// take, of which the tenth and later ones last 120 s: 204.6 s + 6 x 120 s.
 inline constexpr int64_t kTcpRtoMinPs = 200 * kPsPerMs;
 inline constexpr int64_t kTcpRtoMaxPs = 120 * kPsPerSecond;
 inline constexpr int64_t kTcpGiveUpPs = 924'600 * kPsPerMs;
-// Linux's maximum size of the send buffer, tcp_wmem[2] (ip-sysctl). The kernel's overhead besides
-// the payload is neglected.
+// This is Linux's maximum size of the send buffer, tcp_wmem[2] (ip-sysctl). The kernel's overhead
+// besides the payload is neglected.
 inline constexpr uint64_t kTcpSendBufferBytes = 4u << 20;
 // Linux offers half of the receive buffer's maximum size, tcp_rmem[2] of 6 MiB, as a window
 // (tcp_adv_win_scale = 1).
 inline constexpr uint64_t kTcpWindowBytes = 3u << 20;
-// Number of segments that a Linux receiver acknowledges one by one at the start and after a silence
+// A Linux receiver acknowledges this many segments one by one at the start and after a silence
 // longer than a time-out, since the sender has then restarted (tcp_event_data_recv,
 // net/ipv4/tcp_input.c; TCP_MAX_QUICKACKS).
 inline constexpr uint32_t kTcpQuickAcks = 16;
 // A segment is lost when this many later ones have arrived (RFC 6675, DupThresh).
 inline constexpr uint32_t kDuplicateThreshold = 3;
 
-// The segments of a sending end, from the oldest unacknowledged to the newest sent.
+// Tracks the segments of a sending end, from the oldest unacknowledged to the newest sent.
 class TcpScoreboard {
  public:
   void OnSend() { segments_.push_back({.order = next_order_++}); }  // a new one
@@ -101,7 +101,7 @@ class TcpTimeout {
   uint32_t back_offs_ = 0;
 };
 
-// The segments of a receiving end that have arrived, from the expected one on.
+// Tracks the segments of a receiving end that have arrived, from the expected one on.
 class TcpReassembly {
  public:
   struct Taken {
@@ -112,8 +112,8 @@ class TcpReassembly {
   // Takes in a segment that is `distance` behind the expected one.
   Taken Take(uint32_t distance, bool is_last_of_message);
   bool HasGap() const { return !here_.empty(); }
-  // The contiguous block of segments around the one at `distance`, both counted from the expected
-  // one.
+  // Describes the contiguous block of segments around the one at `distance`, both counted from the
+  // expected one.
   struct Block {
     uint32_t begin = 0;
     uint32_t end = 0;
@@ -157,7 +157,7 @@ struct TcpReceiver {
   int64_t timestamp_ps = 0;      // of the newest segment in order, which ACKs echo (RFC 7323)
 };
 
-// The fields of a stream's ACK besides the expected segment, packed into its 64 bits.
+// Holds the fields of a stream's ACK besides the expected segment, packed into its 64 bits.
 struct TcpAckWord {
   uint32_t offered_end = 0;
   uint16_t block_begin = 0;  // from the expected segment on; both 0: no block

@@ -15,7 +15,7 @@
 
 namespace railyard {
 
-// The beginning of the error of a stream that has given up: the name it has in Linux.
+// The error of a stream that has given up begins with the name it has in Linux.
 inline constexpr const char* kConnectionTimedOut = "ETIMEDOUT(110)";
 
 class TcpTransport final : public QueueTransport {
@@ -26,8 +26,8 @@ class TcpTransport final : public QueueTransport {
   bool BuffersMessages() const override { return true; }
   // Posts one more receive. The sender is not informed.
   void Grant(FlowId stream, bool /*tells_sender*/) override { PostReceives(stream, 1); }
-  // Received data occupies the receive buffer from now on until Read(), which counts in the bytes
-  // of messages that have been delivered.
+  // Makes received data occupy the receive buffer from now on until Read(), which counts in the
+  // bytes of messages that have been delivered.
   void ReadByHand(uint32_t stream);
   void Read(uint32_t stream, uint64_t bytes);
 

@@ -76,6 +76,46 @@ TEST(KinetoTimeTest, DecimalsAreExact) {
   EXPECT_FALSE(PicosecondsBetween({0, 0}, {int64_t{1} << 59, 0}));
 }
 
+// Rank 1 says 250 us more for what is the same time: each AllReduce ends there when it ends on rank
+// 0, though one of its kernels began later. The first pair is 1 us further apart.
+std::string KernelsOfRank(int rank, int ahead_us) {
+  std::string events;
+  for (int i = 0; i < 3; ++i) {
+    const int late = rank == 1 && i == 2 ? 30 : 0;
+    const int start = 1'000 + 500 * i + ahead_us + late + (rank == 1 && i == 0 ? 1 : 0);
+    events += (i == 0 ? "" : ",") +
+              Kernel(std::to_string(start), std::to_string(80 - late), 7, i + 1, kAllReduce);
+  }
+  return events;
+}
+
+TEST(KinetoReaderTest, DifferencesOfClocksAreFoundAndHaveNoEffect) {
+  const Imported imported = Import({File(0, KernelsOfRank(0, 0)), File(1, KernelsOfRank(1, 250))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  const auto& skew = imported.import.report.clock_skew;
+  ASSERT_TRUE(skew);
+  EXPECT_EQ(skew->rank, 1u);
+  EXPECT_EQ(skew->other, 0u);
+  EXPECT_EQ(skew->ps, 250'000'000);
+  EXPECT_EQ(imported.import.trace->operations[1][1].compute_before_ps, 419'000'000);
+}
+
+// Times are relative to baseTimeNanoseconds: what rank 1 says is 4 us earlier is 1.5 us later.
+TEST(KinetoReaderTest, TimesOfRanksAreRelativeToTheBaseOfTheirFile) {
+  const std::string base = "{\"baseTimeNanoseconds\": 17000000000000";
+  const auto file = [&](int rank, int ahead_us, const std::string& last_digits) {
+    return base + last_digits + ", " +
+           File(static_cast<uint32_t>(rank), KernelsOfRank(rank, ahead_us)).substr(1);
+  };
+  const Imported imported = Import({file(0, 4, "00000"), file(1, 0, "05500")});
+  ASSERT_TRUE(imported.import.report.clock_skew) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.clock_skew->ps, 1'500'000);
+}
+
+TEST(KinetoReaderTest, ClocksOfARankAloneAreNotCompared) {
+  EXPECT_FALSE(Import({File(0, KernelsOfRank(0, 0))}).import.report.clock_skew);
+}
+
 TEST(KinetoReaderTest, GapsAndDurationsAreThoseOfEachStream) {
   // The GPU begins at 100; stream 7 is free again at 130, stream 9 not before 150.
   const std::string events =

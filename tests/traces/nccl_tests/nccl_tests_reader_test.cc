@@ -177,6 +177,30 @@ TEST(NcclTestsReaderTest, RowsThatCannotBeAreDroppedForAReason) {
   EXPECT_EQ(files.Dropped(CallDropReason::kUnknownDatatype), 2u);
 }
 
+// As rccl-tests prints: no version line, devices of AMD, and its own names of 8-bit floats.
+TEST(NcclTestsReaderTest, TablesOfRcclTestsAreRead) {
+  std::string text =
+      "# Collective test starting: reduce_scatter_perf\n"
+      "# nThread 1 nGpus 2 minBytes 4096 maxBytes 4096 step: 2(factor) warmup iters: 5 iters: 20 "
+      "agg iters: 1 validation: 1 graph: 0\n#\nrccl-tests: Version develop:448c4c7\n"
+      "# Using devices\n";
+  for (int rank = 0; rank < 2; ++rank) {
+    text += fmt::format(
+        "#   Rank {0:2} Pid  1584 on mi300-node device {0:2} [0000:0{0}:00.0] AMD Instinct "
+        "MI300X\n",
+        rank);
+  }
+  ImportedFiles files;
+  const TraceImport& import =
+      files.Import({files.Write("out.txt", text + Row(4096, 2048, kTimes, "fp8_e4m3") +
+                                               Row(4096, 1024, kTimes, "bfloat16"))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->rank_count, 2u);
+  EXPECT_EQ(files.Kind(CollectiveKind::kReduceScatter), std::pair(uint64_t{4}, uint64_t{16384}));
+  EXPECT_EQ(import.trace->operations[1][0].datatype, Datatype::kFloat8E4M3);
+  EXPECT_EQ(import.trace->operations[1][2].datatype, Datatype::kBfloat16);
+}
+
 TEST(NcclTestsReaderTest, ALogOfNcclAroundTheTableIsReadAsALog) {
   ImportedFiles files;
   files.Import({files.Write("out.txt", "host:1:1 [0] NCCL INFO NCCL version 2.29.3\n" +

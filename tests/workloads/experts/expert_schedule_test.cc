@@ -14,7 +14,7 @@
 namespace railyard {
 namespace {
 
-constexpr uint32_t kToken = 1000;
+constexpr uint64_t kToken = 1000;
 
 // Two servers of two ranks.
 CommunicatorLayout TwoByTwo() {

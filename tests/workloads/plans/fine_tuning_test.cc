@@ -91,7 +91,8 @@ TEST(FineTuningTest, TheBackwardPassEndsAboveFrozenLayers) {
   EXPECT_EQ(CallsOf(trace, 0, CollectiveKind::kAllReduce, "tensor").count,
             4u * (2 * 12 + (2 * 4 - 1) + 2 + 3));
   const LoadedPlan loaded(Gpt2("data: 2", "fine_tuning { frozen_layers: 8 }"));
-  uint64_t trained = 2 * 768;  // the last norm; the output layer is the embedding, which is frozen
+  uint64_t trained =
+      uint64_t{2} * 768;  // the last norm; the output layer is the embedding, which is frozen
   for (const Weight& weight : LayerWeights(loaded.plan->model, 11)) trained += 4 * weight.elements;
   EXPECT_EQ(CallsOf(Synthesize(*loaded.plan), 0, CollectiveKind::kAllReduce, "data").elements,
             trained);

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Messages that cross the fabric as max-min fair flows instead of packets: flow mode.
+//
+// A pipe carries messages along a route, one after the other. The message at its head is a flow:
+// its bytes, headers included, cross the links of the route at the rate that MaxMinRates gives to
+// it, and have left when the last has. The message arrives a latency later, which its sender
+// states. The rates change when a flow begins or ends, once for all changes of an instant. Nothing
+// waits in queues, nothing is lost, and what senders do not send as messages (acknowledgements,
+// pause frames) takes no bandwidth.
+//
+// Pipes with the same route form a bundle of MaxMinRates. What a bundle has served each of its
+// flows is one number, so a change of its rate touches one record, whatever the number of its
+// flows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/flow/max_min_rates.h"
+#include "simulator/state/state_registry.h"
+#include "simulator/units/identifier.h"
+#include "topologies/graph/fabric_graph.h"
+
+namespace railyard {
+
+// Number of a pipe, dense from 0.
+using PipeId = Identifier<struct PipeIdTag>;
+
+// One of the paths over which a route is striped, and its weight among them. The links of a path
+// all carry the same; those of a multicast are the link up and all links down.
+struct FlowPath {
+  std::vector<LinkId> links;
+  uint32_t weight = 1;
+  bool operator==(const FlowPath&) const = default;
+};
+using FlowRoute = std::vector<FlowPath>;
+
+// A message as it crosses links.
+struct FlowMessage {
+  uint64_t wire_bytes = 0;     // with headers; more than 0
+  uint64_t payload_bytes = 0;  // counted as payload on each link
+  int64_t latency_ps = 0;      // from the last byte's departure to the arrival
+};
+
+// Interface of a user of pipes. Each callback identifies the pipe by the number under which its
+// user opened it.
+class PipeUser {
+ public:
+  virtual ~PipeUser() = default;
+  // Called when the oldest message that has not left has left now. The user must not send.
+  virtual void OnLeft(uint32_t /*number*/) {}
+  // Called after one or more calls of OnLeft(). The user may send again.
+  virtual void OnAllLeft() {}
+  // Called when the oldest message that has left has arrived.
+  virtual void OnArrived(uint32_t number) = 0;
+};
+
+class FlowNetwork final : public StateOwner {
+ public:
+  // Maximum number of a pipe's messages that have not arrived.
+  static constexpr uint32_t kMessagesMax = 8;
+
+  // Registers its events with the engine, which allows one instance at a time. The capacities are
+  // the rates of the network's links, and follow them. Both references must outlive this object.
+  FlowNetwork(const FabricGraph& graph, FabricNetwork& network);
+
+  PipeId Open(PipeUser& user, uint32_t number, const FlowRoute& route);
+  // Precondition: fewer than kMessagesMax of the pipe's messages have not arrived.
+  void Send(PipeId pipe, const FlowMessage& message);
+  // Returns the rate that one flow alone would have on the pipe's route, in bits per second.
+  uint64_t RateAloneBps(PipeId pipe) const;
+
+  std::string state_name() const override { return "flows"; }
+  void Visit(StateArchive& archive) override;
+
+ private:
+  // What a bundle has served is counted in units of 2^-24 bytes, modulo 2^64.
+  static constexpr int kServedBits = 24;
+
+  struct Pipe {
+    uint64_t finish = 0;  // the bundle will have served so much when the head has left
+    int64_t last_arrival_ps = 0;
+    BundleId bundle{0};
+    uint32_t number = 0;
+    uint16_t user = 0;   // in users_
+    uint8_t posted = 0;  // message counters modulo 256
+    uint8_t left = 0;
+    uint8_t arrived = 0;
+    std::array<FlowMessage, kMessagesMax> messages{};
+  };
+  // A flow of a bundle. `finish` is copied from its pipe.
+  struct Flow {
+    uint64_t finish = 0;
+    PipeId pipe{0};
+    // Orders a heap with the earliest on top, among flows whose ends differ by less than 2^63.
+    bool operator<(const Flow& other) const {
+      const auto ahead = static_cast<int64_t>(finish - other.finish);
+      return ahead != 0 ? ahead > 0 : pipe > other.pipe;
+    }
+  };
+  struct Bundle {
+    uint64_t served = 0;  // to each flow up to since_ps
+    int64_t since_ps = 0;
+    FlowRate rate = 0;            // from then on
+    int64_t end_ps = kNeverPs;    // when the first flow has left
+    int64_t event_ps = kNeverPs;  // the earliest pending event
+    std::vector<Flow> flows{};    // a heap
+    FlowRoute route{};
+    uint64_t weights = 0;  // of the route's paths
+    // Messages that have left and are not yet in the links' counters; all have the same size.
+    uint64_t uncounted = 0;
+    bool is_uncounted = false;  // in uncounted_
+    bool is_changed = false;    // in changed_
+    uint64_t payload_bytes = 0;
+    uint64_t wire_bytes = 0;
+  };
+
+  static void HandleEnd(void* self, uint32_t bundle);
+  static void HandleArrival(void* self, uint32_t pipe);
+  static void HandleRates(void* self, uint32_t target);
+
+  BundleId BundleOf(const FlowRoute& route);
+  void Begin(PipeId pipe);
+  void Push(Bundle& bundle, PipeId pipe);
+  void Advance(Bundle& bundle) const;
+  void ScheduleEnd(BundleId bundle);
+  void SetFlows(BundleId bundle);
+  void OnEnd(BundleId bundle);
+  void Leave(PipeId pipe);
+  void RequestSolve();
+  void Solve();
+  void Count(BundleId bundle, const FlowMessage& message);
+  void Settle(Bundle& bundle);
+  void SettleAll();
+
+  FabricNetwork& network_;
+  FabricSimulatorImpl& engine_;
+  MaxMinRates rates_;
+  std::vector<PipeUser*> users_;
+  std::vector<Pipe> pipes_;
+  std::vector<Bundle> bundles_;
+  std::unordered_multimap<uint64_t, BundleId> bundle_of_route_;  // by a hash of the route
+  std::vector<BundleId> uncounted_;
+  std::vector<BundleId> changed_;  // whose flows have changed in this instant
+  std::vector<PipeId> left_;       // in one event
+  std::vector<PipeUser*> users_told_;
+  uint64_t under_way_ = 0;  // messages that have not arrived
+  bool is_solve_pending_ = false;
+};
+
+}  // namespace railyard

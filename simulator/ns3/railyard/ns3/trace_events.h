@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The arguments of the trace sources of FabricSimulation and FabricLink. Texts are valid as long as
+// the fabric.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <ns3/nstime.h>
+
+namespace railyard {
+
+// A collective: the calls of all of its ranks together.
+struct CollectiveEvent {
+  uint32_t collective = 0;  // its place among Result::collectives
+  std::string_view kind{};  // "AllReduce", "SendRecv", …
+  std::string_view job{};
+  uint64_t bytes = 0;  // as nccl-tests counts them
+  uint32_t rank_count = 0;
+  ns3::Time start{};  // of its first rank
+  ns3::Time end{};    // of its last rank; of CollectiveStart: 0
+};
+
+// A rank's call of a collective.
+struct CallEvent {
+  uint32_t rank = 0;
+  uint32_t collective = 0;
+  ns3::Time start{};
+  ns3::Time end{};
+};
+
+// A packet on a link.
+struct PacketEvent {
+  std::string_view link{};    // "server1/nic3>leaf3"
+  std::string_view kind{};    // "RDMA_WRITE", "ACK", "ETHERNET_FRAME", …
+  std::string_view reason{};  // of a loss: "LINK_DOWN", "BUFFER_FULL", …; empty: not lost
+  uint32_t flow = 0;          // number of a queue, or of what its kind's transport numbers
+  uint32_t sequence = 0;
+  uint32_t wire_bytes = 0;
+  uint32_t payload_bytes = 0;  // of a collective
+  bool is_marked = false;      // congestion experienced
+  bool is_retransmitted = false;
+  ns3::Time sent{};      // when its last bit left the link's port
+  ns3::Time received{};  // when its last bit is at the link's far end
+};
+
+struct LinkStateEvent {
+  std::string_view link{};
+  bool is_up = true;
+};
+
+// A pause frame that stops the sender of a link, or lets it go on.
+struct PauseEvent {
+  std::string_view link{};
+  bool is_xoff = true;
+};
+
+// A retransmission timer of a NIC's queue pair that has run out, or a CNP that the NIC sends.
+struct QueuePairEvent {
+  std::string_view nic{};
+  uint32_t queue_pair = 0;
+};
+
+// Another rate that a queue pair's congestion control has chosen.
+struct RateEvent {
+  std::string_view nic{};
+  uint32_t queue_pair = 0;
+  uint64_t rate_bps = 0;  // UINT64_MAX: line rate
+};
+
+}  // namespace railyard

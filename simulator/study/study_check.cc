@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/study/study_check.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/names.h"
+#include "simulator/processes/temporary_directory.h"
+#include "simulator/scenario/load/scenario_loader.h"
+#include "simulator/study/process_pool.h"
+#include "simulator/text_proto/text_proto.h"
+
+namespace railyard {
+
+namespace {
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// At the value's place in the study, or at the place of what made it.
+void AddFindingOfValue(const StudyAxis& axis, const std::string& value, const std::string& what,
+                       Diagnostics& diagnostics) {
+  const auto number =
+      static_cast<size_t>(std::ranges::find(axis.values, value) - axis.values.begin());
+  if (axis.source == AxisSource::kValues && number < axis.values.size()) {
+    diagnostics.Error(axis.where[number], fmt::format("{}.values[{}]", axis.path, number), what);
+    return;
+  }
+  diagnostics.Error(axis.where.front(), axis.path,
+                    fmt::format("with the value {}: {}", Quote(value), what));
+}
+
+// A line that `validate` prints about a --set, as a finding at the axis's value that it comes from;
+// any other line as one of the study's point.
+void AddFinding(const Study& study, const StudyRun& run, const std::string& line,
+                Diagnostics& diagnostics) {
+  constexpr std::string_view kError = "error: ";
+  const size_t error = line.find(kError);
+  if (error == std::string::npos) return;
+  const std::string what = line.substr(error + kError.size());
+  for (size_t i = 0; i < study.axes.size(); ++i) {
+    const StudyAxis& axis = study.axes[i];
+    for (const std::string& field : axis.fields) {
+      const std::string place = SetLocation(field + "=" + run.values[i] + axis.unit).file + ": ";
+      if (!line.starts_with(place)) continue;
+      AddFindingOfValue(axis, run.values[i], what, diagnostics);
+      return;
+    }
+  }
+  diagnostics.Error({.file = line.substr(0, line.rfind(": ", error))}, "", what);
+}
+
+// At most `count` of them, evenly spaced.
+std::vector<size_t> Thinned(const std::vector<size_t>& points, size_t count) {
+  if (points.size() <= count) return points;
+  std::vector<size_t> thinned;
+  for (size_t i = 0; i < count; ++i) thinned.push_back(points[i * points.size() / count]);
+  return thinned;
+}
+
+// The values of an axis that a scenario is most likely not to take, numbered: all that are written
+// down, else the least and the greatest number.
+using TellingValues = std::unordered_map<std::string_view, size_t>;
+
+TellingValues TellingValuesOf(const Study& study, size_t axis) {
+  TellingValues values;
+  const AxisSource source = study.axes[axis].source;
+  if (source == AxisSource::kValues || source == AxisSource::kChoice ||
+      source == AxisSource::kScenario || source == AxisSource::kPointName) {
+    for (const auto& point : study.points) {
+      values.try_emplace(point[axis], values.size());
+      if (values.size() == kPointsCheckedMax) break;
+    }
+    return values;
+  }
+  std::vector<double> numbers;
+  for (const auto& point : study.points) numbers.push_back(NumberOf(point[axis]).value_or(0));
+  const auto [least, greatest] = std::ranges::minmax_element(numbers);
+  for (const auto end : {least, greatest}) {
+    const auto point = static_cast<size_t>(end - numbers.begin());
+    values.try_emplace(study.points[point][axis], values.size());
+  }
+  return values;
+}
+
+// Pairs are those of the first axes: their number grows with its square.
+constexpr size_t kPairedAxesMax = 32;
+
+// Finds the first points with each telling value, and those with each pair of telling values of two
+// axes.
+class TellingPoints {
+ public:
+  explicit TellingPoints(const Study& study) {
+    for (size_t axis = 0; axis < study.axes.size(); ++axis) {
+      values_.push_back(TellingValuesOf(study, axis));
+      is_seen_.emplace_back(values_.back().size());
+    }
+    for (size_t point = 0; point < study.points.size(); ++point) {
+      Note(study.points[point]);
+      if (AddSingles()) {
+        singles_.push_back(point);
+      } else if (AddPairs()) {
+        pairs_.push_back(point);
+      }
+    }
+  }
+
+  const std::vector<size_t>& singles() const { return singles_; }
+  const std::vector<size_t>& pairs() const { return pairs_; }
+
+ private:
+  struct Telling {
+    size_t axis;
+    size_t number;  // of the value among those of the axis
+  };
+
+  void Note(const std::vector<std::string>& point) {
+    telling_.clear();
+    for (size_t axis = 0; axis < point.size(); ++axis) {
+      const auto known = values_[axis].find(point[axis]);
+      if (known != values_[axis].end()) telling_.push_back({axis, known->second});
+    }
+  }
+
+  // They return true if there is one that no point before had.
+  bool AddSingles() {
+    bool is_any = false;
+    for (const Telling& value : telling_) {
+      is_any |= !is_seen_[value.axis][value.number];
+      is_seen_[value.axis][value.number] = true;
+    }
+    return is_any;
+  }
+  bool AddPairs() {
+    bool is_any = false;
+    for (size_t i = 0; i < telling_.size() && telling_[i].axis < kPairedAxesMax; ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const auto [axis, number] = telling_[i];
+        const auto [other_axis, other_number] = telling_[j];
+        std::vector<bool>& seen = is_pair_seen_[axis * kPairedAxesMax + other_axis];
+        seen.resize(values_[axis].size() * values_[other_axis].size());
+        const size_t pair = number * values_[other_axis].size() + other_number;
+        is_any |= !seen[pair];
+        seen[pair] = true;
+      }
+    }
+    return is_any;
+  }
+
+  std::vector<TellingValues> values_;  // by axis
+  std::vector<Telling> telling_;       // of one point, in the order of axes
+  std::vector<std::vector<bool>> is_seen_;
+  std::vector<std::vector<bool>> is_pair_seen_{kPairedAxesMax * kPairedAxesMax};
+  std::vector<size_t> singles_;
+  std::vector<size_t> pairs_;
+};
+
+// Adds the points of one scenario with values that its fields cannot take, whatever the others
+// are: the file is read once, and every value of each axis is set in turn.
+void AddSuspicious(const Study& study, const std::string& scenario,
+                   const std::vector<size_t>& points, std::set<size_t>& suspicious) {
+  const StudyRun first{.point = points.front(), .values = study.points[points.front()]};
+  for (size_t i = 0; i < study.axes.size(); ++i) {
+    const StudyAxis& axis = study.axes[i];
+    std::vector<std::string> sets = SetsOf(study, first);
+    std::map<std::string, size_t> point_of_place;
+    std::set<std::string_view> seen;
+    for (const size_t point : points) {
+      if (!seen.insert(study.points[point][i]).second) continue;
+      for (const std::string& field : axis.fields) {
+        sets.push_back(field + "=" + study.points[point][i] + axis.unit);
+        point_of_place.emplace(SetLocation(sets.back()).file, point);
+      }
+    }
+    Diagnostics diagnostics;
+    ReadScenarioText(scenario, sets, diagnostics);
+    for (const Finding& finding : diagnostics.findings()) {
+      const auto found = point_of_place.find(finding.where.file);
+      if (found != point_of_place.end()) suspicious.insert(found->second);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<size_t> SuspiciousPoints(const Study& study) {
+  std::set<size_t> suspicious;
+  if (study.points.size() <= kPointsCheckedMax) return {};
+  std::map<std::string, std::vector<size_t>> points_of_scenario;
+  for (size_t point = 0; point < study.points.size(); ++point) {
+    const StudyRun run{.point = point, .values = study.points[point]};
+    points_of_scenario[ScenarioOf(study, run).path].push_back(point);
+  }
+  for (const auto& [scenario, points] : points_of_scenario) {
+    AddSuspicious(study, scenario, points, suspicious);
+  }
+  return {suspicious.begin(), suspicious.end()};
+}
+
+std::vector<size_t> PointsToCheck(const Study& study, const std::vector<size_t>& suspicious) {
+  std::vector<size_t> all(study.points.size());
+  std::iota(all.begin(), all.end(), 0);
+  if (all.size() <= kPointsCheckedMax) return all;
+  std::set<size_t> chosen;
+  const auto add = [&chosen](const std::vector<size_t>& points) {
+    std::vector<size_t> others;
+    std::ranges::copy_if(points, std::back_inserter(others),
+                         [&](size_t point) { return !chosen.contains(point); });
+    const std::vector<size_t> thinned = Thinned(others, kPointsCheckedMax - chosen.size());
+    chosen.insert(thinned.begin(), thinned.end());
+  };
+  const TellingPoints telling(study);
+  for (const auto& points :
+       {suspicious, {0, all.size() - 1}, telling.singles(), telling.pairs(), all}) {
+    add(points);
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics) {
+  std::vector<StudyRun> points;
+  for (const size_t point : PointsToCheck(study, SuspiciousPoints(study))) {
+    points.push_back({.point = point, .values = study.points[point], .seed = study.first_seed});
+  }
+  const TemporaryDirectory directory;
+  std::vector<std::vector<std::string>> commands;
+  std::vector<std::string> logs;
+  for (const StudyRun& point : points) {
+    commands.push_back({"validate", ScenarioOf(study, point).path});
+    for (const std::string& set : SetsOf(study, point)) {
+      commands.back().insert(commands.back().end(), {"--set", set});
+    }
+    logs.push_back(directory.File(fmt::format("{}.log", logs.size())));
+  }
+  std::vector<int> exits(points.size());
+  RunProcesses(commands, logs, jobs, [&](size_t index, int status) { exits[index] = status; });
+  std::set<std::string> seen;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (exits[i] == 0) continue;
+    const int errors_before = diagnostics.error_count();
+    bool is_known = false;
+    std::istringstream lines(TextOf(logs[i]));
+    for (std::string line; std::getline(lines, line);) {
+      is_known |= seen.contains(line);
+      if (seen.insert(line).second) AddFinding(study, points[i], line, diagnostics);
+    }
+    if (is_known || diagnostics.error_count() > errors_before) continue;
+    diagnostics.Error(ScenarioOf(study, points[i]).where, "scenario",
+                      fmt::format("cannot be read with {}: validate ended with status {}",
+                                  PointName(study, points[i]), exits[i]));
+  }
+}
+
+}  // namespace railyard

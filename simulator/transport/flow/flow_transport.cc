@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "simulator/transport/flow/flow_transport.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/check.h"
+#include "simulator/event_order/event_order.h"
+#include "simulator/units/units.h"
+
+namespace railyard {
+
+FlowTransport::FlowTransport(FlowNetwork& flows, FabricNetwork& network, RdmaTransport& rdma,
+                             StripedConnections& striped, const NicSettings& settings)
+    : carriers_(flows),
+      network_(network),
+      rdma_(rdma),
+      striped_(striped),
+      full_packet_bytes_(settings.mtu_bytes + settings.HeaderBytes()),
+      ack_bytes_(settings.HeaderBytes() + kAethBytes) {
+  network.engine().Register(event_order::kFlowAnswer, {.name = "answers to flows"},
+                            &FlowTransport::HandleAnswer, this);
+}
+
+FlowId FlowTransport::Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
+                           uint64_t entropy) {
+  Flow flow;
+  flow.user = sink;
+  flow.source_gpu = source_gpu;
+  flow.destination_gpu = destination_gpu;
+  if (striped_.AreSeveral(source_gpu, destination_gpu)) {
+    flow.queue_pairs =
+        striped_.QueuePairsOf(striped_.Open(sink, source_gpu, destination_gpu, entropy));
+  } else {
+    flow.queue_pairs = {rdma_.Open(sink, source_gpu, destination_gpu, entropy)};
+  }
+  const FlowId id{flows_.size()};
+  FlowRoute route;
+  for (const FlowId queue_pair : flow.queue_pairs) {
+    route.push_back({.links = rdma_.LinksOf(queue_pair), .weight = 1});
+    SIM_CHECK(!route.back().links.empty(), "a flow without a route");
+  }
+  flow.pipe = carriers_.Open(*this, id, route);
+  flow.rate_alone_bps = carriers_.RateAloneBps(flow.pipe);
+  const FlowId first = flow.queue_pairs.front();
+  const auto grant_bytes = static_cast<uint32_t>(rdma_.WireBytes(kClearToSendBytes));
+  flow.grant_latency_ps = network_.PathLatencyPs(rdma_.AckPath(first), grant_bytes);
+  // The NIC acknowledges a message that then goes on to memory.
+  const PathRef path = rdma_.DataPath(first);
+  PathRef to_nic = path;
+  to_nic.hop_count = static_cast<uint8_t>(network_.LinksToNic(path));
+  const int64_t behind_nic_ps = network_.PathLatencyPs(path, full_packet_bytes_) -
+                                network_.PathLatencyPs(to_nic, full_packet_bytes_);
+  flow.ack_latency_ps = std::max<int64_t>(
+      0, network_.PathLatencyPs(rdma_.AckPath(first), ack_bytes_) - behind_nic_ps);
+  flows_.push_back(std::move(flow));
+  return id;
+}
+
+int64_t FlowTransport::LatencyPs(const Flow& flow, uint64_t packet_bytes) const {
+  const auto bytes = static_cast<uint32_t>(packet_bytes);
+  return std::max<int64_t>(0,
+                           network_.PathLatencyPs(rdma_.DataPath(flow.queue_pairs.front()), bytes) -
+                               TransferTimePs(bytes, flow.rate_alone_bps));
+}
+
+void FlowTransport::Post(FlowId id, const PostedMessage& message) {
+  Flow& flow = flows_[id];
+  if (flow.is_closed) return;
+  // Each queue pair carries a part, with headers of its own.
+  const uint64_t parts = flow.queue_pairs.size();
+  const uint64_t part_bytes = (message.size.bytes + parts - 1) / parts;
+  const uint64_t part_wire_bytes = rdma_.WireBytes(part_bytes);
+  const uint64_t wire_bytes = message.size.bytes + parts * (part_wire_bytes - part_bytes);
+  flow.payload_bytes.push_back(message.size.data_bytes);
+  ++flow.unacknowledged;
+  network_.CountFlowInjected(message.size.data_bytes);
+  carriers_.Send(flow.pipe, {.wire_bytes = wire_bytes,
+                             .payload_bytes = message.size.data_bytes,
+                             .latency_ps = LatencyPs(
+                                 flow, std::min<uint64_t>(part_wire_bytes, full_packet_bytes_))});
+}
+
+void FlowTransport::Grant(FlowId id, bool tells_sender) {
+  Flow& flow = flows_[id];
+  if (!tells_sender || flow.is_closed) return;
+  flow.last_grant_ps =
+      std::max(network_.engine().NowPs() + flow.grant_latency_ps, flow.last_grant_ps + 1);
+  ScheduleAnswer(flow.last_grant_ps, id, Answer::kGrant);
+}
+
+void FlowTransport::OnArrived(uint32_t number) {
+  const FlowId id{number};
+  Flow& flow = flows_[id];
+  const uint64_t bytes = flow.payload_bytes.front();
+  flow.payload_bytes.erase(flow.payload_bytes.begin());
+  if (flow.is_counted) counted_payload_bytes_ += bytes;
+  network_.CountFlowDelivered(bytes);
+  ScheduleAnswer(network_.engine().NowPs() + flow.ack_latency_ps, id, Answer::kAcknowledgement);
+  const SinkRef user = flow.user;
+  user.sink->OnDelivered(user.number);
+}
+
+void FlowTransport::ScheduleAnswer(int64_t time_ps, FlowId flow, Answer answer) {
+  const uint32_t target = 2 * flow + static_cast<uint32_t>(answer);
+  network_.engine().ScheduleFabric(time_ps, event_order::kFlowAnswer, target, target);
+}
+
+void FlowTransport::HandleAnswer(void* self, uint32_t target) {
+  auto& transport = *static_cast<FlowTransport*>(self);
+  Flow& flow = transport.flows_[target / 2];
+  const SinkRef user = flow.user;
+  if (static_cast<Answer>(target % 2) == Answer::kGrant) {
+    user.sink->OnGranted(user.number);
+    return;
+  }
+  --flow.unacknowledged;
+  user.sink->OnCompleted(user.number);
+}
+
+void FlowTransport::OnRoutesChanged() {
+  SIM_CHECK(flows_.empty(), "routes that change under flows");
+}
+
+std::vector<LinkId> FlowTransport::LinksOf(FlowId flow) const {
+  return rdma_.LinksOf(flows_[flow].queue_pairs.front());
+}
+
+std::vector<LinkShare> FlowTransport::LinkSharesOf(FlowId id) const {
+  const std::vector<FlowId>& queue_pairs = flows_[id].queue_pairs;
+  const double share = 1.0 / static_cast<double>(queue_pairs.size());
+  std::vector<LinkShare> shares;
+  for (const FlowId queue_pair : queue_pairs) {
+    for (const LinkId link : rdma_.LinksOf(queue_pair)) shares.push_back({link, share});
+  }
+  return shares;
+}
+
+FlowStatus FlowTransport::StatusOf(FlowId id) const {
+  const Flow& flow = flows_[id];
+  return {.is_under_way = flow.unacknowledged > 0,
+          .description = fmt::format("{} ({} messages under way as flows)",
+                                     rdma_.NamesOf(flow.queue_pairs.front()), flow.unacknowledged)};
+}
+
+// Events of answers are pending while one is under way.
+void FlowTransport::Visit(StateArchive& archive) {
+  archive.Named("flows").Constant(flows_.size());
+  archive.Named("counted_payload_bytes").Count(counted_payload_bytes_);
+  archive.Section();
+  for (const Flow& flow : flows_) {
+    archive.Require(flow.unacknowledged == 0);
+    archive.Constant(flow.is_closed ? 1 : 0);
+  }
+}
+
+}  // namespace railyard

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Messages between servers as flows (flow mode). A flow takes the routes of NCCL's queue pairs: the
+// same hashes choose them, and a connection that is striped over several queue pairs is striped
+// over their paths. Messages of a flow leave in the order of their posts, one after the other.
+//
+// Acknowledgements and clear-to-send elements take the latency of their path and no bandwidth.
+// Windows, rates of congestion control, queues, marks, pauses and losses do not exist.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulator/flow/flow_network.h"
+#include "simulator/transport/connections/striped_connections.h"
+#include "simulator/transport/contract/transport.h"
+#include "simulator/transport/rdma/rdma_transport.h"
+
+namespace railyard {
+
+class FlowTransport final : public Transport, public PipeUser, public StateOwner {
+ public:
+  // Registers its events with the engine, which allows one instance at a time. Opens queue pairs of
+  // the other transports for their routes and sends nothing over them. All references must outlive
+  // this object.
+  FlowTransport(FlowNetwork& flows, FabricNetwork& network, RdmaTransport& rdma,
+                StripedConnections& striped, const NicSettings& settings);
+
+  FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
+              uint64_t entropy) override;
+  void Post(FlowId flow, const PostedMessage& message) override;
+  void Grant(FlowId flow, bool tells_sender) override;
+  void Close(FlowId flow) override { flows_[flow].is_closed = true; }
+  void CountPayload(FlowId flow) override { flows_[flow].is_counted = true; }
+  uint64_t counted_payload_bytes() const override { return counted_payload_bytes_; }
+  void OnRoutesChanged() override;
+
+  std::vector<LinkId> LinksOf(FlowId flow) const override;
+  std::vector<LinkShare> LinkSharesOf(FlowId flow) const override;
+  FlowStatus StatusOf(FlowId flow) const override;
+
+  void OnArrived(uint32_t flow) override;
+
+  StateOwner* state() override { return this; }
+  std::string state_name() const override { return "flows between servers"; }
+  void Visit(StateArchive& archive) override;
+
+ private:
+  struct Flow {
+    SinkRef user;
+    GpuIndex source_gpu{0};
+    GpuIndex destination_gpu{0};
+    std::vector<FlowId> queue_pairs;
+    PipeId pipe = PipeId::kNone;
+    uint64_t rate_alone_bps = 0;
+    int64_t grant_latency_ps = 0;
+    int64_t ack_latency_ps = 0;  // from the arrival in memory on
+    int64_t last_grant_ps = 0;
+    uint32_t unacknowledged = 0;
+    std::vector<uint64_t> payload_bytes;  // of messages that have not arrived, oldest first
+    bool is_closed = false;
+    bool is_counted = false;
+  };
+  // What an event of kFlowAnswer tells; its target is twice the flow, and this.
+  enum class Answer : uint32_t { kGrant, kAcknowledgement };
+
+  static void HandleAnswer(void* self, uint32_t target);
+  void ScheduleAnswer(int64_t time_ps, FlowId flow, Answer answer);
+  // Returns the time from the departure of a message's last byte to the arrival of its last packet.
+  int64_t LatencyPs(const Flow& flow, uint64_t packet_bytes) const;
+
+  FlowNetwork& carriers_;
+  FabricNetwork& network_;
+  RdmaTransport& rdma_;
+  StripedConnections& striped_;
+  uint32_t full_packet_bytes_;
+  uint32_t ack_bytes_;
+  std::vector<Flow> flows_;
+  uint64_t counted_payload_bytes_ = 0;
+};
+
+}  // namespace railyard

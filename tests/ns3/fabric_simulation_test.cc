@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A fabric within a program of ns-3's: unmodified network stacks and applications share its links
+// with the collectives, and ns-3's traces, attributes and seeds reach it.
+#include "railyard/ns3/fabric_simulation.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ns3/boolean.h>
+#include <ns3/bulk-send-helper.h>
+#include <ns3/config.h>
+#include <ns3/double.h>
+#include <ns3/inet-socket-address.h>
+#include <ns3/internet-stack-helper.h>
+#include <ns3/ipv4-address-helper.h>
+#include <ns3/node-container.h>
+#include <ns3/packet-sink-helper.h>
+#include <ns3/packet-sink.h>
+#include <ns3/rng-seed-manager.h>
+#include <ns3/simulator.h>
+#include <ns3/string.h>
+#include <ns3/uinteger.h>
+#include <ns3/v4ping-helper.h>
+
+#include "railyard/ns3/fabric_net_device.h"
+#include "railyard/ns3/railyard_helper.h"
+#include "simulator/scenario/schema/scenario.h"
+
+namespace railyard {
+namespace {
+
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr int64_t kBytePs = 20;  // at 400 Gb/s
+const std::vector<std::string> kNics = {"server0/nic0", "server1/nic0"};
+
+class FabricSimulationTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    RailyardHelper::UseEngine();
+    // ns-3 waits up to 10 ms before it asks for an address.
+    ns3::Config::SetDefault("ns3::ArpL3Protocol::RequestJitter",
+                            ns3::StringValue("ns3::ConstantRandomVariable[Constant=0]"));
+  }
+  void TearDown() override {
+    fabric_ = nullptr;
+    ns3::Simulator::Destroy();
+    ns3::RngSeedManager::SetSeed(1);
+  }
+
+  static ScenarioBuilder TwoServers(uint32_t repeat = 2, uint64_t mebibytes = 16) {
+    ScenarioBuilder scenario("test");
+    scenario.Fabric(scenario::RailOptimized{.servers = 2})
+        .Add(scenario::Collective{.size = DataSize::MiB(mebibytes), .repeat = repeat})
+        .Set("workload.algorithm", "RING");
+    return scenario;
+  }
+  void Create(const RailyardHelper& helper) {
+    Diagnostics diagnostics;
+    fabric_ = helper.Create(diagnostics);
+    ASSERT_NE(fabric_, nullptr) << diagnostics.ToString();
+  }
+  // Hosts with ns-3's stacks at the two NICs of rail 0.
+  void InstallHosts(const RailyardHelper& helper) {
+    devices_ = helper.Install(fabric_, hosts_, kNics);
+    ns3::InternetStackHelper().Install(hosts_);
+    addresses_ = ns3::Ipv4AddressHelper("10.0.0.0", "255.255.255.0").Assign(devices_);
+  }
+  void RunUntilEnded() {
+    fabric_->SetAttribute("StopSimulator", ns3::BooleanValue(true));
+    ns3::Simulator::Run();
+  }
+
+  ns3::Ptr<FabricSimulation> fabric_;
+  ns3::NodeContainer hosts_{2};
+  ns3::NetDeviceContainer devices_;
+  ns3::Ipv4InterfaceContainer addresses_;
+};
+
+// What the simulation tells, by ns-3's trace sources.
+struct Seen {
+  void OnStart(const CollectiveEvent& event) { starts.push_back(event.collective); }
+  void OnEnd(const CollectiveEvent& event) {
+    durations.push_back((event.end - event.start).GetTimeStep());
+  }
+  void OnPacket(const PacketEvent& /*event*/) { ++packets; }
+  void OnRtt(ns3::Time rtt) { rtts.push_back(rtt.GetTimeStep()); }
+  void OnFrame(ns3::Ptr<const ns3::Packet> /*frame*/) { ++frames; }
+
+  std::vector<uint32_t> starts;
+  std::vector<int64_t> durations;
+  std::vector<int64_t> rtts;
+  uint64_t packets = 0;
+  uint64_t frames = 0;
+};
+
+TEST_F(FabricSimulationTest, CollectivesRunAsTheyDoWithoutNs3sEvents) {
+  Seen seen;
+  Create(RailyardHelper(TwoServers()));
+  ns3::Config::ConnectWithoutContext("/Railyard/CollectiveStart",
+                                     ns3::MakeCallback(&Seen::OnStart, &seen));
+  ns3::Config::ConnectWithoutContext("/Railyard/CollectiveEnd",
+                                     ns3::MakeCallback(&Seen::OnEnd, &seen));
+  ns3::Simulator::Run();
+  EXPECT_TRUE(fabric_->HasEnded());
+  const RunResult result = fabric_->GetResult();
+  EXPECT_EQ(result.status, RunStatus::kCompleted);
+  EXPECT_THAT(seen.starts, SizeIs(2));
+  ASSERT_THAT(seen.durations, SizeIs(2));
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(seen.durations[i], result.collectives[i].duration_ps());
+}
+
+// Twice: an ICMP echo of 56 B has 98 B with its headers, and 24 B of framing, on two cables and
+// through one switch.
+TEST_F(FabricSimulationTest, APingTakesTheLatencyOfItsPath) {
+  Seen seen;
+  const RailyardHelper helper(
+      TwoServers(1).Set("workload.program.collectives[0].compute_before", "1s"));
+  Create(helper);
+  InstallHosts(helper);
+  ns3::V4PingHelper ping(addresses_.GetAddress(1));
+  ping.SetAttribute("Interval", ns3::TimeValue(ns3::MilliSeconds(1)));
+  const auto apps = ping.Install(hosts_.Get(0));
+  apps.Get(0)->TraceConnectWithoutContext("Rtt", ns3::MakeCallback(&Seen::OnRtt, &seen));
+  ns3::Simulator::Stop(ns3::MilliSeconds(5));
+  ns3::Simulator::Run();
+
+  Diagnostics diagnostics;
+  const auto scenario = TwoServers().Build(diagnostics);
+  const FabricGraph& graph = scenario->fabric;
+  const DeviceId leaf = *graph.FindDevice("leaf0");
+  int64_t one_way_ps = graph.device(leaf).forwarding_latency_ps;
+  for (const std::string& nic : kNics) {
+    const LinkId cable = *graph.FindLink(*graph.FindDevice(nic), leaf);
+    one_way_ps += graph.link(cable).propagation_ps + (98 + 24) * kBytePs;
+  }
+  ASSERT_THAT(seen.rtts, SizeIs(Gt(2u)));
+  EXPECT_EQ(seen.rtts.back(), 2 * one_way_ps);  // the first also asks for the address
+}
+
+TEST_F(FabricSimulationTest, TcpAndAnAllReduceShareTheCables) {
+  Seen seen;
+  ns3::Config::SetDefault("ns3::TcpSocket::SegmentSize", ns3::UintegerValue(8948));
+  ns3::Config::SetDefault("ns3::TcpSocket::SndBufSize", ns3::UintegerValue(16 << 20));
+  ns3::Config::SetDefault("ns3::TcpSocket::RcvBufSize", ns3::UintegerValue(16 << 20));
+  RailyardHelper helper(TwoServers(2, 64));
+  helper.SetAttribute("StartTime", ns3::TimeValue(ns3::MilliSeconds(1)));
+  helper.SetDeviceAttribute("Mtu", ns3::UintegerValue(9000));
+  Create(helper);
+  InstallHosts(helper);
+  const ns3::InetSocketAddress storage(addresses_.GetAddress(1), 9);
+  const auto sinks = ns3::PacketSinkHelper("ns3::TcpSocketFactory", storage).Install(hosts_.Get(1));
+  ns3::BulkSendHelper("ns3::TcpSocketFactory", storage).Install(hosts_.Get(0));
+  ns3::Config::ConnectWithoutContext("/Railyard/CollectiveEnd",
+                                     ns3::MakeCallback(&Seen::OnEnd, &seen));
+  RunUntilEnded();
+  const double seconds = ns3::Simulator::Now().GetSeconds();
+  const auto bytes =
+      static_cast<double>(ns3::DynamicCast<ns3::PacketSink>(sinks.Get(0))->GetTotalRx());
+  EXPECT_GT(bytes / seconds, 5e9);
+  EXPECT_LT(bytes / seconds, 50e9);  // the cable's rate
+  TearDown();
+
+  Seen alone;
+  Create(RailyardHelper(TwoServers(2, 64)));
+  ns3::Config::ConnectWithoutContext("/Railyard/CollectiveEnd",
+                                     ns3::MakeCallback(&Seen::OnEnd, &alone));
+  ns3::Simulator::Run();
+  ASSERT_THAT(seen.durations, SizeIs(2));
+  ASSERT_THAT(alone.durations, SizeIs(2));
+  EXPECT_GT(seen.durations[1], alone.durations[1] * 11 / 10);
+}
+
+TEST_F(FabricSimulationTest, LinksHaveTraceSources) {
+  Seen seen;
+  Create(RailyardHelper(TwoServers(1)));
+  const auto link = fabric_->FindLink("server0/nic0>leaf0");
+  ASSERT_NE(link, nullptr);
+  link->TraceConnectWithoutContext("PacketReceived", ns3::MakeCallback(&Seen::OnPacket, &seen));
+  ns3::Simulator::Run();
+  uint64_t packets = 0;
+  for (const LinkResult& each : fabric_->GetResult().links) {
+    if (each.name == "server0/nic0>leaf0") packets = each.packets;
+  }
+  EXPECT_GT(packets, 0u);
+  EXPECT_GE(seen.packets, packets);  // acknowledgements as well
+}
+
+TEST_F(FabricSimulationTest, AttributesByPathDecide) {
+  std::vector<int64_t> times_ps;
+  for (const double alpha : {1.0 / 128, 8.0}) {
+    ScenarioBuilder scenario("incast");
+    scenario.Fabric(scenario::RailOptimized{.servers = 4})
+        .Add(scenario::Collective{.operation = scenario::Operation::kGather,
+                                  .size = DataSize::MiB(8)});
+    Create(RailyardHelper(scenario));
+    ns3::Config::Set("/Railyard/SwitchList/*/Alpha", ns3::DoubleValue(alpha));
+    ns3::Simulator::Run();
+    times_ps.push_back(fabric_->GetResult().simulated_time_ps);
+    TearDown();
+  }
+  EXPECT_NE(times_ps[0], times_ps[1]);
+}
+
+TEST_F(FabricSimulationTest, Ns3sSeedIsTheScenarios) {
+  Create(RailyardHelper(TwoServers(1)));
+  ns3::Simulator::Run();
+  EXPECT_EQ(fabric_->GetResult().seed, 1u);
+  TearDown();
+  ns3::RngSeedManager::SetSeed(7);
+  Create(RailyardHelper(TwoServers(1)));
+  ns3::Simulator::Run();
+  EXPECT_NE(fabric_->GetResult().seed, 1u);
+}
+
+TEST_F(FabricSimulationTest, ADownLinkLosesFramesAndItsDeviceIsDown) {
+  Seen seen;
+  ScenarioBuilder scenario = TwoServers(1);
+  scenario.Set("workload.program.collectives[0].compute_before", "1s")
+      .Add(scenario::Fault{.name = "cut",
+                           .kind = scenario::Fault::Kind::kLinkDown,
+                           .link = "server1/nic0--leaf0",
+                           .at = Duration::Ms(2)});
+  const RailyardHelper helper(scenario);
+  Create(helper);
+  InstallHosts(helper);
+  ns3::V4PingHelper ping(addresses_.GetAddress(1));
+  ping.SetAttribute("Interval", ns3::TimeValue(ns3::MilliSeconds(1)));
+  ping.Install(hosts_.Get(0));
+  devices_.Get(0)->TraceConnectWithoutContext("PhyTxDrop",
+                                              ns3::MakeCallback(&Seen::OnFrame, &seen));
+  ns3::Simulator::Stop(ns3::MilliSeconds(5));
+  ns3::Simulator::Run();
+  EXPECT_GT(seen.frames, 0u);
+  EXPECT_TRUE(devices_.Get(0)->IsLinkUp());
+  EXPECT_FALSE(devices_.Get(1)->IsLinkUp());
+}
+
+TEST_F(FabricSimulationTest, ErrorsOfTheScenarioAreAllThere) {
+  Diagnostics diagnostics;
+  EXPECT_EQ(RailyardHelper(TwoServers().Set("nccl.IB_TIMEOUT", 99).Set("mode", "FLOW"))
+                .Create(diagnostics),
+            nullptr);
+  EXPECT_THAT(diagnostics.ToString(), HasSubstr("IB_TIMEOUT"));
+  Diagnostics of_flows;
+  EXPECT_EQ(RailyardHelper(TwoServers().Set("mode", "FLOW")).Create(of_flows), nullptr);
+  EXPECT_THAT(of_flows.ToString(), HasSubstr("FLOW has no packets"));
+}
+
+}  // namespace
+}  // namespace railyard
