@@ -75,10 +75,16 @@ bool IsOurSummary(const fs::path& path) {
 }
 
 // Without "." and ".." and with symbolic links resolved, so that its parent is where it really
-// lies.
+// lies. Another run that replaces the directory may take it away between two looks at it; it is
+// looked for again then.
 fs::path Resolve(const std::string& directory) {
+  constexpr int kLooks = 100;
   std::error_code error;
-  fs::path resolved = fs::weakly_canonical(fs::absolute(directory), error);
+  fs::path resolved;
+  for (int look = 0; look < kLooks; ++look) {
+    resolved = fs::weakly_canonical(fs::absolute(directory), error);
+    if (error != std::errc::no_such_file_or_directory) break;
+  }
   if (error) {
     throw EnvironmentError(fmt::format("cannot write {}: {}", directory, error.message()));
   }
@@ -146,15 +152,6 @@ class Attempt {
     parents_.push_back(parent);
   }
 
-  // Checks that `directory`, whose parent exists, can be created under its name.
-  static void TryName(const fs::path& directory) {
-    std::error_code error;
-    if (fs::is_directory(directory, error)) return;
-    if (mkdir(directory.c_str(), 0777) != 0 || rmdir(directory.c_str()) != 0) {
-      ThrowErrno("create", directory.string());
-    }
-  }
-
   // A new directory beside `directory`, hidden.
   fs::path MakeStaging(const fs::path& directory) {
     for (int attempt = 0;; ++attempt) {
@@ -163,6 +160,13 @@ class Attempt {
       if (mkdir(staging.c_str(), 0777) == 0) return staging_ = staging;
       if (errno != EEXIST) ThrowErrno("create", directory.string());
     }
+  }
+
+  // Checks that the file system takes the name of `directory`, inside the hidden directory, where
+  // no other run sees it.
+  void TryNameOf(const fs::path& directory) const {
+    const fs::path tried = staging_ / directory.filename();
+    if (mkdir(tried.c_str(), 0777) != 0) ThrowErrno("create", directory.string());
   }
 
   void Keep() { kept_ = true; }
@@ -260,8 +264,8 @@ std::optional<std::string> PrepareResultDirectory(const std::string& directory) 
   // Nobody knows better than the file system what it will take, and nothing is left of it.
   Attempt attempt;
   attempt.MakeParentsOf(resolved);
-  Attempt::TryName(resolved);
   attempt.MakeStaging(resolved);
+  attempt.TryNameOf(resolved);
   return std::nullopt;
 }
 

@@ -14,6 +14,7 @@ import os
 import pathlib
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -283,13 +284,16 @@ class Machine(unittest.TestCase):
 
     # ---- Two at once, and kills ------------------------------------------------------------------
 
-    def test_two_runs_into_one_directory(self):
+    def test_runs_into_one_directory_at_once(self):
         for attempt in range(8):
+            if attempt % 2:
+                shutil.rmtree(self.here / "out")  # all find nothing there, instead of a result
+            seeds = range(8 * attempt, 8 * attempt + 8)
             started = [self.start("run", "small.textproto", "--out", "out", "--quiet", "--seed", str(seed))
-                       for seed in (2 * attempt, 2 * attempt + 1)]
+                       for seed in seeds]
             ended = [self.end(process) for process in started]
-            self.assertEqual(ended, [(0, ""), (0, "")])
-            self.assertIn(self.expect_whole(self.here / "out"), (2 * attempt, 2 * attempt + 1))
+            self.assertEqual(ended, [(0, "")] * len(seeds))
+            self.assertIn(self.expect_whole(self.here / "out"), seeds)
             self.expect_nothing("out")
 
     def test_killed_at_any_instant_and_again(self):
