@@ -126,8 +126,7 @@ void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& ar
     archive.Require(tables_.links[id].timed == 0 && accounts_[FirstChannelOf(id)].bytes == 0);
     VisitLink(id, archive);
     VisitPortOf(id, archive);
-    archive.Constant(reduction_.counted_links());
-    if (reduction_.counted_links() != 0) reduction_.Visit(id, archive);
+    reduction_.Visit(id, archive);
   }
   if (!archive.adds()) return;
   const NetworkCounters after = SumOverNvlinks(links);

@@ -106,6 +106,25 @@ TEST_F(NvSwitchTest, EveryGpuOfAGroupGetsACopyAndTheBusiestLinkTheOriginal) {
   EXPECT_EQ(reduction_.CountersOf(up_[0]).packets, 2u);
 }
 
+// A part of the network is visited before and after a call of it is replayed; meanwhile another
+// part may have used its first group.
+TEST_F(NvSwitchTest, ALinkHasAsManyCountsBeforeTheFirstGroupAsAfterIt) {
+  const auto counts_of = [this](LinkId link) {
+    StateArchive archive(0);
+    archive.Section();
+    reduction_.Visit(link, archive);
+    return archive.TakeCounts();
+  };
+  const RestCounts before = counts_of(up_[0]);
+  const uint32_t group = reduction_.AddSwitchGroup(2, {up_[0], up_[1]});
+  EXPECT_EQ(counts_of(up_[0]), before);
+  reduction_.Arrive(Operand(up_[0], group, 0));
+  reduction_.Arrive(Operand(up_[1], group, 0));
+  const RestCounts after = counts_of(up_[0]);
+  EXPECT_TRUE(HasPlacesOf(before, after) && HasPlacesOf(after, before));
+  EXPECT_FALSE(ChangesBetween(before, after).empty());
+}
+
 TEST_F(NvSwitchTest, RequestsAreCountedWithTheirCopies) {
   const uint32_t group = reduction_.AddSwitchGroup(2, {up_[0]});
   const PathRef path = paths_.Add({up_[0], down_[1], down_[2]}, std::nullopt, *tables_.classes);

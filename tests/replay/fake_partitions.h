@@ -16,6 +16,10 @@ class FakePartitions final : public PartitionHost {
     return communicator < local_numbers.size() ? local_numbers[communicator] : 0;
   }
   bool StandsStill(GpuIndex gpu) const override { return gpu == stopped_gpu; }
+  bool AreAllOpen(uint32_t /*communicator*/,
+                  const CollectiveSchedule& /*schedule*/) const override {
+    return are_open;
+  }
   bool MayMoveConnections() override { return may_move; }
   void Renew(Partition& /*partition*/) override {}
   void Visit(const Partition& /*partition*/, StateArchive& archive) override {
@@ -43,6 +47,7 @@ class FakePartitions final : public PartitionHost {
   uint64_t shared_count = 0;
   uint64_t identity = 3;
   GpuIndex stopped_gpu{UINT32_MAX};
+  bool are_open = false;
   bool may_move = false;
   bool may_be_apart = true;
   bool may_be_ahead = true;

@@ -139,15 +139,16 @@ TEST(PartitionNeighboursTest, ACallOfTheWholeNetworkTouches) {
   EXPECT_TRUE(test.MayTouchFirst(kPsPerMs));
 }
 
-// A call that waits for nothing but an end is taken to begin at once.
+// A call that waits for nothing but an end is taken to begin at once, and a call to take what its
+// launch and half the least time of its collective take.
 TEST(PartitionNeighboursTest, ACallBehindOneElsewhereMayTouchAsSoonAsThatMayEnd) {
+  constexpr uint64_t kBytes = 64 << 20;
   Programs programs(16);
   for (const uint32_t rank : {0u, 8u}) programs[rank] = {AllReduce(8)};
   // GPUs 0 and 1 of the first server first, then 0 and 8 with a gap.
-  for (const uint32_t rank : {0u, 1u}) programs[rank].push_back(AllReduce(8, 0, 1, 1));
-  for (const uint32_t rank : {0u, 8u}) {
-    programs[rank].push_back(AllReduce(8, kApartPs, 2, 1));
-  }
+  for (const uint32_t rank : {0u, 1u}) programs[rank].push_back(AllReduce(kBytes, 0, 1, 1));
+  programs[0].push_back(AllReduce(8, kApartPs, 2, 1));
+  programs[8].push_back(AllReduce(8, kPsPerMs, 2, 1));
   NoReplay none;
   SmallReplay test(2, JobOf({{0, 8}, {0, 1}, {0, 8}}, programs), none);
   FakePartitions host;
@@ -158,8 +159,12 @@ TEST(PartitionNeighboursTest, ACallBehindOneElsewhereMayTouchAsSoonAsThatMayEnd)
   test.streams.Start();
   const std::vector<uint32_t> own = {test.calls.NumberOf({0, 0}), test.calls.NumberOf({8, 0})};
   const Partition& rail = map.partition(map.PartitionOf({8, 0}));
-  EXPECT_FALSE(neighbours.MayTouch(rail, own, 0, kApartPs + kLaunchPs));
-  EXPECT_TRUE(neighbours.MayTouch(rail, own, 0, kApartPs + kLaunchPs + 1));
+  const uint32_t before = test.calls.CollectiveNumberOf({0, 1});
+  const int64_t touch_ps =
+      map.least_launch_ps() + test.plans.BoundOf(before) / 2 + kApartPs + map.least_launch_ps();
+  EXPECT_GT(test.plans.BoundOf(before), kApartPs);
+  EXPECT_FALSE(neighbours.MayTouch(rail, own, 0, touch_ps));
+  EXPECT_TRUE(neighbours.MayTouch(rail, own, 0, touch_ps + 1));
   EXPECT_TRUE(neighbours.Touches({0, 2}, rail));
   EXPECT_FALSE(neighbours.Touches({0, 1}, rail));
 }

@@ -236,6 +236,24 @@ TEST(PartitionReplayerTest, AHitIsRefusedWhereAnotherCollectiveMayUseItsNics) {
   EXPECT_TRUE(is_fourth_replayed({1, 9})) << "another rail's";
 }
 
+// Once connections are open, a collective of another size needs not be simulated in place, unless
+// switches of NVLinks may lack what it needs.
+TEST(PartitionReplayerTest, WhatOthersHaveOpenedNeedsNoCallInPlaceOnNics) {
+  const auto launched_in_place = [](const std::vector<uint32_t>& ranks, bool are_open) {
+    Programs programs(16);
+    for (const uint32_t rank : ranks) {
+      programs[rank] = {AllReduce(8, kGapPs), AllReduce(16, kGapPs)};
+    }
+    Partitions test(JobOf({ranks}, programs), ReplayCacheMode::kOn, 2);
+    test.host.are_open = are_open;
+    test.test.Run();
+    return test.test.host.launched.size() - test.ahead;
+  };
+  EXPECT_EQ(launched_in_place({0, 8}, false), 4u);
+  EXPECT_EQ(launched_in_place({0, 8}, true), 0u);
+  EXPECT_EQ(launched_in_place({0, 1}, true), 4u);
+}
+
 TEST(PartitionReplayerTest, WhatCannotBeSimulatedAheadIsSimulatedInPlace) {
   Partitions test;
   test.host.may_be_ahead = false;

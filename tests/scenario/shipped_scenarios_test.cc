@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Every scenario the project ships is valid, and says what its name promises.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "simulator/scenario/load/scenario_loader.h"
@@ -72,6 +74,19 @@ TEST(ShippedScenariosTest, DeepSeekV3AnswersInSixHundredThousandAllReduces) {
   EXPECT_EQ(scenario->job.rank_count, 16u);
   EXPECT_EQ(scenario->job.collectives.size(), 8u * 416 * 182);
   EXPECT_EQ(scenario->job.parts[0].rank_skew_max_ps, 0);
+}
+
+// tp 8, pp 8, dp 16, 96 micro-batches: each passes 7 boundaries between stages twice, in 8 x 16
+// places.
+TEST(ShippedScenariosTest, Gpt3PassesSevenBoundariesTwicePerMicroBatch) {
+  const auto scenario = LoadShipped("gpt_3_175b_1024");
+  ASSERT_NE(scenario, nullptr);
+  EXPECT_EQ(scenario->job.rank_count, 1024u);
+  const auto is_transfer = [](const JobCollective& collective) {
+    // 2,048 tokens of 12,288 values in BF16, an eighth on each rank.
+    return collective.is_p2p() && collective.bytes == uint64_t{2048} * 12'288 * 2 / 8;
+  };
+  EXPECT_EQ(std::ranges::count_if(scenario->job.collectives, is_transfer), 96 * 7 * 2 * 8 * 16);
 }
 
 TEST(ShippedScenariosTest, TheFirstOperationsOfAJobAreAJob) {

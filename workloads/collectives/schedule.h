@@ -155,4 +155,16 @@ class CollectiveSchedule {
   virtual uint64_t AlikeFrom(const LaneId& /*lane*/, uint64_t /*step*/) const { return 1; }
 };
 
+// Calls visit(lane) for each lane of one rank.
+template <typename Visit>
+void ForEachLaneOf(const CollectiveSchedule& schedule, RankIndex rank, Visit visit) {
+  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
+    for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
+      for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
+        visit(LaneId{rank, channel, batch, lane});
+      }
+    }
+  }
+}
+
 }  // namespace railyard

@@ -116,6 +116,26 @@ ConnectionId ConnectionTable::Find(uint32_t communicator, uint32_t channel, Rank
   return found == connections.end() ? ConnectionId::kNone : found->second;
 }
 
+bool ConnectionTable::AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const {
+  bool are_open = true;
+  for (RankIndex rank{0}; rank < schedule.rank_count() && are_open; ++rank) {
+    ForEachLaneOf(schedule, rank, [&](const LaneId& lane) {
+      if (!are_open || schedule.StepCount(lane) == 0) return;
+      const auto is_open = [&](RankIndex from, RankIndex to, ConnectionUse use) {
+        return Find(communicator, lane.channel, from, to, use) != ConnectionId::kNone;
+      };
+      const LanePeers peers = schedule.PeersOf(lane);
+      for (const LanePeer& peer : peers.recv_from) {
+        are_open = are_open && is_open(peer.rank, rank, peer.use);
+      }
+      for (const LanePeer& peer : peers.send_to) {
+        are_open = are_open && is_open(rank, peer.rank, peer.use);
+      }
+    });
+  }
+  return are_open;
+}
+
 ConnectionId ConnectionTable::Open(uint32_t communicator, uint32_t channel, RankIndex from,
                                    RankIndex to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[communicator].executed;

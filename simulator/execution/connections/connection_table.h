@@ -103,6 +103,8 @@ class ConnectionTable {
   // Returns kNone if the connection is not open.
   ConnectionId Find(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                     ConnectionUse use) const;
+  // Returns whether all connections of a collective are open, those of all ranks.
+  bool AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const;
   // Sets a function that is called before a network connection is opened. It returns true if it has
   // opened a detour instead.
   void SetDetours(std::function<bool(ConnectionId connection)> open_detour) {

@@ -91,7 +91,11 @@ class InNetworkReduction {
     return counters_.empty() ? InSwitchCounters{} : counters_[link];
   }
   void Visit(StateArchive& archive) { VisitFields(counters_, archive); }
-  void Visit(LinkId link, StateArchive& archive) { VisitFields(counters_[link], link, archive); }
+  // Visits as many places before the first group or node is added as afterwards.
+  void Visit(LinkId link, StateArchive& archive) {
+    InSwitchCounters none;
+    VisitFields(counters_.empty() ? none : counters_[link], link, archive);
+  }
 
  private:
   struct CombiningNode {

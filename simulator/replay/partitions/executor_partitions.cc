@@ -13,6 +13,11 @@ bool ExecutorPartitions::StandsStill(GpuIndex gpu) const {
   return executor_.clock().StandsStill(gpu);
 }
 
+bool ExecutorPartitions::AreAllOpen(uint32_t communicator,
+                                    const CollectiveSchedule& schedule) const {
+  return executor_.connection_table().AreAllOpen(communicator, schedule);
+}
+
 bool ExecutorPartitions::MayMoveConnections() {
   NicFailover* const failover = executor_.failover();
   return failover != nullptr && failover->MayMoveSome();

@@ -20,6 +20,7 @@ class ExecutorPartitions final : public PartitionHost {
 
   uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const override;
   bool StandsStill(GpuIndex gpu) const override;
+  bool AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const override;
   bool MayMoveConnections() override;
   void Renew(Partition& partition) override;
   void Visit(const Partition& partition, StateArchive& archive) override;

@@ -7,6 +7,7 @@
 #include "simulator/replay/partitions/partition.h"
 #include "simulator/state/state_archive.h"
 #include "simulator/units/rank_index.h"
+#include "workloads/collectives/schedule.h"
 
 namespace railyard {
 
@@ -18,6 +19,8 @@ class PartitionHost {
   // there.
   virtual uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const = 0;
   virtual bool StandsStill(GpuIndex gpu) const = 0;
+  // Returns true if all connections are open that the collective uses on the communicator.
+  virtual bool AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const = 0;
   // Returns true if connections may soon move to other NICs.
   virtual bool MayMoveConnections() = 0;
 

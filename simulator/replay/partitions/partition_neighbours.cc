@@ -59,6 +59,20 @@ bool PartitionNeighbours::MayTouch(const Partition& partition, std::span<const u
   return false;
 }
 
+// In a collective of which all ranks need all data or send all, each sends or receives at least
+// half of what the busiest link carries.
+int64_t PartitionNeighbours::LeastDurationPs(const Call& call) {
+  const uint32_t collective = calls_.CollectiveNumberOf(call);
+  switch (calls_.job().collectives[collective].kind) {
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+      return map_.least_launch_ps() + plans_.BoundOf(collective) / 2;
+    default:
+      return map_.least_launch_ps();
+  }
+}
+
 // The same for a rank with these calls that run or will begin, in its program's order. It follows
 // their successors, each with the earliest time that its dependencies allow.
 bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<const NearCall> near,
@@ -84,6 +98,9 @@ bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<con
       const NearCall& call = near.front();
       may_touch = !call.is_own && !call.is_told && call.begin_ps + least_launch_ps < until_ps;
       end_ps = call.is_own ? until_ps : call.end_ps;
+      if (!call.is_own && !call.is_told && end_ps < until_ps) {
+        end_ps = std::max(end_ps, call.begin_ps + LeastDurationPs(call.call));
+      }
       if (near.size() > 1) near = near.subspan(1);
     } else if (operation.is_compute() || !ledger_.HasBegun({rank, index})) {
       const bool waits = operation.after != JobOperation::kNone && operation.after >= first;
@@ -91,6 +108,7 @@ bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<con
       // It may have begun to compute long since.
       end_ps = end_ps == kEnded ? now_ps : SumPs(end_ps, operation.compute_before_ps);
       may_touch = !operation.is_compute() && end_ps + least_launch_ps < until_ps;
+      if (may_touch) end_ps += LeastDurationPs({rank, index});
     }
     if (may_touch && Touches({rank, index}, partition)) return true;
     ends_ps_.push_back(end_ps);

@@ -35,7 +35,8 @@ class PartitionNeighbours {
   bool Touches(const Call& call, const Partition& partition);
   // Returns true if a call other than those of these numbers uses the partition's NICs, or may
   // begin to use them before `until_ps`. Operations that wait only for the ends of calls are
-  // assumed to begin at once; Touches() detects a wrong answer when the call begins.
+  // assumed to begin at once, and calls to take the least time; Touches() detects a wrong answer
+  // when a call begins.
   bool MayTouch(const Partition& partition, std::span<const uint32_t> numbers, int64_t now_ps,
                 int64_t until_ps);
 
@@ -50,6 +51,8 @@ class PartitionNeighbours {
   };
   std::vector<NearCall> CallsNear(const Partition& partition, std::span<const uint32_t> numbers,
                                   int64_t now_ps) const;
+  // Returns the least time from a rank's call's begin to its end.
+  int64_t LeastDurationPs(const Call& call);
   bool MayRankTouch(const Partition& partition, std::span<const NearCall> near, int64_t now_ps,
                     int64_t until_ps);
 

@@ -118,11 +118,10 @@ bool PartitionReplayer::MayHaveEpisode(uint32_t number, uint32_t collective) {
 
 // Returns true if the calls may end before something disturbs them.
 bool PartitionReplayer::MayLast(const Partition& partition, uint32_t collective,
-                                const std::vector<EpisodeCall>& calls) {
-  if (calls.empty() || calls.back().begin_ps > kTimeEndPs) return false;
+                                const std::vector<EpisodeCall>& calls, int64_t disturbance_ps) {
   const int64_t bound_ps = run_.plans.BoundOf(collective);
   const int64_t least_end_ps = calls.front().begin_ps + bound_ps;
-  return least_end_ps < NextDisturbancePs(partition.is_faulty) && bound_ps < kAbortNoticePs &&
+  return least_end_ps < disturbance_ps && bound_ps < kAbortNoticePs &&
          !MayBeTouched(partition, calls, least_end_ps);
 }
 
@@ -131,7 +130,9 @@ void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
   Partition& partition = run_.map.partition(number);
   Activity& activity = activities_[number];
   const std::vector<EpisodeCall> calls = CallsOf(number, collective);
-  if (!MayLast(partition, collective, calls)) return;
+  if (calls.empty() || calls.back().begin_ps > kTimeEndPs) return;
+  const int64_t disturbance_ps = NextDisturbancePs(partition.is_faulty);  // looks at every event
+  if (!MayLast(partition, collective, calls, disturbance_ps)) return;
   run_.host.Renew(partition);
   Rest rest = RestOf(partition, true);
   if (!rest.is_at_rest) return;
@@ -148,7 +149,8 @@ void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
   } else {
     activity.misses = 0;
   }
-  const bool can_replay = CanReplay(partition, calls, cache_.episode(episode.known));
+  const bool can_replay =
+      CanReplay(partition, calls, cache_.episode(episode.known), disturbance_ps);
   if (episode.is_new) activity.unused = can_replay ? 0 : activity.unused + 1;
   if (!can_replay) return;
   if (mode_ == ReplayCacheMode::kVerify) {
@@ -186,16 +188,27 @@ std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(uint32_t 
     calls.push_back({.begin_ps = pending.begin_ps, .number = pending.number, .call = call});
   }
   std::unordered_set<uint32_t> places;
+  bool are_made = true;
   for (const EpisodeCall& call : calls) {
     const uint32_t place = partition.PlaceOf(call.call.gpu());
     places.insert(place);
-    if (!activities_[number].made.contains(MadeKey(run_.numbers.Of(call.call), place))) return {};
+    are_made =
+        are_made && activities_[number].made.contains(MadeKey(run_.numbers.Of(call.call), place));
   }
   if (calls.size() != partition.gpus.size() || places.size() != calls.size()) return {};
+  if (!are_made && !IsOpenOnNics(partition, collective)) return {};
   std::ranges::sort(calls, [](const EpisodeCall& a, const EpisodeCall& b) {
     return std::pair(a.begin_ps, a.number) < std::pair(b.begin_ps, b.number);
   });
   return calls;
+}
+
+// Returns true if other collectives have opened all that this one needs. On NVLinks that is more
+// than connections: the groups of GPUs for which switches add up.
+bool PartitionReplayer::IsOpenOnNics(const Partition& partition, uint32_t collective) const {
+  const JobCollective& of_job = run_.calls.job().collectives[collective];
+  return partition.of_nics && !of_job.is_p2p() &&
+         run_.host.AreAllOpen(of_job.communicator, run_.plans.ScheduleOf(collective));
 }
 
 // The episode that begins in the state with these calls.
@@ -221,7 +234,7 @@ uint32_t PartitionReplayer::FindKnown(const Partition& partition,
 // Returns true if nothing can affect the partition before all instants in the episode's last state
 // have passed.
 bool PartitionReplayer::CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
-                                  const Episode& episode) {
+                                  const Episode& episode, int64_t disturbance_ps) {
   const int64_t settled_ps =
       episode.duration_ps + cache_.state(episode.end_state).instants_ahead_ps;
   // Aborts are known this long ahead.
@@ -240,8 +253,7 @@ bool PartitionReplayer::CanReplay(const Partition& partition, const std::vector<
     }
   }
   const int64_t settled_at_ps = calls.front().begin_ps + settled_ps;
-  return settled_at_ps < NextDisturbancePs(partition.is_faulty) &&
-         !MayBeTouched(partition, calls, settled_at_ps);
+  return settled_at_ps < disturbance_ps && !MayBeTouched(partition, calls, settled_at_ps);
 }
 
 // When the next event is that may end the job, or simulated time, or, where faults are to be

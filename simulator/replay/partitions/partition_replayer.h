@@ -132,12 +132,13 @@ class PartitionReplayer {
   void BeginEpisode(uint32_t partition, uint32_t collective);
   bool MayHaveEpisode(uint32_t partition, uint32_t collective);
   bool MayLast(const Partition& partition, uint32_t collective,
-               const std::vector<EpisodeCall>& calls);
+               const std::vector<EpisodeCall>& calls, int64_t disturbance_ps);
   std::vector<EpisodeCall> CallsOf(uint32_t partition, uint32_t collective) const;
+  bool IsOpenOnNics(const Partition& partition, uint32_t collective) const;
   uint32_t FindKnown(const Partition& partition, const std::vector<EpisodeCall>& calls,
                      uint32_t state);
   bool CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
-                 const Episode& episode);
+                 const Episode& episode, int64_t disturbance_ps);
   bool MayBeTouched(const Partition& partition, const std::vector<EpisodeCall>& calls,
                     int64_t until_ps);
   int64_t NextDisturbancePs(bool by_faults) const;

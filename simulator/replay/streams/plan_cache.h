@@ -25,18 +25,6 @@
 
 namespace railyard {
 
-// Calls visit(lane) for each lane of one rank.
-template <typename Visit>
-void ForEachLaneOf(const CollectiveSchedule& schedule, RankIndex rank, Visit visit) {
-  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
-    for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
-      for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
-        visit(LaneId{rank, channel, batch, lane});
-      }
-    }
-  }
-}
-
 // The connections that do not use the NICs of their plans, because NICs failed. No bound follows
 // from the bytes that they carry.
 class MovedConnections {
