@@ -47,6 +47,20 @@ TEST_F(TcpSocketsTest, ThreadsAndThenTheWireLimitWhatASendCarries) {
   EXPECT_NEAR(rate("SOCKET_NTHREADS: 4"), wire, 0.04 * wire);
 }
 
+// The kernel takes what a sender writes whether or not its receiver's GPU has read what came
+// before: here the last, smaller slices of a chunk while the slow GPU has not read the first ones.
+TEST_F(TcpSocketsTest, ASenderMayRunAheadOfASlowReceiver) {
+  const EndedRun run = RunText(
+      "fabric { rail_optimized { servers: 3 gpus_per_server: 2 nic_rate: \"100Gbps\" } }\n"
+      "workload { program { collectives { kind: ALL_REDUCE bytes: \"3000KiB\" } } }\n"
+      "nccl { NET: \"Socket\" }\n"
+      "faults { name: \"slow\" kind: STRAGGLER device: \"server1/gpu0\" speed: 0.02 at: \"30us\" "
+      "}\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_TRUE(run.At("conservation.ok").GetBool());
+  EXPECT_GT(run.Real("collectives.stretch.max"), 1);
+}
+
 // A stream is no queue pair: it has no retries to use up in half a second, and rides the flap
 // through. 200 ms after the loss it tries in vain, 400 ms later with success.
 TEST_F(TcpSocketsTest, AFlapCostsTheKernelsTimer) {
