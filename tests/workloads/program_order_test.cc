@@ -164,9 +164,15 @@ TEST(ProgramOrderTest, OperationsOfSeveralStreamsAreInTurnWhereTheyWaitForOneAno
 TEST(ProgramOrderTest, TheLeastGapIsWhatTheStreamComputesUntilTheNext) {
   const std::vector<JobOperation> program = {Collective(0, 0, 1), Compute(0, 20), Compute(1, 300),
                                              Collective(1, 0, 4), Collective(1, 1, 50)};
-  EXPECT_EQ(LeastGapPs(program, 0, kIsCollective), 24);
-  EXPECT_EQ(LeastGapPs(program, 3, kIsCollective), 0);
-  EXPECT_EQ(LeastGapPs(program, 4, kIsCollective), kNeverPs);
+  const std::optional<NextOperation> on_stream = NextOf(program, 0, kIsCollective);
+  ASSERT_TRUE(on_stream.has_value());
+  EXPECT_EQ(on_stream->index, 3u);
+  EXPECT_EQ(on_stream->gap_ps, 24);
+  const std::optional<NextOperation> on_other = NextOf(program, 3, kIsCollective);
+  ASSERT_TRUE(on_other.has_value());
+  EXPECT_EQ(on_other->index, 4u);
+  EXPECT_EQ(on_other->gap_ps, 0);
+  EXPECT_FALSE(NextOf(program, 4, kIsCollective).has_value());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -34,18 +35,26 @@ bool AreInTurn(const std::vector<JobOperation>& program, IsOne is_one) {
   return true;
 }
 
-// Returns the shortest time from the end of the selected operation `index` to the begin of the next
-// selected one, or kNeverPs if it is the last. Precondition: AreInTurn.
+// Names the selected operation after another one, and the shortest time from the end of that one to
+// its begin.
+struct NextOperation {
+  uint32_t index = 0;
+  int64_t gap_ps = 0;
+};
+
+// Returns the selected operation after the selected operation `index`; none if that is the last.
+// Precondition: AreInTurn.
 template <typename IsOne>
-int64_t LeastGapPs(const std::vector<JobOperation>& program, uint32_t index, IsOne is_one) {
+std::optional<NextOperation> NextOf(const std::vector<JobOperation>& program, uint32_t index,
+                                    IsOne is_one) {
   const uint32_t stream = program[index].stream;
   int64_t gap_ps = 0;
   for (uint32_t next = index + 1; next < program.size(); ++next) {
     const JobOperation& operation = program[next];
     if (operation.stream == stream) gap_ps = SumPs(gap_ps, operation.compute_before_ps);
-    if (is_one(operation)) return operation.stream == stream ? gap_ps : 0;
+    if (is_one(operation)) return NextOperation{next, operation.stream == stream ? gap_ps : 0};
   }
-  return kNeverPs;
+  return std::nullopt;
 }
 
 // Tracks how far the ranks of a job have come in their programs. An operation that has not begun

@@ -245,12 +245,14 @@ bool PartitionReplayer::CanReplay(const Partition& partition, const std::vector<
       return partition.of_nics ? run_.map.UsesNics(call.rank, operation)
                                : run_.map.UsesNvlinks(call.rank, operation);
     };
-    const int64_t gap_ps =
-        LeastGapPs(run_.calls.job().operations[call.rank], call.index, is_of_partition);
-    if (gap_ps == kNeverPs) continue;
-    if (gap_ps + run_.map.least_launch_ps() < settled_ps - episode.operations[i].end_ps) {
-      return false;
-    }
+    const std::optional<NextOperation> next =
+        NextOf(run_.calls.job().operations[call.rank], call.index, is_of_partition);
+    if (!next) continue;
+    const int64_t unsettled_ps = settled_ps - episode.operations[i].end_ps;
+    if (next->gap_ps + run_.map.least_launch_ps() >= unsettled_ps) continue;
+    const uint32_t follower = run_.calls.CollectiveNumberOf({call.rank, next->index});
+    const int64_t launch_ps = run_.plans.CostsOf(follower).launch_latency_ps;
+    if (next->gap_ps + launch_ps < unsettled_ps) return false;
   }
   const int64_t settled_at_ps = calls.front().begin_ps + settled_ps;
   return settled_at_ps < disturbance_ps && !MayBeTouched(partition, calls, settled_at_ps);
