@@ -338,7 +338,7 @@ REQUESTS = "arrival_us,prompt_tokens,output_tokens\n0,16,4\n1500,32,8\n2500,8,2\
 SLOW = {"deepseek_v3_64", "mixtral_8x7b_32", "qwen_3_30b_32", "llama_3_405b_16384",
         "deepseek_v3_inference_600k", "permutation_8192_64kib", "plan_qwen_3", "plan_mixtral",
         "plan_deepseek_v3", "nccl_log_16ranks", "ring_1024_256mib", "permutation_1024_2mib",
-        "topology_nvl72"}
+        "topology_nvl72", "gpt_3_175b_1024"}
 LEAVES_NUMBERS_OPEN = {"generic"}  # a platform that only a scenario completes
 
 
