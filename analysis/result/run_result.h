@@ -266,7 +266,7 @@ struct ShardResult {
   double waiting_seconds = 0;  // in real time, for other shards
 };
 
-// How a run was divided into shards. A run on one core has none.
+// Describes how a run was divided into shards. A run on one core has none.
 struct DivisionResult {
   int64_t lookahead_ps = 0;  // the length of a window
   uint64_t windows = 0;      // after each of which the shards met
@@ -276,7 +276,7 @@ struct DivisionResult {
   std::vector<ShardResult> shards{};
 };
 
-// What crosses links in a run.
+// Names what crosses links in a run.
 enum class RunMode : uint8_t {
   kPacket,
   kFlow,  // max-min fair flows

@@ -83,7 +83,7 @@ PipeId FlowNetwork::Open(PipeUser& user, uint32_t number, const FlowRoute& route
 
 uint64_t FlowNetwork::RateAloneBps(PipeId id) const {
   const FlowRoute& route = bundles_[pipes_[id].bundle].route;
-  // Of the whole flow, so that the busiest link is full.
+  // Weights are shares of the whole flow, so that the busiest link is full.
   std::map<LinkId, uint64_t> weights;
   uint64_t whole = 0;
   for (const FlowPath& path : route) {

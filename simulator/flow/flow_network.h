@@ -79,7 +79,7 @@ class FlowNetwork final : public StateOwner {
   void Visit(StateArchive& archive) override;
 
  private:
-  // What a bundle has served is counted in units of 2^-24 bytes, modulo 2^64.
+  // A bundle counts what it has served in units of 2^-24 bytes, modulo 2^64.
   static constexpr int kServedBits = 24;
 
   struct Pipe {

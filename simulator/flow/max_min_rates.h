@@ -122,7 +122,7 @@ class MaxMinRates {
   std::vector<BundleId> changed_;
   std::vector<BundleId> solved_;
   uint32_t round_ = 0;
-  // Of the part of the graph that is being solved.
+  // These lists describe the part of the graph that is being solved.
   std::vector<BundleId> component_;
   std::vector<LinkId> component_links_;
   std::vector<Level> levels_;

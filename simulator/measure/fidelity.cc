@@ -128,7 +128,7 @@ void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
         .Set("nccl.IB_QPS_PER_CONNECTION", 4)
         .Set("nccl.NVLS_CHUNKSIZE", "512KiB");
   }
-  // What Google's recipes for A3 Mega set (GoogleCloudPlatform/cluster-toolkit,
+  // Google's recipes for A3 Mega set these (GoogleCloudPlatform/cluster-toolkit,
   // examples/machine-learning/a3-megagpu-8g).
   if (HasTcpxo(row)) {
     scenario.Set("nccl.CROSS_NIC", 0)

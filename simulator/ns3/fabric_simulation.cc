@@ -47,7 +47,7 @@ ns3::Time TimeOf(int64_t time_ps) { return ns3::TimeStep(static_cast<uint64_t>(t
 
 }  // namespace
 
-// What Config finds as "/Railyard".
+// Is the object that Config finds as "/Railyard".
 class FabricSimulation::ConfigRoot : public ns3::Object {
  public:
   static ns3::TypeId GetTypeId() {

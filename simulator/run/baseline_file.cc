@@ -115,7 +115,7 @@ void WriteBaselineFile(const BaselineFile& file, const Baseline::Outcome& outcom
   Append(outcome.job_end_ps.data(), outcome.job_end_ps.size(), bytes);
   header.checksum = ChecksumOf(bytes);
   std::memcpy(bytes.data(), &header, sizeof(header));
-  // What a power cut tears is seen by its checksum, and made again.
+  // A checksum tells a file that a power cut has torn, and the file is made again.
   WriteOutput(file.path, bytes, Sync::kLater);
 }
 

@@ -48,7 +48,7 @@ std::string WhyNotShards(const FabricGraph& graph, const ShardMap& map) {
                      FormatDuration(map.lookahead_ps));
 }
 
-// In a child. Nothing of the parent's may be flushed or destroyed twice.
+// Runs in a child. Nothing of the parent's may be flushed or destroyed twice.
 [[noreturn]] void SimulateShard(const PreparedRun& run, const ShardMap& map,
                                 WindowExchange& exchange, uint32_t shard, Handover& handover) {
   try {

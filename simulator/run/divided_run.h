@@ -28,7 +28,7 @@ class DividedRun {
   // process fails.
   std::string Run(const PreparedRun& run, RunMonitor& monitor);
 
-  // Of all processes.
+  // Return the totals of all processes.
   double cpu_seconds() const { return cpu_seconds_; }
   uint64_t peak_rss_bytes() const { return peak_rss_bytes_; }
   // Returns how the run was divided. Valid after Run() has returned an empty text.

@@ -23,7 +23,7 @@
 
 namespace railyard {
 
-// What simulates a run, prepared by ReplayEngine::PrepareShards().
+// Holds what simulates a run, prepared by ReplayEngine::PrepareShards().
 struct PreparedRun {
   const FabricGraph& graph;
   FabricSimulatorImpl& engine;
@@ -31,7 +31,7 @@ struct PreparedRun {
   ReplayEngine& replay;
 };
 
-// What a shard has done by the end of the run.
+// Tells what a shard has done by the end of the run.
 struct ShardOutcome {
   std::string obstacle;  // why it cannot go on without the rest of the network; empty: it could
   int64_t end_ps = 0;

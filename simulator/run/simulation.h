@@ -43,7 +43,7 @@ ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorIm
 
 class Simulation {
  public:
-  // What surrounds a simulation.
+  // Names what surrounds a simulation.
   struct Surroundings {
     // Called at the instant of the first fault, before anything changes.
     std::function<void()> before_first_fault{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the processes that simulate shards share: a barrier at the end of each window of simulated
-// time, a ring of crossings from each shard to each other one, and what each tells all others.
+// Defines what the processes that simulate shards share: a barrier at the end of each window of
+// simulated time, a ring of crossings from each shard to each other one, and what each tells all
+// others.
 //
 // Every cell is written by one process. A ring that is full makes its writer wait until the reader,
 // which empties its rings while it waits for anything, has made room.

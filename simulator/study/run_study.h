@@ -43,7 +43,7 @@ struct StudyWork {
   const std::vector<StudyRun>& runs;
   std::vector<size_t> left;  // into runs
   const std::string& directory;
-  // By run: the key of a fault-free run that it shares (SharedFaultFreeKeys()), else empty.
+  // Holds by run the key of a fault-free run that it shares (SharedFaultFreeKeys()), else empty.
   std::vector<std::string> fault_free_keys;
   std::function<void(size_t run, const StudyRunResult& result)> on_ended;
 

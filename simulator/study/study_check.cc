@@ -62,7 +62,7 @@ void AddFinding(const Study& study, const StudyRun& run, const std::string& line
   diagnostics.Error({.file = line.substr(0, line.rfind(": ", error))}, "", what);
 }
 
-// At most `count` of them, evenly spaced.
+// Returns at most `count` of them, evenly spaced.
 std::vector<size_t> Thinned(const std::vector<size_t>& points, size_t count) {
   if (points.size() <= count) return points;
   std::vector<size_t> thinned;

@@ -84,7 +84,7 @@ class FabricSimulationTest : public ::testing::Test {
   ns3::Ipv4InterfaceContainer addresses_;
 };
 
-// What the simulation tells, by ns-3's trace sources.
+// Collects what the simulation tells by ns-3's trace sources.
 struct Seen {
   void OnStart(const CollectiveEvent& event) { starts.push_back(event.collective); }
   void OnEnd(const CollectiveEvent& event) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What of a report of progress fits into a terminal's line.
+// Tests which part of a report of progress fits into a terminal's line.
 #include "simulator/cli/status_line.h"
 
 #include <gtest/gtest.h>

@@ -222,7 +222,7 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
                       : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
                                                                  : latencies.network[p];
   if (net == NetPlugin::kAwsLibfabric) {
-    // What NVLS adds to a message of Simple stays.
+    // NVLS still adds to a message what it adds with Simple.
     network_us =
         AwsLibfabricStepUs(choice.protocol) + (by_switch ? network_us - kRing.network[p] : 0);
   }
@@ -231,7 +231,7 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   const double rate = by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout, choice.algorithm)
                                 : CtaGbPerS(row, choice);
   if (is_rccl) {
-    // What a workgroup of RCCL copies is not published: links are the limit.
+    // The rate of a workgroup of RCCL is not published: links are the limit.
     costs.channel_rate_bps = channel_rate_bps.value_or(0);
     return costs;
   }

@@ -110,7 +110,7 @@ class ReplayEngine final : private LaneObserver,
     return static_cast<uint64_t>(
         std::ranges::count_if(streams_.pending(), is_own, &StreamRunner::Pending::rank));
   }
-  // In each process: starts the ranks that `is_own` selects.
+  // Starts the ranks that `is_own` selects; each process calls it.
   void StartShard(const std::function<bool(uint32_t rank)>& is_own);
   using CallsOfShard = std::vector<StreamRunner::Span>;
   // Returns the calls that have begun and not ended.
@@ -122,7 +122,7 @@ class ReplayEngine final : private LaneObserver,
     uint64_t bytes = 0;
   };
   std::vector<TakenBytes> TakenOfShard() const;
-  // In the process that has prepared the run: adds what all processes together have simulated.
+  // Add what all processes have simulated; the one that has prepared the run calls them.
   void AbsorbCalls(CallsOfShard calls) { streams_.Absorb(std::move(calls)); }
   void AbsorbTaken(std::span<const TakenBytes> taken);
 
