@@ -171,7 +171,7 @@ void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
 // Returns the calls of the collective in the order of their begins; none if some begin is not known
 // yet, another call uses the partition, or some of their connections have not been opened.
 std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(uint32_t number,
-                                                                       uint32_t collective) const {
+                                                                       uint32_t collective) {
   const Partition& partition = run_.map.partition(number);
   std::vector<EpisodeCall> calls;
   for (const uint32_t operation : activities_[number].operations) {
@@ -196,7 +196,13 @@ std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(uint32_t 
         are_made && activities_[number].made.contains(MadeKey(run_.numbers.Of(call.call), place));
   }
   if (calls.size() != partition.gpus.size() || places.size() != calls.size()) return {};
-  if (!are_made && !IsOpenOnNics(partition, collective)) return {};
+  if (!are_made) {
+    if (!IsOpenOnNics(partition, collective)) return {};
+    for (const EpisodeCall& call : calls) {
+      activities_[number].made.insert(
+          MadeKey(run_.numbers.Of(call.call), partition.PlaceOf(call.call.gpu())));
+    }
+  }
   std::ranges::sort(calls, [](const EpisodeCall& a, const EpisodeCall& b) {
     return std::pair(a.begin_ps, a.number) < std::pair(b.begin_ps, b.number);
   });

@@ -102,7 +102,7 @@ class PartitionReplayer {
     bool is_on_detour = false;            // connections moved to other NICs cross it
     std::vector<uint32_t> operations{};   // running, that use it
     uint32_t launched = 0;                // of those, what is simulated
-    std::unordered_set<uint64_t> made{};  // calls simulated so far: MadeKey()
+    std::unordered_set<uint64_t> made{};  // calls whose connections are open: MadeKey()
     uint32_t misses = 0;                  // in a row
     uint32_t unused = 0;                  // simulated ahead in vain, in a row
     std::optional<CurrentEpisode> episode{};
@@ -133,7 +133,7 @@ class PartitionReplayer {
   bool MayHaveEpisode(uint32_t partition, uint32_t collective);
   bool MayLast(const Partition& partition, uint32_t collective,
                const std::vector<EpisodeCall>& calls, int64_t disturbance_ps);
-  std::vector<EpisodeCall> CallsOf(uint32_t partition, uint32_t collective) const;
+  std::vector<EpisodeCall> CallsOf(uint32_t partition, uint32_t collective);
   bool IsOpenOnNics(const Partition& partition, uint32_t collective) const;
   uint32_t FindKnown(const Partition& partition, const std::vector<EpisodeCall>& calls,
                      uint32_t state);
