@@ -124,6 +124,27 @@ TEST(GpuCostsTest, NvlsTakesNcclsLatencyOverall) {
   EXPECT_EQ(tree.nvlink_step_latency_ps, 7'300'000);
 }
 
+// perChMaxNVLSTreeBws (src/graph/tuning.cc): 57.7 GB/s of bus bandwidth for each of the 8 channels
+// of two H100 servers and 45.5 for more, over 16 CTAs. smBw (src/sym_kernels.cc): 65 GiB/s.
+TEST(GpuCostsTest, NvlsBetweenServersHasARateOfItsWarpsAndAPaceOfItsRounds) {
+  for (const uint32_t servers : {2u, 3u}) {
+    CommunicatorLayout layout;
+    for (uint32_t i = 0; i < 8 * servers; ++i) layout.ranks.push_back({.node = i / 8});
+    const StepCosts costs = GpuCosts().Of(layout, {Algorithm::kNvlsTree, Protocol::kSimple});
+    EXPECT_NEAR(static_cast<double>(costs.channel_rate_bps), 65.0 * (1 << 30) * 8, 4);
+    const double ranks = 8.0 * servers;
+    const double data_gb_per_s = (servers == 2 ? 57.7 : 45.5) / 2 * ranks / (2 * (ranks - 1));
+    EXPECT_NEAR(static_cast<double>(costs.round_rate_bps), data_gb_per_s * 8e9, 1);
+  }
+  CommunicatorLayout one_server;
+  one_server.ranks.resize(8);
+  EXPECT_EQ(GpuCosts().Of(one_server, {Algorithm::kNvls, Protocol::kSimple}).round_rate_bps, 0u);
+  GpuCosts stated;
+  stated.channel_rate_bps = 1'000;
+  one_server.ranks.resize(16, {.node = 1});
+  EXPECT_EQ(stated.Of(one_server, {Algorithm::kNvlsTree, Protocol::kSimple}).round_rate_bps, 0u);
+}
+
 // Eight steps of LL are between 12.83 us of four and 23.09 us of eight B200 (simllm 242), twelve
 // between 10.0 of two and 33.7 of eight A100 (nccl-tests 123). The wire takes 0.5 us of each.
 TEST(GpuCostsTest, StepsTakeAsLongAsMeasuredOfTheGeneration) {

@@ -32,6 +32,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::ListedSchedule;
 using ::testing::Pair;
+using testing::RoundSchedule;
 using ::testing::UnorderedElementsAre;
 
 // A byte takes a CTA 1 ns, which is far longer than its way over NVLink: slices are as long as the
@@ -86,11 +87,12 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
   static FabricSimulatorImpl& engine() { return FabricSimulatorImpl::Get(); }
 
   // The rank's program, whose operation has the rank's number.
-  void Start(const CollectiveSchedule& schedule, uint32_t rank) {
+  void Start(const CollectiveSchedule& schedule, uint32_t rank, uint64_t round_rate_bps = 0) {
     const uint8_t costs = executor_->clock().AddCosts({.nvlink_step_latency_ps = kNvlinkStepPs,
                                                        .slice_overhead_ps = kOverheadPs,
                                                        .network_step_latency_ps = kNetworkStepPs,
-                                                       .channel_rate_bps = kCtaRateBps},
+                                                       .channel_rate_bps = kCtaRateBps,
+                                                       .round_rate_bps = round_rate_bps},
                                                       schedule.message_rule());
     executor_->Start({.operation = rank,
                       .rank = RankIndex{rank},
@@ -193,6 +195,49 @@ TEST_F(LaneExecutorTest, CreditsBoundWhatIsUnderWay) {
   const int64_t first_free_ps = kResumesPs + kSlicePs + kFlagPs;
   EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, first_free_ps + 2 * kSlicePs + kOverheadPs),
                                     Pair(1, kResumesPs + 10 * kSlicePs + 9 * kOverheadPs)));
+}
+
+// The CTA copies for both peers before it posts to either (ScatterGatherOp,
+// src/device/prims_simple.h of NCCL). Between two rounds there is one overhead.
+TEST_F(LaneExecutorTest, ARoundIsPostedAtItsEnd) {
+  const RoundSchedule schedule({.others = 2, .chunk_bytes = kSliceBytes, .rounds = 2});
+  for (const uint32_t rank : {0, 1, 2}) Start(schedule, rank);
+  At(2 * kSlicePs - 1, [this] {
+    EXPECT_EQ(SlotsBetween(0, 1).posted, 1);
+    EXPECT_EQ(SlotsBetween(0, 1).time_ps[0], 2 * kSlicePs + kFlagPs + kNvlinkStepPs);
+    EXPECT_EQ(SlotsBetween(0, 2).time_ps[0], 2 * kSlicePs + kFlagPs + kNvlinkStepPs);
+  });
+  engine().Run();
+  const int64_t sent_ps = 4 * kSlicePs + kOverheadPs;
+  const int64_t taken_ps = sent_ps + kFlagPs + kNvlinkStepPs + kSlicePs;
+  EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, sent_ps), Pair(1, taken_ps), Pair(2, taken_ps)));
+}
+
+// Rank 2 takes twice as long for its chunk, and rank 0 begins with neither before.
+TEST_F(LaneExecutorTest, ARoundBeginsWhenAllItsMessagesAreThere) {
+  executor_->SetGpuSpeed(GpuIndex{2}, 0.5);
+  const RoundSchedule schedule(
+      {.others = 2, .chunk_bytes = kSliceBytes, .rounds = 1, .gathers = true});
+  for (const uint32_t rank : {0, 1, 2}) Start(schedule, rank);
+  engine().Run();
+  const int64_t here_ps = 2 * kSlicePs + kFlagPs + kNvlinkStepPs;
+  EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, here_ps + 2 * kSlicePs), Pair(1, kSlicePs),
+                                    Pair(2, 2 * kSlicePs)));
+}
+
+// Rounds of two slices keep a pace of five; a GPU at half speed begins half as many.
+TEST_F(LaneExecutorTest, RoundsKeepTheirPace) {
+  const RoundSchedule schedule({.others = 2, .chunk_bytes = kSliceBytes, .rounds = 3});
+  for (const uint32_t rank : {0, 1, 2}) Start(schedule, rank, kCtaRateBps * 2 / 5);
+  engine().Run();
+  EXPECT_EQ(ends_ps_.find(0)->second, 2 * 5 * kSlicePs + 2 * kSlicePs);
+
+  ends_ps_.clear();
+  const int64_t begin_ps = engine().NowPs();
+  executor_->SetGpuSpeed(GpuIndex{0}, 0.5);
+  for (const uint32_t rank : {0, 1, 2}) Start(schedule, rank, kCtaRateBps * 2 / 5);
+  engine().Run();
+  EXPECT_EQ(ends_ps_.find(0)->second - begin_ps, 2 * (2 * 5 * kSlicePs + 2 * kSlicePs));
 }
 
 // Both ranks send, then receive. The clear-to-send came while the CTA copied.

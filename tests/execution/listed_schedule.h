@@ -63,4 +63,51 @@ class ListedSchedule final : public CollectiveSchedule {
   std::map<uint32_t, std::vector<Step>> steps_of_rank_;
 };
 
+// Rank 0 sends a chunk to, or receives one from, each other rank, all in one round, several times.
+class RoundSchedule final : public CollectiveSchedule {
+ public:
+  struct Shape {
+    uint32_t others = 0;  // ranks
+    uint64_t chunk_bytes = 0;
+    uint64_t rounds = 0;
+    bool gathers = false;
+  };
+  explicit RoundSchedule(const Shape& shape) : shape_(shape) {}
+
+  uint32_t rank_count() const override { return 1 + shape_.others; }
+  uint32_t channel_count() const override { return 1; }
+  const MessageRule& message_rule() const override { return rule_; }
+  uint32_t BatchCount(RankIndex /*rank*/, uint32_t /*channel*/) const override { return 1; }
+  uint32_t LaneCount(RankIndex /*rank*/, uint32_t /*channel*/, uint32_t /*batch*/) const override {
+    return 1;
+  }
+  LanePeers PeersOf(const LaneId& lane) const override {
+    LanePeers peers;
+    const bool sends = shape_.gathers != (lane.rank == 0);
+    std::vector<LanePeer>& side = sends ? peers.send_to : peers.recv_from;
+    if (lane.rank != 0) side.push_back({.rank = RankIndex{0}});
+    for (uint32_t i = 1; lane.rank == 0 && i <= shape_.others; ++i) {
+      side.push_back({.rank = RankIndex{i}});
+    }
+    return peers;
+  }
+  uint32_t StepsAtOnce(const LaneId& lane) const override {
+    return lane.rank == 0 ? shape_.others : 1;
+  }
+  bool AreOneRound(const LaneId& lane) const override { return lane.rank == 0; }
+  uint64_t StepCount(const LaneId& lane) const override {
+    return shape_.rounds * StepsAtOnce(lane);
+  }
+  Step StepAt(const LaneId& lane, uint64_t step) const override {
+    const bool sends = shape_.gathers != (lane.rank == 0);
+    const auto peer = lane.rank == 0 ? static_cast<int32_t>(1 + step % shape_.others) : 0;
+    return sends ? ListedSchedule::Sends(peer, shape_.chunk_bytes)
+                 : ListedSchedule::Receives(peer, shape_.chunk_bytes);
+  }
+
+ private:
+  Shape shape_;
+  MessageRule rule_;
+};
+
 }  // namespace railyard::testing

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +19,7 @@ namespace {
 using ::railyard::testing::Filled;
 using ::railyard::testing::Nodes;
 using ::railyard::testing::PlanRing;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr CollectiveKind kRingKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
@@ -191,13 +194,30 @@ TEST(CheckSchedule, FindsNvlsOfIslandsWithMoreGpusThanHeadsRight) {
                 "");
       EXPECT_EQ(schedule->LaneCount(RankIndex{35}, 0, 0), 2u);
       EXPECT_GT(schedule->LaneCount(RankIndex{31}, 0, 0), 2u);
-      // In one server what has the own slice to move takes as long as what has those of all.
-      EXPECT_EQ(
-          schedule->WarpShareOf({.rank = RankIndex{0}, .channel = 0, .batch = 0, .lane = 0}).of,
-          1u);
-      EXPECT_EQ(
-          schedule->WarpShareOf({.rank = RankIndex{0}, .channel = 0, .batch = 0, .lane = 1}).of,
-          islands == 1 ? 32u : 1u);
+      const auto share_of = [&](uint32_t rank, uint32_t lane) {
+        const WarpShare share = schedule->WarpShareOf({.rank = RankIndex{rank}, .lane = lane});
+        return std::pair(share.parts, share.of);
+      };
+      if (islands == 1) {
+        // What has the own slice to move takes as long as what has those of all.
+        EXPECT_EQ(share_of(0, 0), std::pair(1u, 1u));
+        EXPECT_EQ(share_of(0, 1), std::pair(1u, 32u));
+        continue;
+      }
+      // src/device/all_reduce.h: scatterWarps, reduceWarps, bcastWarps and gatherWarps, of a tree's
+      // root (which has no broadcast) and of its leaf. One of the two islands has either.
+      const uint32_t root = schedule->LaneCount(RankIndex{0}, 0, 0) == 3 ? 0 : 40;
+      const uint32_t leaf = 40 - root;
+      const auto shares_of = [&](uint32_t rank) {
+        std::vector<uint32_t> warps;
+        for (uint32_t lane = 0; lane < schedule->LaneCount(RankIndex{rank}, 0, 0); ++lane) {
+          EXPECT_EQ(share_of(rank, lane).second, 16u);
+          warps.push_back(share_of(rank, lane).first);
+        }
+        return warps;
+      };
+      EXPECT_THAT(shares_of(root), ElementsAre(8, 5, 7));
+      EXPECT_THAT(shares_of(leaf), ElementsAre(6, 5, 4, 5));
     }
   }
 }

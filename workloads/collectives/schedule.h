@@ -148,6 +148,10 @@ class CollectiveSchedule {
   }
   // Returns the number of consecutive steps that share the CTA's overhead between two slices.
   virtual uint32_t StepsAtOnce(const LaneId& /*lane*/) const { return 1; }
+  // Returns whether those steps are a round: the CTA begins it when all its messages are there and
+  // can be sent, moves their bytes, and posts or frees all of them at its end. In a round each peer
+  // of the lane has one step, of one slice, and StepCount is a multiple of StepsAtOnce.
+  virtual bool AreOneRound(const LaneId& /*lane*/) const { return false; }
   virtual uint64_t StepCount(const LaneId& lane) const = 0;
   virtual Step StepAt(const LaneId& lane, uint64_t step) const = 0;
   // Returns a number of steps, counted from `step` itself, that are certain to have the same peers

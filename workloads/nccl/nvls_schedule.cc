@@ -144,10 +144,31 @@ SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head)
           std::min(chunk_bytes, share.bytes - within_bytes)};
 }
 
+// The warps of each part are those of src/device/all_reduce.h (nThreadsScatter, …).
 WarpShare NvlsSchedule::WarpShareOf(const LaneId& lane) const {
   const Part part = PartOf(lane);
   const bool is_by_head = part == Part::kScatter || part == Part::kGather;
-  return {.parts = 1, .of = is_by_head || table_->servers.size() > 1 ? 1 : heads_};
+  if (table_->servers.size() == 1) return {.parts = 1, .of = is_by_head ? 1 : heads_};
+  constexpr uint32_t kWarps = 20;  // NCCL_MAX_NTHREADS / WARP_SIZE
+  const bool is_root = !parameters_.network_sum && TreeOf(lane.rank, lane.channel).up == kNoPeer;
+  const uint32_t down = parameters_.network_sum ? 2 : is_root ? 0 : 4;
+  const uint32_t up = parameters_.network_sum ? 3 : is_root && rank_count() <= 6 ? 7 : 5;
+  const uint32_t others = kWarps - up - down;
+  switch (part) {
+    case Part::kScatter:
+      return {.parts = (others + 1) / 2, .of = kWarpsOfRate};
+    case Part::kUp:
+      return {.parts = up, .of = kWarpsOfRate};
+    case Part::kDown:
+      return {.parts = down, .of = kWarpsOfRate};
+    case Part::kGather:
+      break;
+  }
+  return {.parts = others / 2, .of = kWarpsOfRate};
+}
+
+bool NvlsSchedule::AreOneRound(const LaneId& lane) const {
+  return table_->servers.size() > 1 && StepsAtOnce(lane) > 1;
 }
 
 uint32_t NvlsSchedule::StepsAtOnce(const LaneId& lane) const {

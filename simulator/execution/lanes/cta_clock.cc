@@ -35,6 +35,11 @@ void CtaClock::ComputeSlice(uint64_t key, const CtaShare& share, uint32_t slice_
   last_slice_ps_ = costs.channel_rate_bps == 0 ? 0 : TransferTimePs(bytes, costs.channel_rate_bps);
 }
 
+int64_t CtaClock::RoundPs(const CtaShare& share, uint32_t round_bytes) const {
+  const uint64_t rate_bps = classes_[share.costs].costs.round_rate_bps;
+  return rate_bps == 0 ? 0 : TransferTimePs(round_bytes, rate_bps);
+}
+
 void CtaClock::Visit(StateArchive& archive) const {
   archive.Constant(speeds_.size());
   for (const double speed : speeds_) archive.Constant(std::bit_cast<uint64_t>(speed));

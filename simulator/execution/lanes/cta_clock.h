@@ -49,6 +49,8 @@ class CtaClock {
     if (key != last_slice_key_) ComputeSlice(key, share, slice_bytes);
     return last_slice_ps_;
   }
+  // Returns the least time from the begin of a round to that of the next.
+  int64_t RoundPs(const CtaShare& share, uint32_t round_bytes) const;
   // Returns the overhead between two slices.
   int64_t OverheadPs(const CtaShare& share) const {
     return classes_[share.costs].costs.slice_overhead_ps / share.steps_at_once;

@@ -175,15 +175,35 @@ constexpr double kNvlsGraphChannels = 8;
 // The largest round of a channel: 8 heads' chunks of 128 KiB. NCCL's figures include the overhead
 // of rounds, which is added separately here.
 constexpr double kNvlsRoundBytes = 8 * 128 * 1024;
+// What a CTA of 16 warps moves where it loads and stores, in GB/s: smBw of NCCL's AllReduce kernels
+// of symmetric memory (src/sym_kernels.cc, 2.28), on Hopper and on Blackwell. NVLS's warps are
+// shares of it between servers (ADR 0168).
+constexpr std::array<double, kGpuGenerationCount> kLocalCtaGbPerS = {0, 0, 65 * kGiB, 55 * kGiB};
 
-double NvlsCtaGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout, Algorithm algorithm) {
+double NvlsChannelGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout,
+                         Algorithm algorithm) {
   const double n = static_cast<double>(layout.ranks.size());
   const uint32_t nodes = layout.node_count();
   const double tree = nodes == 2 ? row.two_nodes : row.more_nodes;
   const double channel = algorithm == Algorithm::kNvls ? row.one_node : tree;
   const double ctas = nodes == 1 ? row.ctas : row.ctas_between_nodes;
-  const double gb_per_s = channel * kNvlsGraphChannels * n / (2 * (n - 1)) / ctas;
-  return kNvlsRoundBytes / (kNvlsRoundBytes / gb_per_s - NvlsHandOverUs(layout) * 1e3);
+  return channel * kNvlsGraphChannels * n / (2 * (n - 1)) / ctas;
+}
+
+// Sets the rates of NVLS, scaled. In one server all parts of a CTA keep NCCL's pace of a channel.
+// Between servers warps are as fast as warps are, and a channel's rounds keep the pace.
+void SetNvlsRates(double gb_per_s, size_t row, const CommunicatorLayout& layout, double scale,
+                  StepCosts& costs) {
+  const auto bps = [scale](double rate) {
+    return static_cast<uint64_t>(std::llround(rate * scale * 8e9));
+  };
+  if (layout.node_count() == 1) {
+    const double overhead_ns = NvlsHandOverUs(layout) * 1e3;
+    costs.channel_rate_bps = bps(kNvlsRoundBytes / (kNvlsRoundBytes / gb_per_s - overhead_ns));
+  } else {
+    costs.channel_rate_bps = bps(kLocalCtaGbPerS[row]);
+    costs.round_rate_bps = bps(gb_per_s);
+  }
 }
 
 int64_t Ps(double us) { return std::llround(us * 1e6); }
@@ -228,16 +248,21 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   }
   costs.network_step_latency_ps = network_step_latency_ps.value_or(
       Ps(std::max(0.0, network_us - kNetworkWireUs - ProxiesUs(layout.cpu)) * step_latency_scale));
-  const double rate = by_switch ? NvlsCtaGbPerS(kNvlsGbPerS[row], layout, choice.algorithm)
-                                : CtaGbPerS(row, choice);
   if (is_rccl) {
     // The rate of a workgroup of RCCL is not published: links are the limit.
     costs.channel_rate_bps = channel_rate_bps.value_or(0);
     return costs;
   }
   costs.iteration_bytes = kIterationBytes[p];
-  costs.channel_rate_bps = channel_rate_bps.value_or(
-      static_cast<uint64_t>(std::llround(rate * channel_rate_scale * 8e9)));
+  if (channel_rate_bps) {
+    costs.channel_rate_bps = *channel_rate_bps;
+  } else if (by_switch) {
+    SetNvlsRates(NvlsChannelGbPerS(kNvlsGbPerS[row], layout, choice.algorithm), row, layout,
+                 channel_rate_scale, costs);
+  } else {
+    costs.channel_rate_bps =
+        static_cast<uint64_t>(std::llround(CtaGbPerS(row, choice) * channel_rate_scale * 8e9));
+  }
   return costs;
 }
 

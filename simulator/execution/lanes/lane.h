@@ -105,6 +105,11 @@ struct LaneConnections {
   std::vector<ConnectionId> operands;  // of `receives`, those the switch adds up
   std::vector<ConnectionId> results;   // of `sends`, those the switch copies to
   StepAggregation aggregation{};
+  // A round is this number of steps (CollectiveSchedule::AreOneRound).
+  uint32_t steps_of_round = 1;
+  bool begins_round = true;   // the current step is the first of its round
+  uint32_t round_bytes = 0;   // of the round's steps; unused if it has one
+  int64_t next_round_ps = 0;  // the next round does not begin earlier
   uint32_t next_free = Connection::kNone;
 };
 

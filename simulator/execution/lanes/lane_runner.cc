@@ -110,8 +110,10 @@ void LaneRunner::Advance(LaneIndex id) {
     Lane& lane = lanes.lane(id);
     const int64_t start_ps = EarliestStartPs(lane);
     if (start_ps == kNeverPs) return;
-    // A slice without bytes directly behind the slice before belongs to the same event.
-    const bool is_next = lane.slice_bytes == 0 && start_ps == lane.free_ps;
+    // A slice without bytes directly behind the slice before belongs to the same event, as do the
+    // later steps of a round.
+    const bool is_next =
+        ContinuesRound(lane) || (lane.slice_bytes == 0 && start_ps == lane.free_ps);
     if (start_ps > parts_.engine.NowPs() && !is_next) {
       parts_.wakes.WakeAt(start_ps, lane.tie, id);
       return;
@@ -130,8 +132,12 @@ bool LaneRunner::BeginSlice(Lane& lane, int64_t start_ps) {
     }
     lane.is_loaded = false;
   }
-  const int64_t slice_ps = parts_.clock.SlicePs(lane.cta, lane.slice_bytes);
-  const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, slice_ps));
+  const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, SlicePs(lane)));
+  if (HasRounds(lane) && !ContinuesRound(lane)) {
+    LaneConnections& peers = parts_.lanes.connections(lane);
+    const int64_t round_ps = parts_.clock.RoundPs(lane.cta, peers.round_bytes);
+    peers.next_round_ps = SumPs(start_ps, AtSpeedPs(lane, round_ps));
+  }
   if (paths_ != nullptr) [[unlikely]]
     Trace(lane, start_ps, done_ps);
   if (is_by_switch) {
@@ -144,22 +150,42 @@ bool LaneRunner::BeginSlice(Lane& lane, int64_t start_ps) {
   return true;
 }
 
+bool LaneRunner::HasRounds(const Lane& lane) const {
+  return lane.HasSeveralPeers() && parts_.lanes.connections(lane).steps_of_round > 1;
+}
+
+bool LaneRunner::ContinuesRound(const Lane& lane) const {
+  return lane.HasSeveralPeers() && !parts_.lanes.connections(lane).begins_round;
+}
+
+// A round's first step takes the time of all, which then end together.
+int64_t LaneRunner::SlicePs(const Lane& lane) {
+  if (ContinuesRound(lane)) return 0;
+  if (HasRounds(lane)) {
+    return parts_.clock.SlicePs(lane.cta, parts_.lanes.connections(lane).round_bytes);
+  }
+  return parts_.clock.SlicePs(lane.cta, lane.slice_bytes);
+}
+
 int64_t LaneRunner::EarliestStartPs(const Lane& lane) {
   int64_t start_ps = lane.free_ps;
+  if (ContinuesRound(lane)) return start_ps;
   if (lane.slice_bytes != 0) {
     start_ps = SumPs(start_ps, AtSpeedPs(lane, parts_.clock.OverheadPs(lane.cta)));
   }
   start_ps = std::max(parts_.engine.NowPs(), start_ps);
+  if (HasRounds(lane)) start_ps = std::max(start_ps, parts_.lanes.connections(lane).next_round_ps);
   if (!lane.HasSeveralPeers()) [[likely]] {
     if (lane.receives) start_ps = std::max(start_ps, ReceivablePs(lane, lane.receive_connection));
     if (!lane.sends || start_ps == kNeverPs) return start_ps;
     return std::max(start_ps, SendablePs(lane, lane.send_connection));
   }
   const LaneConnections& peers = parts_.lanes.connections(lane);
-  for (const ConnectionId connection : peers.receives) {
+  const bool has_round = peers.steps_of_round > 1;
+  for (const ConnectionId connection : has_round ? peers.receive_connections : peers.receives) {
     if (start_ps != kNeverPs) start_ps = std::max(start_ps, ReceivablePs(lane, connection));
   }
-  for (const ConnectionId connection : peers.sends) {
+  for (const ConnectionId connection : has_round ? peers.send_connections : peers.sends) {
     if (start_ps != kNeverPs) start_ps = std::max(start_ps, SendablePs(lane, connection));
   }
   return start_ps;
@@ -202,12 +228,12 @@ void LaneRunner::Trace(const Lane& lane, int64_t start_ps, int64_t done_ps) {
                           .start_ps = start_ps,
                           .done_ps = done_ps,
                           .slower_overhead_ps = 0,
-                          .usual_ps = parts_.clock.SlicePs(lane.cta, lane.slice_bytes)};
+                          .usual_ps = SlicePs(lane)};
   if (lane.HasSeveralPeers()) {
     slice.receives = parts_.lanes.connections(lane).receives;
     slice.sends = parts_.lanes.connections(lane).sends;
   }
-  const int64_t overhead_ps = parts_.clock.OverheadPs(lane.cta);
+  const int64_t overhead_ps = ContinuesRound(lane) ? 0 : parts_.clock.OverheadPs(lane.cta);
   slice.slower_overhead_ps = AtSpeedPs(lane, overhead_ps) - overhead_ps;
   paths_->OnSlice(slice);
 }

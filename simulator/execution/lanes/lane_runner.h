@@ -68,6 +68,11 @@ class LaneRunner {
   // Begins the current slice, which may start at `start_ps`. Returns false if the lane has to wait
   // for a part of it.
   bool BeginSlice(Lane& lane, int64_t start_ps);
+  bool HasRounds(const Lane& lane) const;
+  // Returns whether the current step belongs to a round that has begun.
+  bool ContinuesRound(const Lane& lane) const;
+  // Returns how long the CTA takes for the current slice, at its own speed.
+  int64_t SlicePs(const Lane& lane);
   // Returns when the current slice may start, or kNeverPs if something it needs has not happened
   // yet.
   int64_t EarliestStartPs(const Lane& lane);

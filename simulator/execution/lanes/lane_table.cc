@@ -86,15 +86,22 @@ LaneIndex LaneTable::OpenLane(ChannelIndex channel_id, uint32_t number) {
     return static_cast<uint8_t>(std::min<uint32_t>(count, UINT8_MAX));
   };
   const WarpShare warps = schedule.WarpShareOf(position.id);
+  const uint32_t steps_at_once = schedule.StepsAtOnce(position.id);
+  const bool has_rounds = schedule.AreOneRound(position.id);  // the first step has their overhead
   lane.cta = {.costs = rule.line_payload_bytes == 1 ? program.costs : program.line_costs,
               .warp_parts = at_most_255(warps.parts),
               .warps_of = at_most_255(warps.of),
-              .steps_at_once = at_most_255(schedule.StepsAtOnce(position.id))};
+              .steps_at_once = has_rounds ? uint8_t{1} : at_most_255(steps_at_once)};
   // There is no slice before the first.
   lane.free_ps -= clock_.AtSpeedOfPs(gpu, clock_.OverheadPs(lane.cta));
   lane.in_use = true;
   const LanePeers peers = schedule.PeersOf(position.id);
   if (peers.recv_from.size() > 1 || peers.send_to.size() > 1) lane.peers = NewConnections(peers);
+  if (has_rounds) {
+    SIM_CHECK(lane.HasSeveralPeers() && rule.slices_per_chunk == 1,
+              "rounds of steps with one peer, or of several slices");
+    connections_[lane.peers].steps_of_round = steps_at_once;
+  }
   LoadSteps(id);
   return id;
 }
@@ -112,6 +119,9 @@ uint32_t LaneTable::NewConnections(const LanePeers& listed) {
   connections.send_connections.assign(listed.send_to.size(), ConnectionId::kNone);
   connections.grants.assign(listed.recv_from.size(), {});
   connections.listed = listed;
+  connections.steps_of_round = 1;
+  connections.begins_round = true;
+  connections.next_round_ps = 0;
   return index;
 }
 
@@ -184,6 +194,18 @@ void LaneTable::SetStepConnections(LaneIndex id) {
   select(step.send_to, listed.send_to, connections.send_connections, ConnectionUse::kSwitchResult,
          connections.sends, connections.results);
   connections.aggregation = NetworkSums::AggregationOf(listed, position.id.rank, step);
+  SetRound(position, position.next_step - lanes_[id].steps_left, connections);
+}
+
+void LaneTable::SetRound(const LaneProgram& position, uint64_t step, LaneConnections& connections) {
+  connections.begins_round = step % connections.steps_of_round == 0;
+  if (connections.steps_of_round == 1 || !connections.begins_round) return;
+  uint64_t bytes = 0;
+  for (uint64_t i = step; i < step + connections.steps_of_round; ++i) {
+    bytes += position.schedule->StepAt(position.id, i).bytes;
+  }
+  SIM_CHECK(bytes <= UINT32_MAX, "a round of 4 GiB or more");
+  connections.round_bytes = static_cast<uint32_t>(bytes);
 }
 
 // --- Grants --------------------------------------------------------------------------------------

@@ -101,6 +101,7 @@ class LaneTable {
     lane.slice_bytes = lane.first_bytes;
     lane.rest_bytes = lane.step_bytes - lane.first_bytes;
   }
+  static void SetRound(const LaneProgram& position, uint64_t step, LaneConnections& connections);
   LaneIndex NewLane();
   uint32_t NewConnections(const LanePeers& listed);
 
