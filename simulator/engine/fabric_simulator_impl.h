@@ -63,7 +63,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // handlers.
   void SetPrefetch(EventClass event_class, const TimingWheel::Prefetch& prefetch);
   // Preconditions: time_ps >= NowPs(), id < 2^kIdBits, a class other than kNs3.
-  void ScheduleFabric(int64_t time_ps, EventClass event_class, uint64_t id, uint32_t target) {
+  [[gnu::always_inline]] void ScheduleFabric(int64_t time_ps, EventClass event_class, uint64_t id,
+                                             uint32_t target) {
     if (time_ps < now_ps_ || (id >> kIdBits) != 0 || event_class == EventClass::kNs3) [[unlikely]] {
       RefuseFabricEvent(time_ps, event_class, id);
     }

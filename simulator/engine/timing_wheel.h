@@ -45,7 +45,7 @@ class TimingWheel {
 
   // Preconditions: time_ps >= 0, tie < 2^kTieBits; not before the last popped event (not checked:
   // such an event simply comes next).
-  void Insert(int64_t time_ps, uint64_t tie, uint32_t target) {
+  [[gnu::always_inline]] void Insert(int64_t time_ps, uint64_t tie, uint32_t target) {
     const uint64_t bucket = static_cast<uint64_t>(time_ps) >> kBucketShift;
     // One comparison tests for "after the open bucket and within the slots".
     if (bucket - open_bucket_ - 1 >= kSlotCount - 1) [[unlikely]] {

@@ -124,7 +124,7 @@ struct FabricTables {
     ++link.timed;
   }
   // Times a packet behind all that the port holds, and schedules its arrival.
-  void SendInShortForm(PacketId index, Packet& packet, LinkRecord& link) {
+  [[gnu::always_inline]] void SendInShortForm(PacketId index, Packet& packet, LinkRecord& link) {
     const int64_t transmission_ps = packet.wire_bytes == link.usual_wire_bytes
                                         ? link.usual_transmission_ps
                                         : LearnTransmission(packet.link, packet.wire_bytes);

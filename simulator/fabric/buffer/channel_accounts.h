@@ -32,7 +32,7 @@ class ChannelAccounts {
   // --- Buffers -----------------------------------------------------------------------------------
   // Counts a data packet that waits in the device at which it has arrived. Returns true if no
   // decision is needed.
-  bool Enter(const Packet& packet) {
+  [[gnu::always_inline]] bool Enter(const Packet& packet) {
     if (packet.ingress == VirtualChannelId::kNone) return true;
     IngressAccount& account = accounts_[packet.ingress];
     if (account.has_credits) return true;
