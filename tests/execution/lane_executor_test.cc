@@ -201,7 +201,7 @@ TEST_F(LaneExecutorTest, CreditsBoundWhatIsUnderWay) {
 // src/device/prims_simple.h of NCCL). Between two rounds there is one overhead.
 TEST_F(LaneExecutorTest, ARoundIsPostedAtItsEnd) {
   const RoundSchedule schedule({.others = 2, .chunk_bytes = kSliceBytes, .rounds = 2});
-  for (const uint32_t rank : {0, 1, 2}) Start(schedule, rank);
+  for (const uint32_t rank : {0u, 1u, 2u}) Start(schedule, rank);
   At(2 * kSlicePs - 1, [this] {
     EXPECT_EQ(SlotsBetween(0, 1).posted, 1);
     EXPECT_EQ(SlotsBetween(0, 1).time_ps[0], 2 * kSlicePs + kFlagPs + kNvlinkStepPs);
@@ -218,7 +218,7 @@ TEST_F(LaneExecutorTest, ARoundBeginsWhenAllItsMessagesAreThere) {
   executor_->SetGpuSpeed(GpuIndex{2}, 0.5);
   const RoundSchedule schedule(
       {.others = 2, .chunk_bytes = kSliceBytes, .rounds = 1, .gathers = true});
-  for (const uint32_t rank : {0, 1, 2}) Start(schedule, rank);
+  for (const uint32_t rank : {0u, 1u, 2u}) Start(schedule, rank);
   engine().Run();
   const int64_t here_ps = 2 * kSlicePs + kFlagPs + kNvlinkStepPs;
   EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, here_ps + 2 * kSlicePs), Pair(1, kSlicePs),
@@ -228,14 +228,14 @@ TEST_F(LaneExecutorTest, ARoundBeginsWhenAllItsMessagesAreThere) {
 // Rounds of two slices keep a pace of five; a GPU at half speed begins half as many.
 TEST_F(LaneExecutorTest, RoundsKeepTheirPace) {
   const RoundSchedule schedule({.others = 2, .chunk_bytes = kSliceBytes, .rounds = 3});
-  for (const uint32_t rank : {0, 1, 2}) Start(schedule, rank, kCtaRateBps * 2 / 5);
+  for (const uint32_t rank : {0u, 1u, 2u}) Start(schedule, rank, kCtaRateBps * 2 / 5);
   engine().Run();
   EXPECT_EQ(ends_ps_.find(0)->second, 2 * 5 * kSlicePs + 2 * kSlicePs);
 
   ends_ps_.clear();
   const int64_t begin_ps = engine().NowPs();
   executor_->SetGpuSpeed(GpuIndex{0}, 0.5);
-  for (const uint32_t rank : {0, 1, 2}) Start(schedule, rank, kCtaRateBps * 2 / 5);
+  for (const uint32_t rank : {0u, 1u, 2u}) Start(schedule, rank, kCtaRateBps * 2 / 5);
   engine().Run();
   EXPECT_EQ(ends_ps_.find(0)->second - begin_ps, 2 * (2 * 5 * kSlicePs + 2 * kSlicePs));
 }
