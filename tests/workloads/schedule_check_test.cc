@@ -199,7 +199,7 @@ TEST(CheckSchedule, FindsNvlsOfIslandsWithMoreGpusThanHeadsRight) {
         return std::pair(share.parts, share.of);
       };
       if (islands == 1) {
-        // What has the own slice to move takes as long as what has those of all.
+        // The warps that move the own slice take as long as those that move the slices of all.
         EXPECT_EQ(share_of(0, 0), std::pair(1u, 1u));
         EXPECT_EQ(share_of(0, 1), std::pair(1u, 32u));
         continue;

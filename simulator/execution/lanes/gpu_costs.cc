@@ -175,9 +175,9 @@ constexpr double kNvlsGraphChannels = 8;
 // The largest round of a channel: 8 heads' chunks of 128 KiB. NCCL's figures include the overhead
 // of rounds, which is added separately here.
 constexpr double kNvlsRoundBytes = 8 * 128 * 1024;
-// What a CTA of 16 warps moves where it loads and stores, in GB/s: smBw of NCCL's AllReduce kernels
-// of symmetric memory (src/sym_kernels.cc, 2.28), on Hopper and on Blackwell. NVLS's warps are
-// shares of it between servers (ADR 0168).
+// A CTA of 16 warps that loads and stores moves this, in GB/s: smBw of NCCL's AllReduce kernels of
+// symmetric memory (src/sym_kernels.cc; src/symmetric.cc in 2.27.3), on Hopper and on Blackwell.
+// Between servers NVLS's warps have shares of it (ADR 0168).
 constexpr std::array<double, kGpuGenerationCount> kLocalCtaGbPerS = {0, 0, 65 * kGiB, 55 * kGiB};
 
 double NvlsChannelGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout,
@@ -191,7 +191,7 @@ double NvlsChannelGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout
 }
 
 // Sets the rates of NVLS, scaled. In one server all parts of a CTA keep NCCL's pace of a channel.
-// Between servers warps are as fast as warps are, and a channel's rounds keep the pace.
+// Between servers only a channel's rounds keep it, and warps move what NCCL states for warps.
 void SetNvlsRates(double gb_per_s, size_t row, const CommunicatorLayout& layout, double scale,
                   StepCosts& costs) {
   const auto bps = [scale](double rate) {

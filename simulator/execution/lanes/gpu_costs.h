@@ -31,7 +31,7 @@ struct StepCosts {
   int64_t network_step_latency_ps = 0;
   // Payload that one channel (one CTA) copies or reduces per second. 0: no limit.
   uint64_t channel_rate_bps = 0;
-  // Payload of rounds (CollectiveSchedule::StepsAtOnce) that one channel begins per second. 0: no
+  // Payload of rounds (CollectiveSchedule::AreOneRound) that one channel begins per second. 0: no
   // limit.
   uint64_t round_rate_bps = 0;
   // Payload that all threads of the CTA move in one iteration of their loop over a slice. A later

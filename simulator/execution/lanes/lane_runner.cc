@@ -169,19 +169,19 @@ int64_t LaneRunner::SlicePs(const Lane& lane) {
 
 int64_t LaneRunner::EarliestStartPs(const Lane& lane) {
   int64_t start_ps = lane.free_ps;
-  if (ContinuesRound(lane)) return start_ps;
   if (lane.slice_bytes != 0) {
     start_ps = SumPs(start_ps, AtSpeedPs(lane, parts_.clock.OverheadPs(lane.cta)));
   }
   start_ps = std::max(parts_.engine.NowPs(), start_ps);
-  if (HasRounds(lane)) start_ps = std::max(start_ps, parts_.lanes.connections(lane).next_round_ps);
   if (!lane.HasSeveralPeers()) [[likely]] {
     if (lane.receives) start_ps = std::max(start_ps, ReceivablePs(lane, lane.receive_connection));
     if (!lane.sends || start_ps == kNeverPs) return start_ps;
     return std::max(start_ps, SendablePs(lane, lane.send_connection));
   }
   const LaneConnections& peers = parts_.lanes.connections(lane);
+  if (!peers.begins_round) return lane.free_ps;
   const bool has_round = peers.steps_of_round > 1;
+  start_ps = std::max(start_ps, peers.next_round_ps);
   for (const ConnectionId connection : has_round ? peers.receive_connections : peers.receives) {
     if (start_ps != kNeverPs) start_ps = std::max(start_ps, ReceivablePs(lane, connection));
   }
