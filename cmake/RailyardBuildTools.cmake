@@ -10,5 +10,7 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 find_program(LLD_PROGRAM ld.lld)
 if(LLD_PROGRAM)
-  add_link_options(-fuse-ld=lld)
+  # Code that runs once, when the program starts, and code that handles errors lie together as other
+  # linkers put them: scattered, they bring a megabyte more of the program into memory.
+  add_link_options(-fuse-ld=lld LINKER:-z,keep-text-section-prefix)
 endif()

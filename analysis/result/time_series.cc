@@ -2,6 +2,7 @@
 #include "analysis/result/time_series.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace railyard {
@@ -17,6 +18,18 @@ Value UpTo(Value value, int64_t numerator, int64_t denominator) {
 template <typename Value>
 Value Part(Value value, int64_t from, int64_t until, int64_t whole) {
   return static_cast<Value>(UpTo(value, until, whole) - UpTo(value, from, whole));
+}
+
+// How many of `links` that have something are not among `rows`. Both ascend.
+size_t CountMissing(std::span<const LinkBin> rows, std::span<const LinkBin> links) {
+  size_t missing = 0;
+  auto row = rows.begin();
+  for (const LinkBin& link : links) {
+    if (link.IsNothing()) continue;
+    while (row != rows.end() && row->link < link.link) ++row;
+    if (row == rows.end() || row->link != link.link) ++missing;
+  }
+  return missing;
 }
 
 }  // namespace
@@ -122,22 +135,24 @@ void TimeSeries::Finish(int64_t time_ps) {
 // --- What is in them -----------------------------------------------------------------------------
 
 void TimeSeries::AddRows(TimeBin& bin, std::span<const LinkBin> links) {
-  std::vector<LinkBin> merged;
-  merged.reserve(bin.links.size() + links.size());
-  auto old = bin.links.begin();
-  for (const LinkBin& row : links) {
+  std::vector<LinkBin>& rows = bin.links;
+  size_t old = rows.size();
+  const size_t added = CountMissing(rows, links);
+  rows.reserve(old + added);  // rows are most of a series: there is room for no more
+  rows.resize(old + added);
+  rows_ += added;
+  // From behind, so that each row moves once and within the vector.
+  size_t end = rows.size();
+  for (const LinkBin& row : std::views::reverse(links)) {
     if (row.IsNothing()) continue;
-    while (old != bin.links.end() && old->link < row.link) merged.push_back(*old++);
-    if (old != bin.links.end() && old->link == row.link) {
-      merged.push_back(*old++);
-      merged.back().Add(row);
+    while (old > 0 && rows[old - 1].link > row.link) rows[--end] = rows[--old];
+    if (old > 0 && rows[old - 1].link == row.link) {
+      rows[--end] = rows[--old];
+      rows[end].Add(row);
     } else {
-      merged.push_back(row);
+      rows[--end] = row;
     }
   }
-  merged.insert(merged.end(), old, bin.links.end());
-  rows_ = rows_ + merged.size() - bin.links.size();
-  bin.links = std::move(merged);
 }
 
 void TimeSeries::Add(int64_t from_ps, int64_t until_ps, std::span<const LinkBin> links,

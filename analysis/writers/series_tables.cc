@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,14 +20,19 @@ Cell MeanOf(double sum, uint64_t count) {
 Cell LeastOf(uint64_t value, uint64_t count) { return count == 0 ? Cell() : Count(value); }
 
 // Where each row is: its bin, and its place among the links of that.
-using Places = std::vector<std::pair<size_t, size_t>>;
+using Places = std::vector<std::pair<uint32_t, uint32_t>>;
 
 template <typename IsRow>
 std::shared_ptr<const Places> PlacesWhere(const TimeSeries& series, IsRow is_row) {
+  size_t count = 0;
+  for (const TimeBin& bin : series.bins()) {
+    count += static_cast<size_t>(std::ranges::count_if(bin.links, is_row));
+  }
   auto places = std::make_shared<Places>();
-  for (size_t bin = 0; bin < series.bins().size(); ++bin) {
+  places->reserve(count);
+  for (uint32_t bin = 0; bin < series.bins().size(); ++bin) {
     const std::vector<LinkBin>& links = series.bins()[bin].links;
-    for (size_t i = 0; i < links.size(); ++i) {
+    for (uint32_t i = 0; i < links.size(); ++i) {
       if (is_row(links[i])) places->emplace_back(bin, i);
     }
   }

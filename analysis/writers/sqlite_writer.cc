@@ -63,6 +63,8 @@ class Database {
     Run("PRAGMA locking_mode=EXCLUSIVE");
     Run("PRAGMA journal_mode=OFF");
     Run("PRAGMA synchronous=OFF");
+    // Rows are appended: a page that is full is not looked at again. In KiB.
+    Run("PRAGMA cache_size=-512");
   }
 
   void Run(const std::string& sql) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/run/recordings.h"
 
+#include <utility>
+
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/transport/contract/network_stack.h"
 #include "simulator/transport/nic/queue_transport.h"
@@ -45,9 +47,13 @@ void Recordings::LeaveToParent() {
   captures_.clear();
 }
 
-void Recordings::AddSoFar(RunResult& result) const {
-  if (series_) result.series = series_->SoFar();
+void Recordings::LendSoFar(RunResult& result) {
+  if (series_) std::swap(result.series, series_->SoFar());
   if (transfers_) transfers_->AddTo(result);
+}
+
+void Recordings::ReturnSoFar(RunResult& result) {
+  if (series_) std::swap(result.series, series_->SoFar());
 }
 
 void Recordings::Finish(int64_t end_ps, RunResult& result) {

@@ -29,8 +29,10 @@ class Recordings {
 
   // Ends all recording in a forked child, and leaves the files to the parent.
   void LeaveToParent();
-  // Adds what there is of the recorded parts of `result` while the run goes on.
-  void AddSoFar(RunResult& result) const;
+  // Lends `result` what there is of its recorded parts while the run goes on; a series is large.
+  // ReturnSoFar() must be called before the run does go on.
+  void LendSoFar(RunResult& result);
+  void ReturnSoFar(RunResult& result);
   // Completes the files, and the recorded parts of `result`, when the run has ended at `end_ps`.
   void Finish(int64_t end_ps, RunResult& result);
 

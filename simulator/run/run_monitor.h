@@ -35,7 +35,7 @@ class RunMonitor {
     FabricSimulatorImpl& engine;
     const FabricNetwork& network;
     const ReplayEngine& replay;
-    std::function<RunResult()> results_so_far;
+    std::function<void(const SavingOptions&)> save_so_far;  // calls save with the results so far
   };
   // Calls ns3::Simulator::Run(), unless the run is to end already.
   void Run(const Watched& run);

@@ -104,10 +104,11 @@ class ScenarioRun {
     monitor_.Run({.engine = simulation_.engine(),
                   .network = simulation_.network(),
                   .replay = simulation_.replay(),
-                  .results_so_far = [this] {
+                  .save_so_far = [this](const SavingOptions& saving) {
                     RunResult result = Record(true);
-                    recordings_.AddSoFar(result);
-                    return result;
+                    recordings_.LendSoFar(result);
+                    saving.save(result);
+                    recordings_.ReturnSoFar(result);
                   }});
   }
 

@@ -24,6 +24,7 @@ SeriesRecorder::SeriesRecorder(FabricSimulatorImpl& engine, const FabricNetwork&
                                ReplayEngine& replay, size_t link_count)
     : engine_(engine), network_(network), replay_(replay), links_(link_count) {
   series_.AllowLinks(link_count);
+  rows_.reserve(link_count);  // of addresses: a vector that grows would touch twice as much
 }
 
 void SeriesRecorder::Start() {

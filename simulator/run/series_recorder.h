@@ -32,8 +32,9 @@ class SeriesRecorder {
   // Calls `count`, which counts what was replayed from `from_ps` to `until_ps` (CountReplayed), and
   // adds it to the bins of that time.
   void CountSpan(int64_t from_ps, int64_t until_ps, const std::function<void()>& count);
-  // Returns what there is of the run so far, up to the end of the last look.
-  const TimeSeries& SoFar() const { return series_; }
+  // Returns what there is of the run so far, up to the end of the last look. The caller may borrow
+  // it until the run goes on.
+  TimeSeries& SoFar() { return series_; }
   // Ends the series at `end_ps`, when the run has ended, and returns it.
   TimeSeries Finish(int64_t end_ps);
 

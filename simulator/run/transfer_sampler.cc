@@ -21,6 +21,7 @@ TransferSampler::TransferSampler(ReplayEngine& replay, size_t sample_size)
 
 void TransferSampler::Start() {
   is_running_ = true;
+  sample_.reserve(sample_size_);  // of addresses: a vector that grows would touch twice as much
   replay_.executor().proxies().Watch(
       [this](MessageEvent event, ConnectionId connection, uint32_t slot) {
         // A message that is simulated ahead gets its times only later.
@@ -51,7 +52,7 @@ void TransferSampler::Queue(ConnectionId id, uint32_t slot) {
   if (id >= numbers_.size()) numbers_.resize(id + size_t{1});
   ++seen_;
   const uint64_t key = Mix64(uint64_t{id} << 32 | numbers_[id]++);
-  if (sample_.size() >= sample_size_ && key >= sample_.top().key) return;
+  if (sample_.size() >= sample_size_ && key >= sample_.front().key) return;
   const Connection& connection = replay_.executor().connection_table().connection(id);
   in_flight_[PlaceOf(id, slot)] = {.key = key,
                                    .transfer = {.collective = connection.collective,
@@ -62,18 +63,19 @@ void TransferSampler::Queue(ConnectionId id, uint32_t slot) {
 
 void TransferSampler::Keep(const Sampled& sampled) {
   if (sample_.size() >= sample_size_) {
-    if (sampled.key >= sample_.top().key) return;
-    sample_.pop();
+    if (sampled.key >= sample_.front().key) return;
+    std::pop_heap(sample_.begin(), sample_.end());
+    sample_.pop_back();
   }
-  sample_.push(sampled);
+  sample_.push_back(sampled);
+  std::push_heap(sample_.begin(), sample_.end());
 }
 
 void TransferSampler::AddTo(RunResult& result) const {
   result.transfers_seen = seen_;
   result.transfers.clear();
-  for (auto rest = sample_; !rest.empty(); rest.pop()) {
-    result.transfers.push_back(rest.top().transfer);
-  }
+  result.transfers.reserve(sample_.size());
+  for (const Sampled& sampled : sample_) result.transfers.push_back(sampled.transfer);
   std::ranges::sort(result.transfers, {}, [](const TransferResult& transfer) {
     return std::tuple(transfer.ready_ps, transfer.collective, transfer.source_gpu,
                       transfer.destination_gpu, transfer.posted_ps, transfer.acknowledged_ps);

@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <queue>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -52,7 +51,7 @@ class TransferSampler {
   uint64_t seen_ = 0;                                // messages
   std::vector<uint32_t> numbers_;                    // by connection: its messages so far
   std::unordered_map<uint64_t, Sampled> in_flight_;  // by connection and slot, those drawn
-  std::priority_queue<Sampled> sample_;              // the largest key first
+  std::vector<Sampled> sample_;                      // a heap, the largest key first
 };
 
 }  // namespace railyard

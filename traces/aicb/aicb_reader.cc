@@ -163,12 +163,11 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader AicbReader() {
-  return {.format = "aicb",
-          .description = "SimAI's workload text and AICB's CSV of calls",
-          .recognizes = LooksLikeAicb,
-          .read = ReadFiles,
-          .takes_rank_count = true};
-}
+constinit const TraceReader kAicbReader = {
+    .format = "aicb",
+    .description = "SimAI's workload text and AICB's CSV of calls",
+    .recognizes = LooksLikeAicb,
+    .read = ReadFiles,
+    .takes_rank_count = true};
 
 }  // namespace railyard

@@ -7,6 +7,6 @@
 
 namespace railyard {
 
-TraceReader AicbReader();
+extern const TraceReader kAicbReader;
 
 }  // namespace railyard

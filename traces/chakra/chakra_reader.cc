@@ -284,14 +284,13 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader ChakraReader() {
-  return {.format = "chakra",
-          .description =
-              "execution traces of MLCommons Chakra (ASTRA-sim), a file a rank, and "
-              "communicator groups; written by trace export",
-          .recognizes = LooksLikeChakra,
-          .read = ReadFiles,
-          .takes_rank_count = true};
-}
+constinit const TraceReader kChakraReader = {
+    .format = "chakra",
+    .description =
+        "execution traces of MLCommons Chakra (ASTRA-sim), a file a rank, and "
+        "communicator groups; written by trace export",
+    .recognizes = LooksLikeChakra,
+    .read = ReadFiles,
+    .takes_rank_count = true};
 
 }  // namespace railyard

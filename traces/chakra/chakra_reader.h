@@ -7,6 +7,6 @@
 
 namespace railyard {
 
-TraceReader ChakraReader();
+extern const TraceReader kChakraReader;
 
 }  // namespace railyard

@@ -225,13 +225,12 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader FlightRecorderReader() {
-  return {.format = "flight-recorder",
-          .description = "dumps of PyTorch's Flight Recorder, JSON or pickles",
-          .recognizes = LooksLikeFlightRecorder,
-          .read = ReadFiles,
-          .records_hangs = true,
-          .records_times = false};
-}
+constinit const TraceReader kFlightRecorderReader = {
+    .format = "flight-recorder",
+    .description = "dumps of PyTorch's Flight Recorder, JSON or pickles",
+    .recognizes = LooksLikeFlightRecorder,
+    .read = ReadFiles,
+    .records_hangs = true,
+    .records_times = false};
 
 }  // namespace railyard

@@ -12,6 +12,6 @@
 
 namespace railyard {
 
-TraceReader FlightRecorderReader();  // "flight-recorder"
+extern const TraceReader kFlightRecorderReader;  // "flight-recorder"
 
 }  // namespace railyard

@@ -161,13 +161,12 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader GoalReader() {
-  return {.format = "goal",
-          .description =
-              "LogGOPSim's GOAL, text or binary; written by trace export, and by "
-              "schedule --goal",
-          .recognizes = LooksLikeGoal,
-          .read = ReadFiles};
-}
+constinit const TraceReader kGoalReader = {
+    .format = "goal",
+    .description =
+        "LogGOPSim's GOAL, text or binary; written by trace export, and by "
+        "schedule --goal",
+    .recognizes = LooksLikeGoal,
+    .read = ReadFiles};
 
 }  // namespace railyard

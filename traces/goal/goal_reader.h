@@ -7,6 +7,6 @@
 
 namespace railyard {
 
-TraceReader GoalReader();
+extern const TraceReader kGoalReader;
 
 }  // namespace railyard

@@ -17,9 +17,9 @@ namespace railyard {
 
 std::span<const TraceReader> TraceReaders() {
   static const std::vector<TraceReader> kReaders = {
-      NcclLogReader(),   KinetoReader(),    PytorchEtReader(),    FlightRecorderReader(),
-      InspectorReader(), ChakraReader(),    GoalReader(),         AicbReader(),
-      NsysReader(),      NcclTestsReader(), NcclProfilerReader(),
+      kNcclLogReader,   kKinetoReader,    kPytorchEtReader,    kFlightRecorderReader,
+      kInspectorReader, kChakraReader,    kGoalReader,         kAicbReader,
+      kNsysReader,      kNcclTestsReader, kNcclProfilerReader,
   };
   return kReaders;
 }

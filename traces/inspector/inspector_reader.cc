@@ -232,11 +232,10 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader InspectorReader() {
-  return {.format = "inspector",
-          .description = "JSON lines of NCCL's and RCCL's Inspector plug-in",
-          .recognizes = LooksLikeInspector,
-          .read = ReadFiles};
-}
+constinit const TraceReader kInspectorReader = {
+    .format = "inspector",
+    .description = "JSON lines of NCCL's and RCCL's Inspector plug-in",
+    .recognizes = LooksLikeInspector,
+    .read = ReadFiles};
 
 }  // namespace railyard

@@ -10,6 +10,6 @@
 
 namespace railyard {
 
-TraceReader InspectorReader();  // "inspector"
+extern const TraceReader kInspectorReader;  // "inspector"
 
 }  // namespace railyard

@@ -242,12 +242,11 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader KinetoReader() {
-  return {.format = "kineto",
-          .description = "what PyTorch's profiler exports (Chrome's trace JSON)",
-          .recognizes = LooksLikeKineto,
-          .read = ReadFiles,
-          .completed_by = "pytorch-et"};
-}
+constinit const TraceReader kKinetoReader = {
+    .format = "kineto",
+    .description = "what PyTorch's profiler exports (Chrome's trace JSON)",
+    .recognizes = LooksLikeKineto,
+    .read = ReadFiles,
+    .completed_by = "pytorch-et"};
 
 }  // namespace railyard

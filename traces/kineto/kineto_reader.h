@@ -12,6 +12,6 @@
 
 namespace railyard {
 
-TraceReader KinetoReader();  // "kineto"
+extern const TraceReader kKinetoReader;  // "kineto"
 
 }  // namespace railyard

@@ -31,13 +31,12 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader NcclLogReader() {
-  return {.format = "nccl-log",
-          .description = "what NCCL and RCCL print with NCCL_DEBUG=INFO",
-          .recognizes = LooksLikeNcclLog,
-          .read = ReadFiles,
-          .takes_ranks_of_processes = true};
-}
+constinit const TraceReader kNcclLogReader = {
+    .format = "nccl-log",
+    .description = "what NCCL and RCCL print with NCCL_DEBUG=INFO",
+    .recognizes = LooksLikeNcclLog,
+    .read = ReadFiles,
+    .takes_ranks_of_processes = true};
 
 TraceImport ReadNcclLogs(const NcclLogOptions& options, Diagnostics& diagnostics) {
   TraceImport import;

@@ -35,7 +35,7 @@ struct NcclLogOptions {
 // cannot be read throws an EnvironmentError.
 TraceImport ReadNcclLogs(const NcclLogOptions& options, Diagnostics& diagnostics);
 
-TraceReader NcclLogReader();  // "nccl-log"
+extern const TraceReader kNcclLogReader;  // "nccl-log"
 
 inline constexpr size_t kNcclLogLineBytesMax = size_t{1} << 20;
 

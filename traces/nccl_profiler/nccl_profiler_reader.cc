@@ -335,13 +335,12 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader NcclProfilerReader() {
-  return {.format = "nccl-profiler",
-          .description = "traces of NCCL's and RCCL's example profiler plug-in",
-          .recognizes = LooksLikeNcclProfiler,
-          .read = ReadFiles,
-          .records_times = false,
-          .takes_rank_count = true};
-}
+constinit const TraceReader kNcclProfilerReader = {
+    .format = "nccl-profiler",
+    .description = "traces of NCCL's and RCCL's example profiler plug-in",
+    .recognizes = LooksLikeNcclProfiler,
+    .read = ReadFiles,
+    .records_times = false,
+    .takes_rank_count = true};
 
 }  // namespace railyard

@@ -7,6 +7,6 @@
 
 namespace railyard {
 
-TraceReader NcclProfilerReader();  // "nccl-profiler"
+extern const TraceReader kNcclProfilerReader;  // "nccl-profiler"
 
 }  // namespace railyard

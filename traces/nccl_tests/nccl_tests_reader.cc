@@ -240,13 +240,12 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader NcclTestsReader() {
-  return {.format = "nccl-tests",
-          .description = "tables of nccl-tests and rccl-tests, text or the JSON of -J",
-          .recognizes = LooksLikeNcclTests,
-          .read = ReadFiles,
-          .records_times = false,
-          .takes_rank_count = true};
-}
+constinit const TraceReader kNcclTestsReader = {
+    .format = "nccl-tests",
+    .description = "tables of nccl-tests and rccl-tests, text or the JSON of -J",
+    .recognizes = LooksLikeNcclTests,
+    .read = ReadFiles,
+    .records_times = false,
+    .takes_rank_count = true};
 
 }  // namespace railyard

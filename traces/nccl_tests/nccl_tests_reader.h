@@ -7,6 +7,6 @@
 
 namespace railyard {
 
-TraceReader NcclTestsReader();  // "nccl-tests"
+extern const TraceReader kNcclTestsReader;  // "nccl-tests"
 
 }  // namespace railyard

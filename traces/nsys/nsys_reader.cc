@@ -53,12 +53,11 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions&, Diagnostics
 
 }  // namespace
 
-TraceReader NsysReader() {
-  return {.format = "nsys",
-          .description = "SQLite exports of Nsight Systems with NCCL's NVTX ranges",
-          .recognizes = LooksLikeSqlite,
-          .read = ReadFiles,
-          .records_times = false};
-}
+constinit const TraceReader kNsysReader = {
+    .format = "nsys",
+    .description = "SQLite exports of Nsight Systems with NCCL's NVTX ranges",
+    .recognizes = LooksLikeSqlite,
+    .read = ReadFiles,
+    .records_times = false};
 
 }  // namespace railyard

@@ -6,6 +6,6 @@
 
 namespace railyard {
 
-TraceReader NsysReader();
+extern const TraceReader kNsysReader;
 
 }  // namespace railyard

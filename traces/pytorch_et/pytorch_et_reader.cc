@@ -75,12 +75,11 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
 
 }  // namespace
 
-TraceReader PytorchEtReader() {
-  return {.format = "pytorch-et",
-          .description = "execution traces of PyTorch's ExecutionTraceObserver",
-          .recognizes = LooksLikeExecutionTrace,
-          .read = ReadFiles,
-          .records_times = false};
-}
+constinit const TraceReader kPytorchEtReader = {
+    .format = "pytorch-et",
+    .description = "execution traces of PyTorch's ExecutionTraceObserver",
+    .recognizes = LooksLikeExecutionTrace,
+    .read = ReadFiles,
+    .records_times = false};
 
 }  // namespace railyard

@@ -10,6 +10,6 @@
 
 namespace railyard {
 
-TraceReader PytorchEtReader();  // "pytorch-et"
+extern const TraceReader kPytorchEtReader;  // "pytorch-et"
 
 }  // namespace railyard
