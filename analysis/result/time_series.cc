@@ -2,7 +2,6 @@
 #include "analysis/result/time_series.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace railyard {
@@ -143,7 +142,8 @@ void TimeSeries::AddRows(TimeBin& bin, std::span<const LinkBin> links) {
   rows_ += added;
   // From behind, so that each row moves once and within the vector.
   size_t end = rows.size();
-  for (const LinkBin& row : std::views::reverse(links)) {
+  for (size_t place = links.size(); place > 0; --place) {
+    const LinkBin& row = links[place - 1];
     if (row.IsNothing()) continue;
     while (old > 0 && rows[old - 1].link > row.link) rows[--end] = rows[--old];
     if (old > 0 && rows[old - 1].link == row.link) {
