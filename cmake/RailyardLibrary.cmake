@@ -21,7 +21,7 @@ function(railyard_library name)
   target_include_directories(railyard_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(railyard_${name} PUBLIC ${ARG_LINKS} PRIVATE railyard_options)
   if(ARG_RUNS_ONCE)
-    target_compile_options(railyard_${name} PRIVATE $<$<CONFIG:Release>:-O1$<SEMICOLON>-freorder-functions>)
+    target_compile_options(railyard_${name} PRIVATE "$<$<CONFIG:Release>:${RAILYARD_RUNS_ONCE_OPTIONS}>")
   endif()
   target_precompile_headers(railyard_${name} REUSE_FROM ${ARG_HEADERS})
   set_target_properties(railyard_${name} PROPERTIES UNITY_BUILD ${RAILYARD_UNITY_BUILD}
