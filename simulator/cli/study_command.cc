@@ -118,7 +118,6 @@ class StudyCommand : public Command {
       fmt::print(stderr, "{}", diagnostics.ToString());
       return kExitInput;
     }
-    if (resumes_) CancelEarlierSlurmJobs(path);
     StudyProgressLine line;
     StudyResult result;
     try {

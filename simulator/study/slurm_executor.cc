@@ -309,13 +309,14 @@ void CancelEarlierSlurmJobs(const std::string& directory) {
   const std::string name = FirstLineOf(path);
   if (name.empty()) return;
   const Answer answer = Ask({"scancel", "--name=" + name});
-  if (answer.status != 0) {
-    throw EnvironmentError(
-        fmt::format("the jobs {} of an earlier study in {} cannot be cancelled: {}", name,
-                    directory, answer.output));
-  }
   JobWatch watch(name);
   while (!watch.AreGone()) {
+    // Of jobs that end in the same moment it may say that there are none.
+    if (answer.status != 0) {
+      throw EnvironmentError(
+          fmt::format("the jobs {} of an earlier study in {} cannot be cancelled: {}", name,
+                      directory, answer.output));
+    }
     Sleep(kPollFirst);
     ThrowIfInterrupted();
   }

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "simulator/files/output_file.h"
+#include "simulator/study/slurm_executor.h"
 #include "simulator/study/study_result.h"
 
 namespace railyard {
@@ -194,6 +195,8 @@ std::unique_ptr<StudyDirectory> StudyDirectory::Resume(const std::string& path,
   MakeFolders(path);
   std::unique_ptr<StudyDirectory> directory(new StudyDirectory(path));
   if (!directory->TakeLocks(diagnostics)) return nullptr;
+  // Its runs would write where results are renumbered.
+  CancelEarlierSlurmJobs(path);
   directory->KeepResults(keys);
   directory->NoteDone(keys.size());
   return directory;

@@ -33,8 +33,8 @@ class StudyDirectory {
                                                 const std::vector<std::string>& keys,
                                                 Diagnostics& diagnostics);
   // Resumes a study that was ended for any reason: results whose run has a key in `keys` are kept
-  // and get that run's number; others are removed. Waits for runs that outlive the study that
-  // started them. If there is no study, this is Create().
+  // and get that run's number; others are removed. First waits for runs that outlive the study
+  // that started them, and cancels its Slurm jobs. If there is no study, this is Create().
   static std::unique_ptr<StudyDirectory> Resume(const std::string& path,
                                                 const std::vector<std::string>& keys,
                                                 Diagnostics& diagnostics);

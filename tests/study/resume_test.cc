@@ -2,6 +2,7 @@
 // Studies that are ended in the middle, by whatever, and gone on with.
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -121,6 +122,32 @@ TEST_F(ResumeTest, ADirectoryOfSomethingElseIsRefused) {
   EXPECT_EQ(ReadText(scratch_.Path("mine/letter.txt")), "dear");
   ASSERT_EQ(Railyard(Command(study, "s")).status, 0);
   EXPECT_THAT(Railyard(Command(study, "s")).errors, HasSubstr("--resume to go on with it"));
+}
+
+// Else jobs of a study that was killed would write where their results are renumbered. The scancel
+// found here keeps what it sees; it fails, as it does when all jobs end in the same moment.
+TEST_F(ResumeTest, SlurmJobsAreCancelledBeforeResultsAreLookedAt) {
+  ASSERT_EQ(Railyard(Command(WriteStudy("\"1MiB\""), "s")).status, 0);
+  fs::create_directory(scratch_.Path("s/runs/.unfinished"));
+  fs::create_directory(scratch_.Path("s/slurm"));
+  scratch_.Write("s/slurm/name", "railyard-1-2\n");
+  fs::create_directory(scratch_.Path("bin"));
+  scratch_.Write("bin/squeue", "#!/bin/sh\n");
+  scratch_.Write("bin/scancel",
+                 "#!/bin/sh\necho $* >" + scratch_.Path("asked") + "; ls -A " +
+                     scratch_.Path("s/runs") + " >" + scratch_.Path("seen") + "; exit 1\n");
+  for (const char* program : {"bin/squeue", "bin/scancel"}) {
+    fs::permissions(scratch_.Path(program), fs::perms::owner_all);
+  }
+  const std::string path = getenv("PATH");
+  setenv("PATH", (scratch_.Path("bin") + ":" + path).c_str(), 1);
+  const ProgramExit exit = Railyard(Command(WriteStudy("\"2MiB\""), "s", {"--resume"}));
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(exit.status, 0) << exit.errors;
+  EXPECT_EQ(ReadText(scratch_.Path("asked")), "--name=railyard-1-2\n");
+  EXPECT_EQ(ReadText(scratch_.Path("seen")),
+            ".unfinished\n000000\n000000.log\n000001\n000001.log\n");
+  EXPECT_FALSE(fs::exists(scratch_.Path("s/slurm/name")));
 }
 
 TEST_F(ResumeTest, ADryRunSaysWhatThereIsAndWritesNothing) {

@@ -109,10 +109,11 @@ class Slurm(unittest.TestCase):
         self.assertNotEqual(ask("squeue", "--noheader"), "")
         driver = subprocess.Popen(
             self.words("cut", "--executor", "slurm", "--resume", sizes=sizes),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         time.sleep(2)
         driver.send_signal(signal.SIGTERM)
-        self.assertIn(driver.wait(), (0, 4))
+        errors = driver.communicate()[1]
+        self.assertIn(driver.returncode, (0, 4), errors)
         deadline = time.time() + 30
         while ask("squeue", "--noheader") and time.time() < deadline:
             time.sleep(0.2)
