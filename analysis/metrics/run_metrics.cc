@@ -153,7 +153,8 @@ std::vector<TierTotals> TotalsByTier(const RunResult& result) {
   for (const LinkResult& link : result.links) {
     auto tier = std::find_if(tiers.begin(), tiers.end(),
                              [&](const TierTotals& known) { return known.tier == link.tier; });
-    if (tier == tiers.end()) tier = tiers.insert(tiers.end(), TierTotals{.tier = link.tier});
+    if (tier == tiers.end())
+      tier = tiers.insert(tiers.end(), TierTotals{.tier = std::string(link.tier)});
     ++tier->links;
     tier->payload_bytes += link.payload_bytes;
     tier->header_bytes += link.header_bytes;

@@ -73,7 +73,7 @@ struct CollectiveResult {
 
 struct LinkResult {
   std::string name;
-  std::string tier;
+  std::string_view tier;  // a literal, e.g. "NIC_LEAF"
   uint64_t rate_bps = 0;
   uint64_t payload_bytes = 0;        // first transmissions of data
   uint64_t header_bytes = 0;         // headers, ACKs, credits, cell overhead

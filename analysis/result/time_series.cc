@@ -19,40 +19,7 @@ Value Part(Value value, int64_t from, int64_t until, int64_t whole) {
   return static_cast<Value>(UpTo(value, until, whole) - UpTo(value, from, whole));
 }
 
-// How many of `links` that have something are not among `rows`. Both ascend.
-size_t CountMissing(std::span<const LinkBin> rows, std::span<const LinkBin> links) {
-  size_t missing = 0;
-  auto row = rows.begin();
-  for (const LinkBin& link : links) {
-    if (link.IsNothing()) continue;
-    while (row != rows.end() && row->link < link.link) ++row;
-    if (row == rows.end() || row->link != link.link) ++missing;
-  }
-  return missing;
-}
-
 }  // namespace
-
-void LinkBin::Add(const LinkBin& other) {
-  wire_bytes += other.wire_bytes;
-  payload_bytes += other.payload_bytes;
-  packets += other.packets;
-  dropped_packets += other.dropped_packets;
-  paused_ps += other.paused_ps;
-  queue_sum_bytes += other.queue_sum_bytes;
-  queue_max_bytes = std::max(queue_max_bytes, other.queue_max_bytes);
-}
-
-bool LinkBin::IsNothing() const {
-  return wire_bytes == 0 && packets == 0 && dropped_packets == 0 && paused_ps == 0 &&
-         queue_sum_bytes == 0;
-}
-
-double UtilizationOf(const LinkBin& row, uint64_t rate_bps, int64_t time_ps) {
-  if (rate_bps == 0 || time_ps <= 0) return 0;
-  const double seconds = static_cast<double>(time_ps) * 1e-12;
-  return static_cast<double>(row.wire_bytes) * 8 / (static_cast<double>(rate_bps) * seconds);
-}
 
 void NetworkBin::Add(const NetworkBin& other) {
   ecn_marked += other.ecn_marked;
@@ -122,6 +89,7 @@ void TimeSeries::KeepToBudget() {
 }
 
 void TimeSeries::Finish(int64_t time_ps) {
+  sum_ = LinkRows();
   while (!bins_.empty() && bins_.back().begin_ps >= std::max<int64_t>(time_ps, 1) &&
          bins_.back().links.empty()) {
     bins_.pop_back();
@@ -133,29 +101,14 @@ void TimeSeries::Finish(int64_t time_ps) {
 
 // --- What is in them -----------------------------------------------------------------------------
 
-void TimeSeries::AddRows(TimeBin& bin, std::span<const LinkBin> links) {
-  std::vector<LinkBin>& rows = bin.links;
-  size_t old = rows.size();
-  const size_t added = CountMissing(rows, links);
-  rows.reserve(old + added);  // rows are most of a series: there is room for no more
-  rows.resize(old + added);
-  rows_ += added;
-  // From behind, so that each row moves once and within the vector.
-  size_t end = rows.size();
-  for (size_t place = links.size(); place > 0; --place) {
-    const LinkBin& row = links[place - 1];
-    if (row.IsNothing()) continue;
-    while (old > 0 && rows[old - 1].link > row.link) rows[--end] = rows[--old];
-    if (old > 0 && rows[old - 1].link == row.link) {
-      rows[--end] = rows[--old];
-      rows[end].Add(row);
-    } else {
-      rows[--end] = row;
-    }
-  }
+void TimeSeries::AddRows(TimeBin& bin, const LinkRows& links) {
+  if (links.empty()) return;
+  AddUp(bin.links, links, sum_);
+  rows_ += sum_.size() - bin.links.size();
+  bin.links = LinkRows(sum_);  // a copy has no spare room
 }
 
-void TimeSeries::Add(int64_t from_ps, int64_t until_ps, std::span<const LinkBin> links,
+void TimeSeries::Add(int64_t from_ps, int64_t until_ps, const LinkRows& links,
                      const NetworkBin& network) {
   const size_t last = BinOf(until_ps);
   bins_[last].network.Add(network);
@@ -166,18 +119,18 @@ void TimeSeries::Add(int64_t from_ps, int64_t until_ps, std::span<const LinkBin>
     KeepToBudget();
     return;
   }
-  std::vector<LinkBin> parts(links.size());
+  LinkRows parts;
   for (size_t bin = first; bin <= last; ++bin) {
     const int64_t from = std::max(from_ps, bins_[bin].begin_ps) - from_ps;
     const int64_t until = std::min(until_ps, bins_[bin].end_ps) - from_ps;
-    for (size_t i = 0; i < links.size(); ++i) {
-      const LinkBin& all = links[i];
-      parts[i] = {.link = all.link,
-                  .wire_bytes = Part(all.wire_bytes, from, until, whole_ps),
-                  .payload_bytes = Part(all.payload_bytes, from, until, whole_ps),
-                  .packets = Part(all.packets, from, until, whole_ps),
-                  .dropped_packets = Part(all.dropped_packets, from, until, whole_ps),
-                  .paused_ps = Part(all.paused_ps, from, until, whole_ps)};
+    parts.Clear();
+    for (const LinkBin& all : links) {
+      parts.Append({.link = all.link,
+                    .wire_bytes = Part(all.wire_bytes, from, until, whole_ps),
+                    .payload_bytes = Part(all.payload_bytes, from, until, whole_ps),
+                    .packets = Part(all.packets, from, until, whole_ps),
+                    .dropped_packets = Part(all.dropped_packets, from, until, whole_ps),
+                    .paused_ps = Part(all.paused_ps, from, until, whole_ps)});
     }
     AddRows(bins_[bin], parts);
   }
@@ -194,8 +147,7 @@ void TimeSeries::AddReplayed(int64_t from_ps, int64_t until_ps) {
   }
 }
 
-void TimeSeries::AddSample(int64_t time_ps, std::span<const LinkBin> links,
-                           const NetworkBin& network) {
+void TimeSeries::AddSample(int64_t time_ps, const LinkRows& links, const NetworkBin& network) {
   TimeBin& bin = bins_[BinOf(time_ps)];
   ++bin.samples;
   bin.network.Add(network);

@@ -11,26 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "analysis/result/link_rows.h"
+
 namespace railyard {
-
-// One direction of a link within a bin. The queue is that of the port that sends into the link.
-struct LinkBin {
-  uint32_t link = 0;        // into RunResult::links
-  uint64_t wire_bytes = 0;  // that arrived, of any kind
-  uint64_t payload_bytes = 0;
-  uint64_t packets = 0;
-  uint64_t dropped_packets = 0;
-  int64_t paused_ps = 0;
-  uint64_t queue_sum_bytes = 0;  // over the bin's samples
-  uint64_t queue_max_bytes = 0;  // of the samples
-
-  void Add(const LinkBin& other);
-  // Whether all of it is 0, of whatever link.
-  bool IsNothing() const;
-};
-
-// The share of what a link of that rate could have carried in that time.
-double UtilizationOf(const LinkBin& row, uint64_t rate_bps, int64_t time_ps);
 
 // What the network and its queue pairs did within a bin.
 struct NetworkBin {
@@ -56,7 +39,7 @@ struct TimeBin {
   uint64_t samples = 0;     // how often queues and queue pairs were looked at
   int64_t replayed_ps = 0;  // time that the replay cache knew, in one partition of links or in all
   NetworkBin network{};
-  std::vector<LinkBin> links{};  // ascending, those with something
+  LinkRows links{};
 };
 
 class TimeSeries {
@@ -79,12 +62,11 @@ class TimeSeries {
   // Nothing happens from the last bin's end until `time_ps`, later: one bin.
   void Skip(int64_t time_ps);
   // What happened from `from_ps` to `until_ps`, evenly spread over the bins between them; all of it
-  // at `until_ps` where that is not later. `links` ascend.
-  void Add(int64_t from_ps, int64_t until_ps, std::span<const LinkBin> links,
-           const NetworkBin& network);
+  // at `until_ps` where that is not later.
+  void Add(int64_t from_ps, int64_t until_ps, const LinkRows& links, const NetworkBin& network);
   void AddReplayed(int64_t from_ps, int64_t until_ps);
   // What was seen at an instant: of links the queue alone, of queue pairs their limits.
-  void AddSample(int64_t time_ps, std::span<const LinkBin> links, const NetworkBin& network);
+  void AddSample(int64_t time_ps, const LinkRows& links, const NetworkBin& network);
   // From now on bins are twice as wide; neighbours that are together no wider become one.
   void Double();
   // The run has ended: so has the last bin in which it was.
@@ -93,11 +75,12 @@ class TimeSeries {
  private:
   // The bin of an instant, which is added if it is not there.
   size_t BinOf(int64_t time_ps);
-  void AddRows(TimeBin& bin, std::span<const LinkBin> links);
+  void AddRows(TimeBin& bin, const LinkRows& links);
   void KeepToBudget();
 
   int64_t bin_ps_ = kFirstBinPs;
   std::vector<TimeBin> bins_;
+  LinkRows sum_;  // of the call at hand
   size_t rows_ = 0;
   size_t rows_max_ = kRowsMax;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include "analysis/writers/result_tables.h"
@@ -19,25 +19,57 @@ Cell MeanOf(double sum, uint64_t count) {
 }
 Cell LeastOf(uint64_t value, uint64_t count) { return count == 0 ? Cell() : Count(value); }
 
-// Where each row is: its bin, and its place among the links of that.
-using Places = std::vector<std::pair<uint32_t, uint32_t>>;
+// The rows of links in a series that satisfy a condition, by number. To go on to a later one is
+// quick; an earlier one is looked for from the first on.
+class RowsWhere {
+ public:
+  using Condition = bool (*)(const LinkBin& row);
 
-template <typename IsRow>
-std::shared_ptr<const Places> PlacesWhere(const TimeSeries& series, IsRow is_row) {
-  size_t count = 0;
-  for (const TimeBin& bin : series.bins()) {
-    count += static_cast<size_t>(std::ranges::count_if(bin.links, is_row));
+  RowsWhere(const TimeSeries& series, Condition is_row) : bins_(series.bins()), is_row_(is_row) {
+    for (const TimeBin& bin : bins_) {
+      for (const LinkBin& row : bin.links) size_ += is_row(row) ? 1u : 0u;
+    }
+    if (size_ > 0) GoToFirst();
   }
-  auto places = std::make_shared<Places>();
-  places->reserve(count);
-  for (uint32_t bin = 0; bin < series.bins().size(); ++bin) {
-    const std::vector<LinkBin>& links = series.bins()[bin].links;
-    for (uint32_t i = 0; i < links.size(); ++i) {
-      if (is_row(links[i])) places->emplace_back(bin, i);
+
+  size_t size() const { return size_; }
+  // Goes to a row; bin() and row() are then its.
+  void GoTo(size_t number) {
+    if (number < number_) GoToFirst();
+    for (; number_ < number; ++number_) {
+      ++row_;
+      PassOthers();
     }
   }
-  return places;
-}
+  size_t bin() const { return bin_; }
+  const LinkBin& row() const { return *row_; }
+
+ private:
+  void GoToFirst() {
+    number_ = 0;
+    bin_ = 0;
+    row_ = bins_.front().links.begin();
+    PassOthers();
+  }
+  void PassOthers() {
+    while (row_ == std::default_sentinel || !is_row_(*row_)) {
+      if (row_ != std::default_sentinel) {
+        ++row_;
+      } else if (++bin_ < bins_.size()) {
+        row_ = bins_[bin_].links.begin();
+      } else {
+        return;
+      }
+    }
+  }
+
+  std::span<const TimeBin> bins_;
+  Condition is_row_;
+  size_t size_ = 0;
+  size_t number_ = 0;
+  size_t bin_ = 0;
+  LinkRows::Iterator row_;
+};
 
 }  // namespace
 
@@ -76,7 +108,7 @@ ResultTable SeriesTable(const RunResult& result) {
 }
 
 ResultTable LinkSeriesTable(const RunResult& result) {
-  const auto places = PlacesWhere(result.series, [](const LinkBin& row) {
+  const auto rows = std::make_shared<RowsWhere>(result.series, [](const LinkBin& row) {
     return row.packets > 0 || row.wire_bytes > 0 || row.dropped_packets > 0;
   });
   return {.name = "link_series",
@@ -89,14 +121,14 @@ ResultTable LinkSeriesTable(const RunResult& result) {
                       {"packets", ColumnType::kInteger},
                       {"dropped_packets", ColumnType::kInteger},
                       {"utilization", ColumnType::kReal}},
-          .row_count = places->size(),
-          .append_row = [&result, places](size_t number, std::vector<Cell>& cells) {
-            const auto [bin, i] = (*places)[number];
-            const TimeBin& of = result.series.bins()[bin];
-            const LinkBin& row = of.links[i];
+          .row_count = rows->size(),
+          .append_row = [&result, rows](size_t number, std::vector<Cell>& cells) {
+            rows->GoTo(number);
+            const TimeBin& of = result.series.bins()[rows->bin()];
+            const LinkBin& row = rows->row();
             const LinkResult& link = result.links[row.link];
             cells.insert(cells.end(),
-                         {Count(bin), of.begin_ps, of.end_ps, std::string_view(link.name),
+                         {Count(rows->bin()), of.begin_ps, of.end_ps, std::string_view(link.name),
                           Count(row.wire_bytes), Count(row.payload_bytes), Count(row.packets),
                           Count(row.dropped_packets),
                           UtilizationOf(row, link.rate_bps, of.end_ps - of.begin_ps)});
@@ -104,7 +136,7 @@ ResultTable LinkSeriesTable(const RunResult& result) {
 }
 
 ResultTable QueueSeriesTable(const RunResult& result) {
-  const auto places = PlacesWhere(result.series, [](const LinkBin& row) {
+  const auto rows = std::make_shared<RowsWhere>(result.series, [](const LinkBin& row) {
     return row.queue_sum_bytes > 0 || row.paused_ps > 0;
   });
   return {.name = "queue_series",
@@ -115,12 +147,12 @@ ResultTable QueueSeriesTable(const RunResult& result) {
                       {"queue_mean_bytes", ColumnType::kReal},
                       {"queue_max_bytes", ColumnType::kInteger},
                       {"paused_ps", ColumnType::kInteger}},
-          .row_count = places->size(),
-          .append_row = [&result, places](size_t number, std::vector<Cell>& cells) {
-            const auto [bin, i] = (*places)[number];
-            const TimeBin& of = result.series.bins()[bin];
-            const LinkBin& row = of.links[i];
-            cells.insert(cells.end(), {Count(bin), of.begin_ps, of.end_ps,
+          .row_count = rows->size(),
+          .append_row = [&result, rows](size_t number, std::vector<Cell>& cells) {
+            rows->GoTo(number);
+            const TimeBin& of = result.series.bins()[rows->bin()];
+            const LinkBin& row = rows->row();
+            cells.insert(cells.end(), {Count(rows->bin()), of.begin_ps, of.end_ps,
                                        std::string_view(result.links[row.link].name),
                                        MeanOf(static_cast<double>(row.queue_sum_bytes), of.samples),
                                        LeastOf(row.queue_max_bytes, of.samples), row.paused_ps});

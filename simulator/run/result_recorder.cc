@@ -48,7 +48,8 @@ class Recorder {
     RecordCollectives();
     RecordLinks();
     PairLedger(scenario_.fabric, replay_.executor().connection_table()).Record(result_);
-    TrafficLedger(job_, replay_.executor().connection_table()).Record(job_, replay_, result_);
+    TrafficLedger(job_, replay_.executor().connection_table(), result_.links.size())
+        .Record(job_, replay_, result_);
     IterationRecorder(scenario_, job_, replay_, result_).Record();
     RecordWaits();
     RecordDropsAndFaults();
@@ -187,7 +188,7 @@ class Recorder {
       const LinkProperties& link = graph.link(id);
       const LinkCounters counters = network_.CountersOfLink(id);
       result_.links.push_back({.name = link.name,
-                               .tier = std::string(TierName(link.tier)),
+                               .tier = TierName(link.tier),
                                .rate_bps = link.rate_bps,
                                .payload_bytes = counters.payload_bytes,
                                .header_bytes = counters.header_bytes,

@@ -24,7 +24,6 @@ SeriesRecorder::SeriesRecorder(FabricSimulatorImpl& engine, const FabricNetwork&
                                ReplayEngine& replay, size_t link_count)
     : engine_(engine), network_(network), replay_(replay), links_(link_count) {
   series_.AllowLinks(link_count);
-  rows_.reserve(link_count);  // of addresses: a vector that grows would touch twice as much
 }
 
 void SeriesRecorder::Start() {
@@ -64,7 +63,7 @@ void SeriesRecorder::KeepToShare() {
 }
 
 void SeriesRecorder::AddChanges(int64_t from_ps, int64_t until_ps) {
-  rows_.clear();
+  rows_.Clear();
   for (LinkId id{0}; id < links_.size(); ++id) {
     const LinkCounters now = network_.CountersOfLink(id);
     LinkSeen& seen = links_[id];
@@ -81,7 +80,7 @@ void SeriesRecorder::AddChanges(int64_t from_ps, int64_t until_ps) {
                          .dropped_packets = next.dropped_packets - seen.dropped_packets,
                          .paused_ps = next.paused_ps - seen.paused_ps};
     seen = next;
-    if (!row.IsNothing()) rows_.push_back(row);
+    rows_.Append(row);
   }
   const NetworkSeen now = {.ecn_marked = network_.counters().ecn_marked,
                            .stack = replay_.executor().network_stack().counters()};
@@ -99,13 +98,13 @@ void SeriesRecorder::AddChanges(int64_t from_ps, int64_t until_ps) {
 }
 
 void SeriesRecorder::AddQueues(int64_t time_ps) {
-  rows_.clear();
+  rows_.Clear();
   for (LinkId id{0}; id < links_.size(); ++id) {
     const int64_t backlog_ps = network_.BusyUntilPs(id) - time_ps;
     if (backlog_ps <= 0) continue;
     const auto bits = static_cast<unsigned __int128>(backlog_ps) * network_.RateBps(id);
     const auto bytes = static_cast<uint64_t>(bits / kPsPerSecond / 8);
-    rows_.push_back({.link = id, .queue_sum_bytes = bytes, .queue_max_bytes = bytes});
+    rows_.Append({.link = id, .queue_sum_bytes = bytes, .queue_max_bytes = bytes});
   }
   NetworkBin network;
   AddLimits(network);

@@ -68,8 +68,8 @@ class SeriesRecorder {
   int64_t seen_until_ps_ = 0;
   std::vector<LinkSeen> links_;
   NetworkSeen network_seen_;
-  std::vector<LinkBin> rows_;  // of the call at hand
-  uint64_t looks_ = 0;         // at links and queue pairs, so far
+  LinkRows rows_;       // of the call at hand
+  uint64_t looks_ = 0;  // at links and queue pairs, so far
 };
 
 }  // namespace railyard

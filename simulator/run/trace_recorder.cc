@@ -2,6 +2,7 @@
 #include "simulator/run/trace_recorder.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -248,17 +249,17 @@ void TraceRecorder::AddCounters(const RunResult& result) {
     counter.value = value;
     trace_.AddValue(counter.track, time_ps, value);
   };
+  const TimeBin at_rest{.begin_ps = series.end_ps(), .end_ps = series.end_ps()};  // behind the last
   for (size_t bin = 0; bin <= series.bins().size(); ++bin) {
-    // Behind the last all is at rest.
-    const TimeBin of_bin = bin < series.bins().size()
-                               ? series.bins()[bin]
-                               : TimeBin{.begin_ps = series.end_ps(), .end_ps = series.end_ps()};
+    const TimeBin& of_bin = bin < series.bins().size() ? series.bins()[bin] : at_rest;
     const int64_t begin_ps = of_bin.begin_ps;
-    const std::vector<LinkBin>& rows = of_bin.links;
-    auto row = rows.begin();
+    auto row = of_bin.links.begin();
     for (uint32_t link = 0; link < result.links.size(); ++link) {
       LinkBin of;
-      if (row != rows.end() && row->link == link) of = *row++;
+      if (row != std::default_sentinel && row->link == link) {
+        of = *row;
+        ++row;
+      }
       set(utilization[link], link, "utilization", "%", begin_ps,
           100 * UtilizationOf(of, result.links[link].rate_bps, of_bin.end_ps - begin_ps));
       set(queue[link], link, "queue", "bytes", begin_ps, static_cast<double>(of.queue_max_bytes));

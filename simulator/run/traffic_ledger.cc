@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/run/traffic_ledger.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -52,28 +53,40 @@ void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResul
 
 }  // namespace
 
-TrafficLedger::TrafficLedger(const Job& job, const ConnectionTable& table) {
+TrafficLedger::TrafficLedger(const Job& job, const ConnectionTable& table, size_t link_count)
+    : links_(link_count) {
+  std::vector<std::pair<User, ConnectionId>> connections;
   for (ConnectionId id; id < table.connections().size(); ++id) {
+    if (table.taken_bytes(id) == 0) continue;
     const Connection& connection = table.connections()[id];
-    const uint64_t payload_bytes = table.taken_bytes(id);
-    if (payload_bytes == 0) continue;
     const JobCollective& collective = job.collectives[connection.collective];
-    const User user{collective.communicator,
-                    collective.is_p2p() ? connection.from_gpu : User::kAllRanks};
-    for (const LinkShare& part : table.LinkSharesOf(connection)) {
-      if (links_.size() <= part.link) links_.resize(part.link + 1);
+    connections.push_back(
+        {{collective.communicator, collective.is_p2p() ? connection.from_gpu : User::kAllRanks},
+         id});
+  }
+  std::ranges::sort(connections);
+  for (const auto& [user, id] : connections) {
+    if (users_.empty() || users_.back() != user) users_.push_back(user);
+    const auto payload_bytes = static_cast<double>(table.taken_bytes(id));
+    for (const LinkShare& part : table.LinkSharesOf(table.connections()[id])) {
       OnLink& link = links_[part.link];
-      link.flows.Add(static_cast<double>(payload_bytes) * part.share);
-      link.users.insert(user);
+      link.flows.Add(payload_bytes * part.share);
+      AddUse(link);
     }
   }
 }
 
+// By the last of users_.
+void TrafficLedger::AddUse(OnLink& link) {
+  const auto user = static_cast<uint32_t>(users_.size() - 1);
+  if (link.last_use != kNone && uses_[link.last_use].user == user) return;
+  uses_.push_back({.user = user, .before = link.last_use});
+  link.last_use = static_cast<uint32_t>(uses_.size() - 1);
+}
+
 void TrafficLedger::Record(const Job& job, const ReplayEngine& replay, RunResult& result) const {
   std::map<User, std::vector<TimeInterval>> running;
-  for (const OnLink& link : links_) {
-    for (const User& user : link.users) running[user];
-  }
+  for (const User& user : users_) running[user];
   for (uint32_t i = 0; i < job.collectives.size(); ++i) {
     const JobCollective& collective = job.collectives[i];
     if (collective.is_p2p()) continue;
@@ -88,17 +101,22 @@ void TrafficLedger::Record(const Job& job, const ReplayEngine& replay, RunResult
       if (it != running.end()) it->second.push_back(RunningOf(replay.times()[collective]));
     }
   }
-  std::map<std::set<User>, OnOffLoad> load_of_users;  // many links have the same
+  std::map<std::vector<uint32_t>, OnOffLoad> load_of_users;  // many links have the same
+  std::vector<uint32_t> users;
   for (size_t id = 0; id < links_.size(); ++id) {
     const OnLink& link = links_[id];
     LinkResult& row = result.links[id];
     row.flows = link.flows.parts();
     row.flow_entropy_bits = link.flows.Bits();
-    const auto [load, is_new] = load_of_users.try_emplace(link.users);
+    users.clear();
+    for (uint32_t use = link.last_use; use != kNone; use = uses_[use].before) {
+      users.push_back(uses_[use].user);
+    }
+    const auto [load, is_new] = load_of_users.try_emplace(users);
     if (is_new) {
       std::vector<TimeInterval> intervals;
-      for (const User& user : link.users) {
-        const std::vector<TimeInterval>& more = running.at(user);
+      for (const uint32_t user : users) {
+        const std::vector<TimeInterval>& more = running.at(users_[user]);
         intervals.insert(intervals.end(), more.begin(), more.end());
       }
       load->second = MeasureOnOff(std::move(intervals));

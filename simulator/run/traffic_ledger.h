@@ -5,8 +5,8 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
-#include <set>
 #include <vector>
 
 #include "analysis/metrics/entropy.h"
@@ -20,7 +20,7 @@ namespace railyard {
 class TrafficLedger {
  public:
   // Takes the bytes that the executor's connections have carried, by their current paths.
-  TrafficLedger(const Job& job, const ConnectionTable& table);
+  TrafficLedger(const Job& job, const ConnectionTable& table, size_t link_count);
   // Writes to the links and `traffic` of a result that has its links.
   void Record(const Job& job, const ReplayEngine& replay, RunResult& result) const;
 
@@ -33,12 +33,22 @@ class TrafficLedger {
     uint32_t global_rank = kAllRanks;
     auto operator<=>(const User&) const = default;
   };
+  static constexpr uint32_t kNone = UINT32_MAX;
   struct OnLink {
     EntropySum flows;
-    std::set<User> users;
+    uint32_t last_use = kNone;  // into uses_
+  };
+  // A user of a link, and the use of the same link before. Users come in order.
+  struct Use {
+    uint32_t user = 0;  // into users_
+    uint32_t before = kNone;
   };
 
+  void AddUse(OnLink& link);
+
+  std::vector<User> users_;
   std::vector<OnLink> links_;
+  std::vector<Use> uses_;
 };
 
 }  // namespace railyard

@@ -133,9 +133,9 @@ TEST_F(ResumeTest, SlurmJobsAreCancelledBeforeResultsAreLookedAt) {
   scratch_.Write("s/slurm/name", "railyard-1-2\n");
   fs::create_directory(scratch_.Path("bin"));
   scratch_.Write("bin/squeue", "#!/bin/sh\n");
-  scratch_.Write("bin/scancel",
-                 "#!/bin/sh\necho $* >" + scratch_.Path("asked") + "; ls -A " +
-                     scratch_.Path("s/runs") + " >" + scratch_.Path("seen") + "; exit 1\n");
+  scratch_.Write("bin/scancel", "#!/bin/sh\necho $* >" + scratch_.Path("asked") + "; ls -A " +
+                                    scratch_.Path("s/runs") + " >" + scratch_.Path("seen") +
+                                    "; exit 1\n");
   for (const char* program : {"bin/squeue", "bin/scancel"}) {
     fs::permissions(scratch_.Path(program), fs::perms::owner_all);
   }
