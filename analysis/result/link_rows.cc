@@ -2,6 +2,7 @@
 #include "analysis/result/link_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 namespace railyard {
@@ -41,24 +42,23 @@ void LinkRows::AppendNumber(uint64_t number) {
 void LinkRows::Append(const LinkBin& row) {
   assert(count_ == 0 || row.link > last_link_);
   if (row.IsNothing()) return;
-  const uint64_t numbers[] = {row.wire_bytes,
-                              row.payload_bytes,
-                              row.packets,
-                              row.dropped_packets,
-                              static_cast<uint64_t>(row.paused_ps),
-                              row.queue_sum_bytes,
-                              row.queue_max_bytes};
+  const std::array<uint64_t, 7> numbers = {row.wire_bytes,
+                                           row.payload_bytes,
+                                           row.packets,
+                                           row.dropped_packets,
+                                           static_cast<uint64_t>(row.paused_ps),
+                                           row.queue_sum_bytes,
+                                           row.queue_max_bytes};
   AppendNumber(row.link - last_link_);
   const size_t present = bytes_.size();
   bytes_.push_back(0);
-  uint8_t bit = 1;
-  for (const uint64_t number : numbers) {
-    if (number != 0) {
-      bytes_[present] |= bit;
-      AppendNumber(number);
-    }
-    bit <<= 1;
+  uint32_t bits = 0;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] == 0) continue;
+    bits |= 1u << i;
+    AppendNumber(numbers[i]);
   }
+  bytes_[present] = static_cast<uint8_t>(bits);
   last_link_ = row.link;
   ++count_;
 }

@@ -36,15 +36,11 @@ class LinkRows {
   // Reads row after row; compares with std::default_sentinel.
   class Iterator {
    public:
-    using difference_type = std::ptrdiff_t;
-    using value_type = LinkBin;
-
     Iterator() = default;  // at the end
 
     const LinkBin& operator*() const { return row_; }
     const LinkBin* operator->() const { return &row_; }
     Iterator& operator++();
-    void operator++(int) { ++*this; }
     bool operator==(std::default_sentinel_t) const { return left_ == 0; }
 
    private:

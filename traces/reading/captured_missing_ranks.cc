@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,14 +42,36 @@ std::optional<Family> FamilyOf(const std::vector<uint32_t>& ranks, uint32_t rank
   return Family{size, stride};
 }
 
-// The ranks of the family's group that `rank` is in.
-std::vector<uint32_t> GroupIn(const Family& family, uint32_t rank) {
+// The lowest rank of the family's group that `rank` is in.
+uint32_t FirstIn(const Family& family, uint32_t rank) {
   const uint32_t block = family.size * family.stride;
-  const uint32_t first = rank / block * block + rank % family.stride;
+  return rank / block * block + rank % family.stride;
+}
+
+// The ranks of that group.
+std::vector<uint32_t> GroupIn(const Family& family, uint32_t rank) {
+  const uint32_t first = FirstIn(family, rank);
   std::vector<uint32_t> ranks;
   for (uint32_t i = 0; i < family.size; ++i) ranks.push_back(first + i * family.stride);
   return ranks;
 }
+
+// The families of a job's groups, each determined once: a group may have as many ranks as the job.
+class FamiliesOfGroups {
+ public:
+  FamiliesOfGroups(CapturedJob& job, uint32_t rank_count) : job_(job), rank_count_(rank_count) {}
+
+  std::optional<Family> Of(uint32_t group) {
+    const auto [family, is_new] = families_.try_emplace(group);
+    if (is_new) family->second = FamilyOf(job_.groups()[group].ranks, rank_count_);
+    return family->second;
+  }
+
+ private:
+  CapturedJob& job_;
+  uint32_t rank_count_;
+  std::unordered_map<uint32_t, std::optional<Family>> families_;
+};
 
 bool IsCall(const CapturedCall& call) {
   return !call.dropped && call.operation.kind != CollectiveKind::kCompute;
@@ -62,12 +85,13 @@ class PointToPointSymmetry {
 
   bool Holds(CapturedJob& job) {
     std::vector<CallsOver> programs;
+    FamiliesOfGroups families(job, rank_count_);
     for (const auto& [rank, calls] : job.calls()) {
       CallsOver& program = programs.emplace_back();
       for (const CapturedCall& call : calls) {
         if (!IsCall(call) || !IsSendOrRecv(call.operation.kind)) continue;
         const CapturedGroup& group = job.groups()[call.operation.communicator];
-        const auto family = FamilyOf(group.ranks, rank_count_);
+        const auto family = families.Of(call.operation.communicator);
         if (!family) return false;
         const uint32_t self = CommunicatorRankIn(group, rank);
         const uint32_t peer = call.operation.peer;
@@ -102,7 +126,8 @@ class Reconstructor {
         repetition_(repetition),
         trace_(trace),
         report_(report),
-        template_(job.calls().begin()->first) {}
+        template_(job.calls().begin()->first),
+        families_of_groups_(job, trace.rank_count) {}
 
   bool Run(const SourceLocation& where, Diagnostics& diagnostics) {
     if (repetition_.only_by_group || !AllMakeTheSameCalls())
@@ -155,8 +180,7 @@ class Reconstructor {
     std::map<Family, uint64_t> count;
     for (const CapturedCall& call : calls) {
       if (!IsCall(call)) continue;
-      const std::vector<uint32_t>& ranks = job_.groups()[call.operation.communicator].ranks;
-      if (const auto family = FamilyOf(ranks, trace_.rank_count)) ++count[*family];
+      if (const auto family = families_of_groups_.Of(call.operation.communicator)) ++count[*family];
     }
     return count;
   }
@@ -234,34 +258,35 @@ class Reconstructor {
   void IndexFamilies() {
     for (uint32_t c = 0; c < trace_.communicators.size(); ++c) {
       const std::vector<uint32_t>& ranks = trace_.communicators[c].ranks;
-      const auto family = FamilyOf(ranks, trace_.rank_count);
-      families_.push_back(family);
-      // Two groups of the same ranks stay two: the n-th of the template is the n-th elsewhere.
-      if (family) same_ranks_[ranks].push_back(c);
+      AddFamily(c, FamilyOf(ranks, trace_.rank_count));
     }
   }
 
-  // Returns the communicator's number among the groups with the same ranks.
-  uint32_t OrdinalOf(uint32_t communicator) const {
-    const std::vector<uint32_t>& same = same_ranks_.at(trace_.communicators[communicator].ranks);
-    return static_cast<uint32_t>(std::find(same.begin(), same.end(), communicator) - same.begin());
+  // Two groups of the same ranks stay two: the n-th of the template is the n-th elsewhere.
+  void AddFamily(uint32_t communicator, const std::optional<Family>& family) {
+    families_.push_back(family);
+    ordinals_.push_back(0);
+    if (!family) return;
+    std::vector<uint32_t>& same =
+        same_ranks_[{*family, trace_.communicators[communicator].ranks.front()}];
+    ordinals_.back() = static_cast<uint32_t>(same.size());
+    same.push_back(communicator);
   }
 
   // The communicator of `rank` that is what `communicator` is for the template; UINT32_MAX: none.
   uint32_t Translate(uint32_t communicator, uint32_t rank) {
-    const std::vector<uint32_t>& members = trace_.communicators[communicator].ranks;
-    if (std::find(members.begin(), members.end(), rank) != members.end()) return communicator;
+    if (PlaceIn(communicator, rank)) return communicator;
     const auto family = families_[communicator];
     if (!family) return UINT32_MAX;
-    const uint32_t ordinal = OrdinalOf(communicator);
-    const std::vector<uint32_t> ranks = GroupIn(*family, rank);
-    std::vector<uint32_t>& same = same_ranks_[ranks];
+    const uint32_t ordinal = ordinals_[communicator];
+    const uint32_t first = FirstIn(*family, rank);
+    std::vector<uint32_t>& same = same_ranks_[{*family, first}];
     while (same.size() <= ordinal) {
-      same.push_back(static_cast<uint32_t>(trace_.communicators.size()));
+      const auto added = static_cast<uint32_t>(trace_.communicators.size());
       trace_.communicators.push_back(
-          {.name = fmt::format("{} of rank {}", trace_.communicators[communicator].name, ranks[0]),
-           .ranks = ranks});
-      families_.push_back(family);
+          {.name = fmt::format("{} of rank {}", trace_.communicators[communicator].name, first),
+           .ranks = GroupIn(*family, rank)});
+      AddFamily(added, family);
     }
     return same[ordinal];
   }
@@ -289,8 +314,8 @@ class Reconstructor {
         if (IsSendOrRecv(operation.kind)) {
           if (!repetition_.of_point_to_point) continue;
           const auto size = static_cast<uint32_t>(trace_.communicators[to].ranks.size());
-          const uint32_t distance = operation.peer + size - PlaceIn(from, template_);
-          operation.peer = (PlaceIn(to, rank) + distance) % size;
+          const uint32_t distance = operation.peer + size - *PlaceIn(from, template_);
+          operation.peer = (*PlaceIn(to, rank) + distance) % size;
         }
         ++calls_of_program_;
       }
@@ -303,9 +328,19 @@ class Reconstructor {
     return program;
   }
 
-  uint32_t PlaceIn(uint32_t communicator, uint32_t rank) const {
+  // The rank's place in the communicator, if it is in it.
+  std::optional<uint32_t> PlaceIn(uint32_t communicator, uint32_t rank) {
     const std::vector<uint32_t>& ranks = trace_.communicators[communicator].ranks;
-    return static_cast<uint32_t>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+    if (const auto family = families_[communicator]) {
+      if (FirstIn(*family, rank) != ranks.front()) return std::nullopt;
+      return (rank - ranks.front()) / family->stride;
+    }
+    auto& places = places_[communicator];
+    if (places.empty()) {
+      for (uint32_t place = 0; place < ranks.size(); ++place) places.emplace(ranks[place], place);
+    }
+    const auto place = places.find(rank);
+    return place == places.end() ? std::nullopt : std::optional(place->second);
   }
 
   CapturedJob& job_;
@@ -313,8 +348,13 @@ class Reconstructor {
   Trace& trace_;
   ImportReport& report_;
   uint32_t template_;
-  std::vector<std::optional<Family>> families_;                        // by communicator
-  std::map<std::vector<uint32_t>, std::vector<uint32_t>> same_ranks_;  // communicators
+  FamiliesOfGroups families_of_groups_;
+  std::vector<std::optional<Family>> families_;  // by communicator
+  std::vector<uint32_t> ordinals_;               // by communicator: among those of the same ranks
+  // Communicators by family and lowest rank.
+  std::map<std::pair<Family, uint32_t>, std::vector<uint32_t>> same_ranks_;
+  // By communicator that is of no family: places of its ranks.
+  std::unordered_map<uint32_t, std::unordered_map<uint32_t, uint32_t>> places_;
   std::set<uint32_t> not_repeated_;
   uint64_t calls_of_program_ = 0;
 };
