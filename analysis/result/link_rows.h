@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What links did in a time, a row per link. A series of a large fabric has tens of thousands of
-// them, most with few and small numbers, so they are kept in as few bytes as these need.
+// This file has rows of what links did in a time. A series of a large fabric has tens of thousands
+// of them, most with few and small numbers, so they are kept in as few bytes as these need.
 #pragma once
 
 #include <cstddef>
@@ -71,8 +71,8 @@ class LinkRows {
  private:
   void AppendNumber(uint64_t number);
 
-  // Of each row: the distance of its link from the one before, a byte that tells which of its
-  // numbers are not 0, and these; seven bits of a number per byte, the lowest first.
+  // A row is the distance of its link from the one before, a byte that tells which of its numbers
+  // are not 0, and these. A byte has seven bits of a number, the lowest first.
   std::vector<uint8_t> bytes_;
   uint32_t count_ = 0;
   uint32_t last_link_ = 0;

@@ -311,7 +311,7 @@ void CancelEarlierSlurmJobs(const std::string& directory) {
   const Answer answer = Ask({"scancel", "--name=" + name});
   JobWatch watch(name);
   while (!watch.AreGone()) {
-    // Of jobs that end in the same moment it may say that there are none.
+    // A refusal to cancel matters only if jobs are left.
     if (answer.status != 0) {
       throw EnvironmentError(
           fmt::format("the jobs {} of an earlier study in {} cannot be cancelled: {}", name,

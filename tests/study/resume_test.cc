@@ -124,8 +124,8 @@ TEST_F(ResumeTest, ADirectoryOfSomethingElseIsRefused) {
   EXPECT_THAT(Railyard(Command(study, "s")).errors, HasSubstr("--resume to go on with it"));
 }
 
-// Else jobs of a study that was killed would write where their results are renumbered. The scancel
-// found here keeps what it sees; it fails, as it does when all jobs end in the same moment.
+// Jobs of a study that was killed would otherwise write where its results are renumbered. The
+// scancel found here keeps what it sees, and fails, which is no error because no job is left.
 TEST_F(ResumeTest, SlurmJobsAreCancelledBeforeResultsAreLookedAt) {
   ASSERT_EQ(Railyard(Command(WriteStudy("\"1MiB\""), "s")).status, 0);
   fs::create_directory(scratch_.Path("s/runs/.unfinished"));
