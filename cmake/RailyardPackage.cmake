@@ -25,8 +25,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/simulator/api/railyard ${PROJECT_SOURCE_
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 foreach(header
         analysis/metrics/run_metrics.h analysis/metrics/statistics.h
-        analysis/result/on_off_load.h analysis/result/run_result.h analysis/result/text_pool.h
-        analysis/result/time_series.h analysis/result/traffic_result.h analysis/tables/run_table.h
+        analysis/result/link_rows.h analysis/result/on_off_load.h analysis/result/run_result.h
+        analysis/result/text_pool.h analysis/result/time_series.h analysis/result/traffic_result.h
+        analysis/tables/run_table.h
         analysis/writers/result_files.h
         simulator/diagnostics/diagnostics.h simulator/diagnostics/names.h
         simulator/fabric/telemetry.h simulator/files/sync.h simulator/replay/episodes/replay_cache_mode.h

@@ -73,7 +73,7 @@ struct CollectiveResult {
 
 struct LinkResult {
   std::string name;
-  std::string_view tier;  // a literal, e.g. "NIC_LEAF"
+  std::string_view tier;  // e.g. "NIC_LEAF"; points into RunResult::texts or to a literal
   uint64_t rate_bps = 0;
   uint64_t payload_bytes = 0;        // first transmissions of data
   uint64_t header_bytes = 0;         // headers, ACKs, credits, cell overhead
@@ -329,7 +329,7 @@ struct RunResult {
   uint64_t payload_left_server_bytes = 0;
   uint64_t payload_reached_spine_bytes = 0;
   std::vector<JobResult> jobs;  // one or more
-  // The texts of the rows of `collectives`; copies of the result share them.
+  // The texts of the rows of `collectives` and `links`; copies of the result share them.
   std::shared_ptr<TextPool> texts = std::make_shared<TextPool>();
   std::vector<CollectiveResult> collectives;
   std::vector<LinkResult> links;

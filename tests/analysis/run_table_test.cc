@@ -263,7 +263,7 @@ TEST(RunTableTest, FitsTheTerminalWhateverTheNamesHold) {
   run.drops[0].reason = std::string(300, 'r');
   run.faults[0].name = std::string(300, 'n');
   run.faults[0].target = std::string(300, 't');
-  run.links[0].tier = std::string(300, 't');
+  run.links[0].tier = run.texts->Keep(std::string(300, 't'));
   run.seed = UINT64_MAX;
   for (CollectiveResult& collective : run.collectives) {
     collective.kind = run.texts->Keep("ReduceScatter" + std::string(300, 'k'));
