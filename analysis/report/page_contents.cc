@@ -185,7 +185,10 @@ std::string PageOf(const PageContents& contents) {
        {"{{STUDY}}", kPageStudyDrawings},
        {"{{FIDELITY}}", kPageFidelityDrawings},
        {"{{SCRIPT}}", kPageScript}}};
+  size_t bytes = kPageHtml.size();
+  for (const auto& [mark, content] : parts) bytes += content.size();
   std::string page;
+  page.reserve(bytes);
   std::string_view rest = kPageHtml;
   for (const auto& [mark, content] : parts) {  // in the order in which they stand in the page
     const size_t at = rest.find(mark);

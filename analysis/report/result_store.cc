@@ -11,6 +11,9 @@ namespace {
 
 // No name or note that a run writes is as long.
 constexpr int kTextBytesMax = 1 << 20;
+// Of pages in memory; a sort takes as much again and twice that while it grows. Every table is read
+// from its beginning to its end, so a larger cache would save nothing.
+constexpr int kCacheKib = 256;
 
 }  // namespace
 
@@ -82,6 +85,7 @@ ResultStore::ResultStore(const std::string& directory) {
   sqlite3_limit(database_.get(), SQLITE_LIMIT_LENGTH, kTextBytesMax);
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  Rows(fmt::format("PRAGMA cache_size = -{}", kCacheKib)).Next();
   StoredRows foreign =
       Rows("SELECT name FROM sqlite_master WHERE type <> 'table' OR sql LIKE 'CREATE VIRTUAL%'");
   if (foreign.Next()) throw UnreadableResult{foreign.Text(0) + " is not a plain table"};

@@ -71,9 +71,11 @@ struct CollectiveResult {
   int64_t wait_ps() const { return last_start_ps - first_start_ps; }
 };
 
+// Its texts point into RunResult::texts or to literals, as those of collectives do: a large fabric
+// has tens of thousands of links.
 struct LinkResult {
-  std::string name;
-  std::string_view tier;  // e.g. "NIC_LEAF"; points into RunResult::texts or to a literal
+  std::string_view name;
+  std::string_view tier;  // "NIC_LEAF", …
   uint64_t rate_bps = 0;
   uint64_t payload_bytes = 0;        // first transmissions of data
   uint64_t header_bytes = 0;         // headers, ACKs, credits, cell overhead

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include <functional>
+#include <algorithm>
+#include <memory_resource>
 #include <set>
-#include <string>
 #include <string_view>
 
 namespace railyard {
 
-// Stores texts that many rows share, each once. They live as long as the pool.
+// Stores the texts of rows, one behind the other. They live as long as the pool.
 class TextPool {
  public:
+  // For texts that many rows share: equal ones are stored once.
   std::string_view Keep(std::string_view text) {
-    const auto known = texts_.find(text);
-    return known != texts_.end() ? *known : *texts_.emplace(text).first;
+    const auto known = kept_.find(text);
+    return known != kept_.end() ? *known : *kept_.insert(Add(text)).first;
+  }
+  // For texts that are all different.
+  std::string_view Add(std::string_view text) {
+    auto* const copy = static_cast<char*>(characters_.allocate(text.size(), 1));
+    std::copy(text.begin(), text.end(), copy);
+    return {copy, text.size()};
   }
 
  private:
-  std::set<std::string, std::less<>> texts_;
+  std::pmr::monotonic_buffer_resource characters_;
+  std::set<std::string_view> kept_;
 };
 
 }  // namespace railyard

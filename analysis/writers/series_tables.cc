@@ -127,11 +127,10 @@ ResultTable LinkSeriesTable(const RunResult& result) {
             const TimeBin& of = result.series.bins()[rows->bin()];
             const LinkBin& row = rows->row();
             const LinkResult& link = result.links[row.link];
-            cells.insert(cells.end(),
-                         {Count(rows->bin()), of.begin_ps, of.end_ps, std::string_view(link.name),
-                          Count(row.wire_bytes), Count(row.payload_bytes), Count(row.packets),
-                          Count(row.dropped_packets),
-                          UtilizationOf(row, link.rate_bps, of.end_ps - of.begin_ps)});
+            cells.insert(cells.end(), {Count(rows->bin()), of.begin_ps, of.end_ps, link.name,
+                                       Count(row.wire_bytes), Count(row.payload_bytes),
+                                       Count(row.packets), Count(row.dropped_packets),
+                                       UtilizationOf(row, link.rate_bps, of.end_ps - of.begin_ps)});
           }};
 }
 
@@ -152,10 +151,10 @@ ResultTable QueueSeriesTable(const RunResult& result) {
             rows->GoTo(number);
             const TimeBin& of = result.series.bins()[rows->bin()];
             const LinkBin& row = rows->row();
-            cells.insert(cells.end(), {Count(rows->bin()), of.begin_ps, of.end_ps,
-                                       std::string_view(result.links[row.link].name),
-                                       MeanOf(static_cast<double>(row.queue_sum_bytes), of.samples),
-                                       LeastOf(row.queue_max_bytes, of.samples), row.paused_ps});
+            cells.insert(cells.end(),
+                         {Count(rows->bin()), of.begin_ps, of.end_ps, result.links[row.link].name,
+                          MeanOf(static_cast<double>(row.queue_sum_bytes), of.samples),
+                          LeastOf(row.queue_max_bytes, of.samples), row.paused_ps});
           }};
 }
 

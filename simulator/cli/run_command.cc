@@ -219,14 +219,11 @@ class RunCommand : public Command {
     return path.append(kSuffix);
   }
 
-  // A run that could be saved only later goes on.
-  void Save(const std::string& directory, const RunResult& so_far) const {
-    std::vector<ExtraFile> report;
-    if (!no_report_ && CanWriteReports()) {
-      report.push_back({.name = "report.html", .make = ReportOfOwnResult});
-    }
+  // Without the report: while all of the simulation is in memory it would take more than the
+  // tables. A run that could be saved only later goes on.
+  static void Save(const std::string& directory, const RunResult& so_far) {
     try {
-      WriteResults(directory, so_far, report);
+      WriteResults(directory, so_far);
     } catch (const EnvironmentError& error) {
       fmt::print(stderr, "railyard: the results so far are not saved: {}\n", error.what());
     }

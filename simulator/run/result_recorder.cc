@@ -187,7 +187,7 @@ class Recorder {
     for (LinkId id{0}; id < graph.link_count(); ++id) {
       const LinkProperties& link = graph.link(id);
       const LinkCounters counters = network_.CountersOfLink(id);
-      result_.links.push_back({.name = link.name,
+      result_.links.push_back({.name = result_.texts->Add(link.name),
                                .tier = TierName(link.tier),
                                .rate_bps = link.rate_bps,
                                .payload_bytes = counters.payload_bytes,

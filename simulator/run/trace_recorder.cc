@@ -244,7 +244,8 @@ void TraceRecorder::AddCounters(const RunResult& result) {
                        int64_t time_ps, double value) {
     if (value == counter.value) return;
     if (counter.track == 0) {
-      counter.track = trace_.AddCounter(process, result.links[link].name + " " + what, unit);
+      counter.track =
+          trace_.AddCounter(process, fmt::format("{} {}", result.links[link].name, what), unit);
     }
     counter.value = value;
     trace_.AddValue(counter.track, time_ps, value);
