@@ -11,8 +11,8 @@ namespace {
 
 // No name or note that a run writes is as long.
 constexpr int kTextBytesMax = 1 << 20;
-// Of pages in memory; a sort takes as much again and twice that while it grows. Every table is read
-// from its beginning to its end, so a larger cache would save nothing.
+// The pages of the file that are in memory. Every table is read from its beginning to its end, so a
+// larger cache would save nothing.
 constexpr int kCacheKib = 256;
 
 }  // namespace

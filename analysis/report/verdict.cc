@@ -152,8 +152,8 @@ class Verdict {
     Say(".");
   }
 
-  // What collectives lost most time to; without faults, how far from the bound they are and which
-  // link was used most.
+  // States what collectives lost most time to; without faults, how far from the bound they are and
+  // which link was used most.
   void SayLimit() {
     struct Cause {
       const char* column;
@@ -237,7 +237,7 @@ std::vector<KeyFigure> KeyFiguresOf(const ResultStore& store) {
   const auto put = [&](const char* label, FigureUnit unit, std::string sql) {
     figures.push_back({label, FigureOf(store, unit, std::move(sql))});
   };
-  // What a run has none of is no key figure of it.
+  // A figure that is zero is left out.
   const auto put_if_any = [&](const char* label, FigureUnit unit, std::string sql) {
     KeyFigure figure{label, FigureOf(store, unit, std::move(sql))};
     if (NumberOf(figure.figure.value) > 0) figures.push_back(std::move(figure));

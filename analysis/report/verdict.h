@@ -28,7 +28,7 @@ struct KeyFigure {
 // The figure that `sql` selects.
 Phrase FigureOf(const ResultStore& store, FigureUnit unit, std::string sql);
 
-// What happened, what it cost and what limited it.
+// Returns sentences on what happened, what it cost and what limited it.
 std::vector<Phrase> VerdictOf(const ResultStore& store);
 
 std::vector<KeyFigure> KeyFiguresOf(const ResultStore& store);

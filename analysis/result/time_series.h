@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What links carried, what waited for them and how fast queue pairs might send, over time: bins
-// that follow one another from time zero on, as wide as a budget of bins and rows allows. While
-// nothing happens for long, one bin has all of it. Sums over bins equal the totals of the run.
-// Plain numbers.
+// Counts what links carried, what waited for them and how fast queue pairs might send, over time:
+// in bins that follow one another from time zero on, as wide as a budget of bins and rows allows.
+// A long time in which nothing happens is one bin. Sums over bins equal the totals of the run.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 
 namespace railyard {
 
-// What the network and its queue pairs did within a bin.
+// Counts what the network and its queue pairs did within a bin.
 struct NetworkBin {
   uint64_t ecn_marked = 0;
   uint64_t cnp = 0;
@@ -32,7 +31,7 @@ struct NetworkBin {
   void Add(const NetworkBin& other);
 };
 
-// What happened after `begin_ps`, up to and including `end_ps`.
+// Holds what happened after `begin_ps`, up to and including `end_ps`.
 struct TimeBin {
   int64_t begin_ps = 0;
   int64_t end_ps = 0;
@@ -61,11 +60,11 @@ class TimeSeries {
   void Extend(int64_t time_ps);
   // Nothing happens from the last bin's end until `time_ps`, later: one bin.
   void Skip(int64_t time_ps);
-  // What happened from `from_ps` to `until_ps`, evenly spread over the bins between them; all of it
-  // at `until_ps` where that is not later.
+  // Adds what happened from `from_ps` to `until_ps`, evenly spread over the bins between them; all
+  // of it at `until_ps` where that is not later.
   void Add(int64_t from_ps, int64_t until_ps, const LinkRows& links, const NetworkBin& network);
   void AddReplayed(int64_t from_ps, int64_t until_ps);
-  // What was seen at an instant: of links the queue alone, of queue pairs their limits.
+  // Adds what was seen at an instant: of links the queue alone, of queue pairs their limits.
   void AddSample(int64_t time_ps, const LinkRows& links, const NetworkBin& network);
   // From now on bins are twice as wide; neighbours that are together no wider become one.
   void Double();

@@ -15,7 +15,7 @@
 #include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
-#include "simulator/measure/nccl_tests_reader.h"
+#include "simulator/measure/nccl_tests_rows.h"
 #include "simulator/measure/platform_calibration.h"
 #include "topologies/platforms/platform.h"
 #include "topologies/platforms/shipped_platforms.h"

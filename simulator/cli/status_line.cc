@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kUsualColumns = 80;
 
-// Of the terminal now, for it may be resized.
+// Asks each time, because the terminal may be resized.
 size_t TerminalColumns() {
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;

@@ -116,7 +116,7 @@ bool HasTcpxo(const MeasuredRow& row) {
   return says("TCPXO") || says("FasTrak");
 }
 
-// What a row's columns say of NCCL.
+// Sets what a row's columns say of NCCL.
 void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
              ScenarioBuilder& scenario) {
   const Hint hint = ParseHint(row.algorithm_hint);

@@ -136,7 +136,7 @@ std::string SetChoice(const std::string& algorithm, const std::string& protocol,
     set("nccl.ALGO", algorithm);
   }
   if (lower.starts_with("collnet")) {
-    // Whoever asks for it has a plug-in, and switches that reduce: InfiniBand's.
+    // CollNet needs a plug-in, and switches that reduce: InfiniBand's.
     point.scenario.Set("nccl.COLLNET_ENABLE", 1);
     if (!point.scenario.Has("network.network_flow_control")) {
       point.scenario.Set("network.network_flow_control", "CREDITS");

@@ -15,7 +15,7 @@ namespace {
 // may cost besides: so many looks at each link.
 constexpr uint64_t kEventsPerLook = 64;
 constexpr uint64_t kFreeBins = 16;
-// Of more queue pairs every k-th is looked at.
+// If there are more queue pairs, every k-th is looked at.
 constexpr uint32_t kQueuePairsMax = 1024;
 
 }  // namespace

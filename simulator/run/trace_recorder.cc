@@ -14,7 +14,7 @@
 namespace railyard {
 namespace {
 
-// Of a call in the file, no less than it takes.
+// An upper bound of what a call takes in the file.
 constexpr uint64_t kBytesPerCall = 256;
 constexpr uint32_t kChannelBits = 64;
 

@@ -101,7 +101,7 @@ class LocalExecution {
     }
   }
 
-  // Whoever waits for its memory and its core need not wait until its result is on disk.
+  // The next run gets the memory and the core before this one's result is on disk.
   void End(const RunningRun& run, int exit) {
     const std::string path = publisher_.UnpublishedPath(run.run);
     // A process that is killed when its result is complete has ended: nothing is left to do.

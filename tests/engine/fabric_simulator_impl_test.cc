@@ -114,7 +114,7 @@ TEST_F(FabricSimulatorImplTest, RunBeforeEndsAtAPlaceWithinAPicosecondAndGoesOnF
   EXPECT_EQ(engine().RunBefore({}), 500);
   EXPECT_EQ(engine().RunBefore(place(500, event_order::kArrival, 9)), 500);
   EXPECT_THAT(Targets(), ElementsAre(1));
-  // What comes meanwhile, though it is earlier than what is left, is not missed.
+  // An event that is added meanwhile and is earlier than those that are left is not missed.
   engine().ScheduleFabric(500, event_order::kArrival, 8, 5);
   EXPECT_EQ(engine().RunBefore({900, 0}), 900);
   EXPECT_THAT(Targets(), ElementsAre(1, 5, 2, 3));

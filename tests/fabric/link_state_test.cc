@@ -128,8 +128,8 @@ TEST_F(LinkStateTest, ALinkDownForGoodLosesAllThatIsSent) {
   EXPECT_THAT(LostOf(0, 50'000, kNeverPs), ElementsAre(7));
 }
 
-// Of packets 0 to 3, which are on the wire as above, the link loses 1. Both taps see all four, also
-// the lost one; they see nothing of the other link.
+// Packets 0 to 3 are on the wire as above, and the link loses 1 of them. Both taps see all four,
+// also the lost one; they see nothing of the other link.
 TEST_F(LinkStateTest, TapsSeeEveryPacketOfTheirLinkAndWhatItLoses) {
   using Seen = std::tuple<uint32_t, int64_t, std::optional<DropReason>>;
   std::vector<Seen> seen;

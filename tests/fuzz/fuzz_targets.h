@@ -11,8 +11,9 @@
 namespace railyard::testing {
 
 struct FuzzTarget {
-  std::string name;  // a format's, or the kind of file
-  std::string file;  // the name that the input is given
+  std::string name;               // a format's, or the kind of file
+  std::string file;               // the name that the input is given
+  bool has_large_numbers = true;  // false: of each number two digits are kept
   // Reads the file at `path`. Anything but an ordinary end is a finding: a signal, an exception, or
   // FuzzFailed.
   std::function<void(const std::string& path)> read;

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/measure/nccl_tests_reader.h"
+#include "simulator/measure/nccl_tests_rows.h"
 #include "simulator/measure/platform_calibration.h"
 #include "topologies/platforms/platform.h"
 

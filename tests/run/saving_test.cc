@@ -36,7 +36,8 @@ class SavingTest : public ::testing::Test {
   LoadedScenario loaded_;
 };
 
-// What has ended by then has ended at the same time in the end, and saving changes nothing.
+// A collective that has ended by then has the same end in the last result, and saving changes
+// nothing.
 TEST_F(SavingTest, IsTheBeginningOfTheResult) {
   ASSERT_NE(loaded_.scenario, nullptr) << loaded_.findings;
   std::vector<RunResult> saved;

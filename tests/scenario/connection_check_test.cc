@@ -55,7 +55,7 @@ std::string RailOnly(int servers) {
 }
 
 // The findings about a scenario on a fabric written out in a file beside it.
-// What the tuner would choose is not what is looked at here.
+// The tuner's choice is not what is looked at here.
 constexpr const char* kRing = "algorithm: RING protocol: SIMPLE";
 
 std::string FindingsOn(const std::string& fabric, const std::string& more,

@@ -66,7 +66,7 @@ TEST_F(SeriesTest, AnAllToAllKeepsItsWiresBusy) {
             static_cast<int64_t>(bins.size()));
 }
 
-// What the replay cache knew is spread over the time that it took.
+// Traffic that the replay cache knew is spread over the time that it took.
 TEST_F(SeriesTest, WhatIsReplayedIsThere) {
   const EndedRun run = RunText(RailOptimized(1) + Program("ALL_REDUCE", "4MiB", "repeat: 40"));
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;

@@ -62,7 +62,7 @@ TEST(ExpressionTest, ComparisonsAreOneOrZero) {
       {"kind == 3", 0},
       {"kind == 'ring' and servers > 8", 0},
       {"(servers > 4) + (rate > 4)", 1},
-      // What decides is evaluated first, and the rest no longer.
+      // The operand that decides is evaluated first, and the rest no longer.
       {"servers == 8 or 1 / 0 > 1", 1},
       {"servers == 7 and kind > 1", 0},
   };

@@ -169,6 +169,25 @@ def check_unfinished_work(tree):
                            "use an issue, or a located error that says what is not supported")
 
 
+def check_file_names(tree):
+    paths = {}  # by name: the first file that has it
+    for path in sorted(tree.named(*CXX_SUFFIXES)):
+        name = path.rsplit("/", 1)[-1]
+        if paths.setdefault(name, path) != path:
+            tree.error(path, 1, f"a second {name} beside {paths[name]} is banned",
+                       "use a name that no other file has")
+
+
+def check_comment_openings(tree):
+    banned = re.compile(r"^\s*// (What|Of|Who|Whoever) ")
+    for path in tree.named(*CXX_SUFFIXES):
+        for number, line in enumerate(tree.texts[path], 1):
+            found = banned.match(line)
+            if found:
+                tree.error(path, number, f"a comment that begins with {found.group(1)} is banned",
+                           "use a sentence with a subject and a verb")
+
+
 def anchors_of(lines):
     """The fragments that GitHub gives to the headings of a page."""
     for line in lines:
@@ -254,8 +273,8 @@ def check_decisions(tree):
 
 
 CHECKS = (check_umbrella_headers, check_layers, check_link_order, check_standard_output,
-          check_licence_lines, check_unfinished_work, check_links, check_life_of_an_allreduce,
-          check_decisions)
+          check_licence_lines, check_unfinished_work, check_file_names, check_comment_openings,
+          check_links, check_life_of_an_allreduce, check_decisions)
 
 
 def check_tree(root):

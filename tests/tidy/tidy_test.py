@@ -108,6 +108,18 @@ class TidyTest(unittest.TestCase):
                     f"README.md:2: error: {mark} is banned, use an issue, or a located error that "
                     "says what is not supported")
 
+    def test_a_file_name_that_is_there_twice(self):
+        lines = "// SPDX-License-Identifier: GPL-2.0-only\n"
+        self.expect("traces/second/log.cc", lines,
+                    "traces/second/log.cc:1: error: a second log.cc beside traces/log.cc is banned, "
+                    "use a name that no other file has")
+
+    def test_a_comment_that_is_no_sentence(self):
+        self.expect("traces/clause.cc",
+                    "// SPDX-License-Identifier: GPL-2.0-only\n// What a log holds.\nint a;\n",
+                    "traces/clause.cc:2: error: a comment that begins with What is banned, use a "
+                    "sentence with a subject and a verb")
+
     def test_links(self):
         self.expect("README.md", "[x](docs/gone.md)\n",
                     "README.md:1: error: a link to docs/gone.md, which does not exist, is banned, "

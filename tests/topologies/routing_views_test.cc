@@ -230,7 +230,7 @@ TEST(RoutingViewsOfThreeTiersTest, ASpineThatKnowsFirstSendsNothingUpThatCameDow
   EXPECT_EQ(lengths(), (std::map<size_t, int>{{6, 64}}));
 }
 
-// Whoever draws a detour, the switch at a link's end knows that it is dead.
+// No matter which switch draws a detour, the one at a link's end knows that it is dead.
 TEST(ValiantViewsTest, NoFlowEntersALinkOfWhichItsEndsKnow) {
   NetworkSpec network;
   network.servers = {ServerOfPlatform("single-gpu")};

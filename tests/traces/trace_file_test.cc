@@ -180,7 +180,7 @@ TEST_F(TraceFileTest, RanksOfDifferentGroupsShareAProgram) {
   ExpectEqual(*read, trace);
   EXPECT_EQ(read->communicators_of_rank, trace.communicators_of_rank);
   EXPECT_EQ(read->operations.program_of_rank(1), read->operations.program_of_rank(0));
-  // Whoever knows version 1 alone would take the numbers for indices.
+  // A reader that knows version 1 alone would take the numbers for indices.
   EXPECT_EQ(Bytes().substr(1, 2), "\x08\x02");
   WriteTrace(path_, Example());
   EXPECT_EQ(Bytes().substr(1, 2), "\x08\x01");

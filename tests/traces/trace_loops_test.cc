@@ -161,7 +161,7 @@ TEST_F(TraceLoopFileTest, RandomProgramsAreReadAsTheyWereWritten) {
     while (program.size() < 200) {
       const size_t begin = program.empty() ? 0 : random() % program.size();
       const size_t end = begin + (program.empty() ? 0 : random() % (program.size() - begin));
-      // What is repeated was there before, or is new.
+      // The repeated part was there before, or is new.
       for (uint32_t times = static_cast<uint32_t>(random() % 4); times > 0; --times) {
         for (size_t i = begin; i < end && program.size() < 400; ++i) {
           program.push_back(program[i]);

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/congestion/congestion_control_base.h"
 
 namespace railyard {
 namespace {

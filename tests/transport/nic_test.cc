@@ -9,7 +9,7 @@
 #include <ns3/string.h>
 #include <ns3/uinteger.h>
 
-#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/congestion/congestion_control_base.h"
 
 namespace railyard {
 namespace {

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 constexpr uint64_t kGen4X16Bps = 220'000'000'000;
 constexpr uint64_t kGen3X16Bps = 110'000'000'000;
 
-// What hangs on what in a server.
+// Says what hangs on what in a server.
 struct PcieShape {
   uint32_t gpus = 0;
   uint32_t gpus_per_switch = 0;

@@ -30,7 +30,7 @@ class LogTraceBuilder {
   Trace Take() && { return std::move(trace_); }
 
  private:
-  // What is known of a rank while its calls are added.
+  // Holds what is known of a rank while its calls are added.
   struct HostClock {
     std::optional<int64_t> last_ns;
     uint32_t last_gap = 0;    // one more than the operation that the last gap is; 0: none yet

@@ -123,7 +123,7 @@ class NcclProfilerImport {
   }
 
  private:
-  // What an enclosing event of the API says of its call.
+  // Holds what an enclosing event of the API says of its call.
   struct ApiCall {
     std::optional<uint32_t> root;
     std::string stream;

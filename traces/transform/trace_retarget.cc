@@ -232,7 +232,8 @@ class TraceRetargeter {
     return Communicator({GroupKind::kStages, true}, old, std::move(ranks));
   }
 
-  // What a communicator is for. Those of two stages may be of neighbors, or of the first and last.
+  // The purpose of a communicator. Those of two stages may be of neighbors, or of the first and
+  // last.
   struct Role {
     GroupKind kind = GroupKind::kOther;
     bool is_of_neighbors = false;

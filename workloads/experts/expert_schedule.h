@@ -57,7 +57,8 @@ class ExpertSchedule final : public CollectiveSchedule {
     std::vector<Row> rows;
     std::vector<Step> moved;  // bytes so far, with each peer
   };
-  // What a rank moves for the tokens of one rank: the hop between servers and those within its own.
+  // Counts what a rank moves for the tokens of one rank: the hop between servers and those within
+  // its own.
   struct Relay {
     uint64_t network_tokens = 0;
     uint64_t own_tokens = 0;  // for its own experts

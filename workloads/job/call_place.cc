@@ -6,7 +6,7 @@
 namespace railyard {
 
 SourceLocation PlaceOf(const Trace& trace, uint32_t source_file, uint32_t source_line) {
-  // Whoever reads a trace file has it at hand, and perhaps no log.
+  // A user who reads a trace file has it at hand, and perhaps no log.
   if (source_line == 0 && !trace.file.empty()) return {trace.file, 1, 1};
   const std::string file = source_file < trace.source_files.size() ? trace.source_files[source_file]
                                                                    : "<" + trace.origin + ">";

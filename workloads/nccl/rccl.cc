@@ -78,7 +78,7 @@ bool IsChainKind(CollectiveKind kind) {
   return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
 }
 
-// What a call with one algorithm depends on.
+// Holds what the time of a call with one algorithm depends on.
 struct Costs {
   double latency_us = 0;
   double gb_per_s = 0;

@@ -26,7 +26,7 @@ void EgressPorts::Send(PacketId index) {
   const bool needs_credit =
       is_data && (tables_.links[id].send_flags & LinkRecord::kNeedsCredit) != 0;
   if (tables_.IsShort(id)) {
-    // Whoever waits may be data, which control overtakes.
+    // The packets that wait may be data, which control overtakes.
     const bool is_fifo = is_data || !SomethingWaits(id);
     if (is_fifo &&
         (!needs_credit || accounts_.TakeCredit(tables_.ChannelOn(packet), packet.wire_bytes))) {

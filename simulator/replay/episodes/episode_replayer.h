@@ -63,8 +63,8 @@ class EpisodeReplayer {
   // Resumes look-ups, because the job may repeat itself from now on.
   void LookAgain();
 
-  // What is replayed is counted within `count`, which says when the packets would have been under
-  // way. Before the first call.
+  // Has `counting` count what is replayed, with the time in which the packets would have been under
+  // way. Must be called before the first call.
   void SetCounting(CountReplayed counting) { counting_ = std::move(counting); }
 
   // Returns true if the last calls were replayed; packets are then counted that do not exist.

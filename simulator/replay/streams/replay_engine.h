@@ -90,7 +90,7 @@ class ReplayEngine final : private LaneObserver,
   void SetOnCollective(CallLedger::OnCollective on_collective) {
     ledger_.SetOnCollective(std::move(on_collective));
   }
-  // What is replayed is counted by way of `counting`. Before Start().
+  // Has `counting` count what is replayed. Must be called before Start().
   void SetCounting(const CountReplayed& counting) {
     episodes_.SetCounting(counting);
     partitions_.SetCounting(counting);

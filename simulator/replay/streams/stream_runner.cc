@@ -59,7 +59,7 @@ void StreamRunner::MayBegin(const Call& call, int64_t begin_ps) {
   std::push_heap(pending_.begin(), pending_.end());
 }
 
-// What is computed before a call takes a slow GPU longer.
+// A slow GPU takes longer for what is computed before a call.
 void StreamRunner::MayBeginAfter(int64_t end_ps, const Call& call, int64_t begin_ps) {
   const int64_t compute_ps = begin_ps - end_ps;
   if (compute_ps > 0 && clock_.StandsStill(call.gpu())) {

@@ -17,7 +17,7 @@ const protos::Scenario& MessageOf(const ProtoCursor& scenario) {
   return static_cast<const protos::Scenario&>(scenario.message());
 }
 
-// What these faults cost depends on what is lost or held back, and on the timers that notice.
+// The cost of these faults depends on what is lost or held back, and on the timers that notice.
 bool NeedsPackets(protos::Fault::Kind kind) {
   switch (kind) {
     case protos::Fault::LINK_DOWN:

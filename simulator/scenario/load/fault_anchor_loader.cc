@@ -114,15 +114,16 @@ class AnchorLoader {
     const uint64_t number = when.Number(diagnostics_, "number", 1, 1, UINT32_MAX);
     if (when.Has("progress"))
       anchor.progress = LoadShare(when, "progress", message.progress(), 0, 1, diagnostics_);
-    const std::optional<CollectiveKind> kind =
-        when.Has("kind") ? std::optional(CollectiveKindOf(message.kind())) : std::nullopt;
+    const auto is_of_kind = [&](CollectiveKind kind) {
+      return !when.Has("kind") || kind == CollectiveKindOf(message.kind());
+    };
     uint64_t found = 0;
     std::set<std::string> communicators;
     for (size_t i = 0; i < job_->collectives.size(); ++i) {
       const JobCollective& collective = job_->collectives[i];
       const std::string& communicator = job_->communicators[collective.communicator].name;
       communicators.insert(communicator);
-      if (kind && collective.kind != *kind) continue;
+      if (!is_of_kind(collective.kind)) continue;
       if (when.Has("communicator") && communicator != message.communicator()) continue;
       if (++found != number) continue;
       anchor.collectives = {static_cast<uint32_t>(i)};

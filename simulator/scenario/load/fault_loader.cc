@@ -151,7 +151,7 @@ class FaultLoader {
       LoadFaultAnchor(cursors_[i].Child("when"), names_, job_, faults_[i].timeline.anchor,
                       diagnostics_);
     }
-    // Whoever waits for himself, over whomever, never begins.
+    // A fault that waits for itself, directly or through others, never begins.
     for (size_t i = 0; i < faults_.size(); ++i) {
       uint32_t at = faults_[i].timeline.anchor.fault;
       for (size_t steps = 0; at != FaultAnchor::kNone && steps <= faults_.size(); ++steps) {

@@ -46,8 +46,8 @@ class PlanRunner {
   }
 
  private:
-  // What a slot holds: the rank's own contribution to a chunk, or what its lane keeps of it in a
-  // version. `holder`: the GPU that has it, if it has not been sent to the slot's yet.
+  // The contents of a slot: the rank's own contribution to a chunk, or what its lane keeps of it in
+  // a version. `holder`: the GPU that has it, if it has not been sent to the slot's yet.
   struct Value {
     uint32_t chunk = 0;
     bool is_own = false;
@@ -64,7 +64,7 @@ class PlanRunner {
     size_t operation = 0;
     uint32_t element = 0;  // of the operation's chunks
     size_t source = 0;
-    // What is reduced so far: the rank's own contribution, what its lane keeps, or both.
+    // The operands so far: the rank's own contribution, what its lane keeps, or both.
     bool adds_own = false;
     bool adds_kept = false;
     uint64_t kept_version = 0;

@@ -78,7 +78,7 @@ class PlanParser {
   }
 
  private:
-  // What a thread block's operations refer to, by type of channel (0: memory, 1: port).
+  // Lists what a thread block's operations refer to, by type of channel (0: memory, 1: port).
   struct Block {
     std::vector<uint32_t> channels[2];  // into Gpu::channels
     std::vector<uint32_t> buffers[2];   // into Gpu::buffers

@@ -58,7 +58,7 @@ struct MscclppOperation {
 struct MscclppPlan {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   bool is_in_place = false;
-  // Of the vector, or of each rank's block of AllGather and ReduceScatter.
+  // Counts the chunks of the vector, or of each rank's block of AllGather and ReduceScatter.
   uint32_t chunk_count = 1;
   // By GPU and thread block.
   std::vector<std::vector<std::vector<MscclppOperation>>> gpus;

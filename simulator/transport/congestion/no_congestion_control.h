@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/congestion/congestion_control_base.h"
 
 namespace railyard {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/congestion/congestion_control_base.h"
 #include "simulator/transport/congestion/queue_pair_control.h"
 
 namespace railyard {

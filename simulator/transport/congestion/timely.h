@@ -7,7 +7,7 @@
 
 #include <ns3/nstime.h>
 
-#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/congestion/congestion_control_base.h"
 
 namespace railyard {
 

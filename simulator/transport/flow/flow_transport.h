@@ -61,7 +61,7 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
     bool is_closed = false;
     bool is_counted = false;
   };
-  // What an event of kFlowAnswer tells; its target is twice the flow, and this.
+  // The kinds of an event of kFlowAnswer, whose target is twice the flow plus one of these.
   enum class Answer : uint32_t { kGrant, kAcknowledgement };
 
   static void HandleAnswer(void* self, uint32_t target);

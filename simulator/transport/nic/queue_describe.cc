@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What queue pairs wait for, in words.
+// Says in words what queue pairs wait for.
 #include <algorithm>
 
 #include <fmt/format.h>

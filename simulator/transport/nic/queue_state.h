@@ -10,7 +10,7 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/state/field_table.h"
-#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/congestion/congestion_control_base.h"
 #include "simulator/transport/contract/message_ring.h"
 #include "simulator/transport/contract/transport.h"
 #include "topologies/graph/fabric_graph.h"

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/transport/congestion/congestion_control.h"
+#include "simulator/transport/congestion/congestion_control_base.h"
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/contract/network_stack.h"
 #include "simulator/transport/contract/transport.h"

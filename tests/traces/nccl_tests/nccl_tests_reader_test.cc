@@ -20,7 +20,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::ImportedFiles;
 
-// What a program prints before its rows (src/util.cu of nccl-tests 2.18).
+// Returns what a program prints before its rows (src/util.cu of nccl-tests 2.18).
 std::string Head(const std::string& test, int ranks) {
   std::string head =
       "# nccl-tests version 2.18.3 nccl-headers=23003 nccl-library=22903\n"

@@ -57,7 +57,7 @@ TEST(ExpertKernelsTest, NormalKernelsAreLaunchedTwice) {
   EXPECT_EQ(costs(ExpertKernel::kDeepEp).launch_latency_ps, 16'800'000);
   EXPECT_EQ(costs(ExpertKernel::kHybridEp).launch_latency_ps, 8'400'000);
   EXPECT_TRUE(costs(ExpertKernel::kDeepEpLowLatency).gpu_posts);
-  // What a scenario states replaces it.
+  // A scenario's statement replaces it.
   GpuCosts stated;
   stated.launch_latency_ps = 5;
   stated.network_step_latency_ps = 7;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/measure/nccl_tests_reader.h"
+#include "simulator/measure/nccl_tests_rows.h"
 
 #include <fstream>
 
