@@ -13,7 +13,7 @@
 #include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/scenario/load/schedule_file_loader.h"
 #include "simulator/study/study.h"
-#include "topologies/formats/fabric_file_loader.h"
+#include "topologies/formats/fabric_argument_loader.h"
 #include "topologies/formats/traffic_loader.h"
 #include "topologies/prices/prices.h"
 #include "traces/import/import.h"
@@ -128,7 +128,7 @@ std::vector<FuzzTarget> MakeTargets() {
   AddLoader(targets, "schedule", "schedule", true, LoadScheduleFile);
   AddLoader(targets, "fabric", "fabric", false,
             [](const std::string& path, Diagnostics& diagnostics) {
-              return LoadFabricFile(path, FormatOfFabricFile(path), diagnostics);
+              return LoadFabricArgument(path, diagnostics);
             });
   AddLoader(targets, "traffic", "traffic.csv", true,
             [](const std::string& path, Diagnostics& diagnostics) {
