@@ -245,8 +245,9 @@ bool FabricSimulatorImpl::IsFinished() const {
 
 void FabricSimulatorImpl::Stop() { attention_.fetch_or(kStopRequested, std::memory_order_relaxed); }
 
-void FabricSimulatorImpl::Stop(const ns3::Time& delay) {
-  Schedule(delay, ns3::MakeEvent(static_cast<void (*)()>(&ns3::Simulator::Stop)));
+FabricSimulatorImpl::StopResult FabricSimulatorImpl::Stop(const ns3::Time& delay) {
+  return StopResult(
+      Schedule(delay, ns3::MakeEvent(static_cast<void (*)()>(&ns3::Simulator::Stop))));
 }
 
 void FabricSimulatorImpl::Destroy() {

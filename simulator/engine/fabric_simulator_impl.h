@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <ns3/simulator-impl.h>
@@ -116,7 +117,10 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // Makes Run() return after the event that is running. Outside of Run() it has no effect on the
   // next one.
   void Stop() override;
-  void Stop(const ns3::Time& delay) override;
+  // Newer versions of ns-3 than 3.37 return the event, 3.37 returns nothing.
+  using StopResult =
+      decltype(std::declval<ns3::SimulatorImpl&>().Stop(std::declval<const ns3::Time&>()));
+  StopResult Stop(const ns3::Time& delay) override;
   // Schedules an event after `delay`, which must not be negative. A time beyond
   // GetMaximumSimulationTime() becomes that time.
   ns3::EventId Schedule(const ns3::Time& delay, ns3::EventImpl* event) override;

@@ -4,6 +4,7 @@
 #include <ns3/integer.h>
 #include <ns3/uinteger.h>
 
+#include "simulator/fabric/enum_attribute.h"
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
@@ -22,8 +23,8 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                         "SHORT: one event per hop wherever that is exact. GENERAL: departures are "
                         "always events; for verification, results are the same.",
                         ns3::EnumValue(static_cast<int>(PortForm::kShort)),
-                        ns3::MakeEnumAccessor(&FabricNetwork::Set<&FabricSettings::form, int>,
-                                              &FabricNetwork::Get<&FabricSettings::form, int>),
+                        MakeIntEnumAccessor(&FabricNetwork::Set<&FabricSettings::form, int>,
+                                            &FabricNetwork::Get<&FabricSettings::form, int>),
                         ns3::MakeEnumChecker(static_cast<int>(PortForm::kShort), "SHORT",
                                              static_cast<int>(PortForm::kGeneral), "GENERAL"))
           .AddAttribute("TrajectoryHash",
@@ -43,8 +44,8 @@ ns3::TypeId FabricNetwork::GetTypeId() {
               "Of links between NICs and switches. PFC: pause frames (RoCE). CREDITS: "
               "link-level credits (InfiniBand). NONE: switches and NICs drop.",
               ns3::EnumValue(static_cast<int>(FlowControl::kPfc)),
-              ns3::MakeEnumAccessor(&FabricNetwork::Set<&FabricSettings::flow_control, int>,
-                                    &FabricNetwork::Get<&FabricSettings::flow_control, int>),
+              MakeIntEnumAccessor(&FabricNetwork::Set<&FabricSettings::flow_control, int>,
+                                  &FabricNetwork::Get<&FabricSettings::flow_control, int>),
               ns3::MakeEnumChecker(static_cast<int>(FlowControl::kPfc), "PFC",
                                    static_cast<int>(FlowControl::kCredits), "CREDITS",
                                    static_cast<int>(FlowControl::kNone), "NONE"))
@@ -55,8 +56,8 @@ ns3::TypeId FabricNetwork::GetTypeId() {
               "(LetFlow, Vanini et al., NSDI 2017). ADAPTIVE: the least queued. SPRAYING: "
               "drawn for each packet (Dixit et al., INFOCOM 2013).",
               ns3::EnumValue(static_cast<int>(LoadBalancing::kEcmp)),
-              ns3::MakeEnumAccessor(&FabricNetwork::Set<&FabricSettings::load_balancing, int>,
-                                    &FabricNetwork::Get<&FabricSettings::load_balancing, int>),
+              MakeIntEnumAccessor(&FabricNetwork::Set<&FabricSettings::load_balancing, int>,
+                                  &FabricNetwork::Get<&FabricSettings::load_balancing, int>),
               ns3::MakeEnumChecker(static_cast<int>(LoadBalancing::kEcmp), "ECMP",
                                    static_cast<int>(LoadBalancing::kFlowlet), "FLOWLET",
                                    static_cast<int>(LoadBalancing::kAdaptive), "ADAPTIVE",

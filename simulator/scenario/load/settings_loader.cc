@@ -409,7 +409,7 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const 
         LoadModelAttributes(scenario.Child("network"), "railyard::FabricNetwork", diagnostics);
     models.insert(models.end(), stated.begin(), stated.end());
   }
-  ns3::EnumValue control;
+  ns3::EnumValue control(0);
   MakeModel<FabricNetwork>(models)->GetAttribute("NetworkFlowControl", control);
   const auto flow_control = static_cast<FlowControl>(control.Get());
   if (is_tcp && flow_control != FlowControl::kNone) {
@@ -421,7 +421,7 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const 
     RefuseWithoutEffect(scenario.Child("network"), {"credit"},
                         "without network_flow_control: CREDITS", diagnostics);
   }
-  ns3::EnumValue balancing;
+  ns3::EnumValue balancing(0);
   MakeModel<FabricNetwork>(models)->GetAttribute("LoadBalancing", balancing);
   if (scenario.Has("network") && balancing.Get() != static_cast<int>(LoadBalancing::kFlowlet)) {
     RefuseWithoutEffect(scenario.Child("network"), {"flowlet_gap"},

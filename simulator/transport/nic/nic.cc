@@ -5,6 +5,7 @@
 #include <ns3/enum.h>
 #include <ns3/uinteger.h>
 
+#include "simulator/fabric/enum_attribute.h"
 #include "simulator/transport/congestion/congestion_controls.h"
 
 namespace railyard {
@@ -65,7 +66,7 @@ ns3::TypeId Nic::GetTypeId() {
                         "Architecture Specification 1.7, 9.7), or kept while the sender fills the "
                         "gap (Mittal et al., SIGCOMM 2018).",
                         ns3::EnumValue(static_cast<int>(defaults.recovery)),
-                        ns3::MakeEnumAccessor(&Nic::SetRecovery, &Nic::GetRecovery),
+                        MakeIntEnumAccessor(&Nic::SetRecovery, &Nic::GetRecovery),
                         ns3::MakeEnumChecker(static_cast<int>(Recovery::kGoBackN), "GO_BACK_N",
                                              static_cast<int>(Recovery::kSelectiveRepeat),
                                              "SELECTIVE_REPEAT"))

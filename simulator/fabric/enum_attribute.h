@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Attributes of ns-3 that are enumerations, kept as `int`, with ns-3.37 and with newer versions,
+// whose MakeEnumAccessor has that type as a template argument.
+#pragma once
+
+#include <ns3/enum.h>
+
+namespace railyard {
+
+template <typename Setter, typename Getter>
+auto MakeIntEnumAccessor(Setter set, Getter get) {
+  if constexpr (requires { ns3::MakeEnumAccessor<int>(set, get); }) {
+    return ns3::MakeEnumAccessor<int>(set, get);
+  } else {
+    return ns3::MakeEnumAccessor(set, get);
+  }
+}
+
+}  // namespace railyard
