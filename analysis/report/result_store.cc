@@ -11,9 +11,6 @@ namespace {
 
 // No name or note that a run writes is as long.
 constexpr int kTextBytesMax = 1 << 20;
-// The pages of the file that are in memory. Every table is read from its beginning to its end, so a
-// larger cache would save nothing.
-constexpr int kCacheKib = 256;
 
 }  // namespace
 
@@ -85,7 +82,6 @@ ResultStore::ResultStore(const std::string& directory) {
   sqlite3_limit(database_.get(), SQLITE_LIMIT_LENGTH, kTextBytesMax);
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  Rows(fmt::format("PRAGMA cache_size = -{}", kCacheKib)).Next();
   StoredRows foreign =
       Rows("SELECT name FROM sqlite_master WHERE type <> 'table' OR sql LIKE 'CREATE VIRTUAL%'");
   if (foreign.Next()) throw UnreadableResult{foreign.Text(0) + " is not a plain table"};
