@@ -89,5 +89,30 @@ TEST_F(WaitExplainerTest, ALongChainIsToldByItsEnds) {
   EXPECT_THAT(first, HasSubstr("rank 6 waits for data from rank 7 on channel 0 -> rank 7, which"));
 }
 
+// Two warps of each rank wait. Those that take results wait in a circle, because those that send
+// wait for rank 2.
+TEST_F(WaitExplainerTest, ACircleOutOfWhichACauseCanBeReachedIsNoCircle) {
+  Waits(0, 1);
+  Waits(0, 2);
+  Waits(1, 0);
+  const std::string text = Explain();
+  EXPECT_THAT(text, StartsWith("in AllReduce #0 of communicator comm0: rank 0 waits for data from "
+                               "rank 1 on channel 0 -> rank 1 waits for data from rank 0 on "
+                               "channel 0 -> rank 0 waits for data from rank 2 on channel 0 -> "
+                               "rank 2, which waits for nobody\n"));
+  EXPECT_THAT(text, Not(HasSubstr("again")));
+}
+
+TEST_F(WaitExplainerTest, ACircleIsToldOnceAndBesideOtherCauses) {
+  Waits(0, 1);
+  Waits(1, 0);
+  Waits(2, 0);
+  Waits(3, 4);
+  const std::string text = Explain();
+  EXPECT_THAT(text, HasSubstr("rank 3 waits for data from rank 4 on channel 0 -> rank 4, which"));
+  EXPECT_THAT(text, HasSubstr("-> rank 0 again: they wait for one another\n"));
+  EXPECT_EQ(text.find("again"), text.rfind("again"));
+}
+
 }  // namespace
 }  // namespace railyard::testing

@@ -2,6 +2,8 @@
 #include "simulator/replay/streams/wait_explainer.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -16,11 +18,6 @@ constexpr size_t kChainsMax = 4;
 constexpr size_t kChainEnds = 3;  // ranks named at either end of a chain
 
 }  // namespace
-
-struct WaitExplainer::Chain {
-  std::vector<std::string> waits;
-  std::string cause;
-};
 
 std::string WaitExplainer::NameOf(const Call& call) const {
   const JobCollective& collective = calls_.CollectiveOf(call);
@@ -50,76 +47,116 @@ std::string WaitExplainer::CauseOfIdle(uint32_t rank) const {
   return fmt::format("rank {} has not begun {}", rank, NameOf(*next));
 }
 
-WaitExplainer::Chain WaitExplainer::Follow(
-    const std::map<uint32_t, std::vector<size_t>>& waits_of_rank, size_t first) const {
-  Chain chain;
-  std::set<size_t> seen;
-  for (size_t at = first;;) {
-    const LaneExecutor::Waiting& wait = stall_.lanes[at];
-    const uint32_t peer = PeerOf(wait);
-    chain.waits.push_back(WaitText(wait, ""));
-    seen.insert(at);
-    if (wait.is_under_way) {
-      chain.cause = "queue pair " + wait.transport;
-      if (!wait.obstacles.empty()) {
-        chain.cause += fmt::format(" -> {}", fmt::join(wait.obstacles, ", "));
-      }
-      return chain;
-    }
-    if (IsStopped(GpuIndex{peer})) {
-      chain.cause = StoppedText(GpuIndex{peer});
-      return chain;
-    }
-    const auto found = waits_of_rank.find(peer);
-    if (found == waits_of_rank.end()) {
-      chain.cause = CauseOfIdle(peer);
-      return chain;
-    }
-    // Continues with the wait of this communicator's channel there, else with any wait of the rank.
-    size_t next = found->second.front();
-    for (const size_t candidate : found->second) {
-      if (stall_.lanes[candidate].communicator != wait.communicator) continue;
-      next = candidate;
-      if (stall_.lanes[candidate].channel == wait.channel) break;
-    }
-    if (seen.contains(next)) {
-      chain.cause =
-          fmt::format("rank {} again: they wait for one another", CallOf(stall_.lanes[next]).rank);
-      return chain;
-    }
-    at = next;
+// Returns why the wait lasts if nothing that runs is the reason.
+std::optional<std::string> WaitExplainer::CauseOf(
+    const LaneExecutor::Waiting& wait,
+    const std::map<uint32_t, std::vector<size_t>>& waits_of_rank) const {
+  if (wait.is_under_way) {
+    std::string cause = "queue pair " + wait.transport;
+    if (!wait.obstacles.empty()) cause += fmt::format(" -> {}", fmt::join(wait.obstacles, ", "));
+    return cause;
   }
+  const uint32_t peer = PeerOf(wait);
+  if (IsStopped(GpuIndex{peer})) return StoppedText(GpuIndex{peer});
+  if (!waits_of_rank.contains(peer)) return CauseOfIdle(peer);
+  return std::nullopt;
+}
+
+// Returns the waits that may be why the rank waited for does not come: those of this communicator's
+// channel there, else those of the communicator, else all of the rank.
+std::vector<size_t> WaitExplainer::WaitsBehind(
+    const LaneExecutor::Waiting& wait,
+    const std::map<uint32_t, std::vector<size_t>>& waits_of_rank) const {
+  const auto found = waits_of_rank.find(PeerOf(wait));
+  if (found == waits_of_rank.end()) return {};
+  const auto those = [&](const auto& is_one) {
+    std::vector<size_t> some;
+    std::ranges::copy_if(found->second, std::back_inserter(some),
+                         [&](size_t i) { return is_one(stall_.lanes[i]); });
+    return some;
+  };
+  const auto of_communicator = [&](const LaneExecutor::Waiting& other) {
+    return other.communicator == wait.communicator;
+  };
+  std::vector<size_t> behind = those([&](const LaneExecutor::Waiting& other) {
+    return of_communicator(other) && other.channel == wait.channel;
+  });
+  if (behind.empty()) behind = those(of_communicator);
+  return behind.empty() ? found->second : behind;
+}
+
+// A wait that has a cause ends a chain. The others lead to the nearest of these, or in a circle.
+std::vector<WaitExplainer::Chain> WaitExplainer::FindChains() const {
+  const size_t count = stall_.lanes.size();
+  std::map<uint32_t, std::vector<size_t>> waits_of_rank;
+  for (size_t i = 0; i < count; ++i) waits_of_rank[CallOf(stall_.lanes[i]).rank].push_back(i);
+  constexpr size_t kNone = SIZE_MAX;
+  std::vector<std::string> causes(count);
+  std::vector<size_t> next(count, kNone);  // towards the cause; its own number at the end
+  std::vector<std::vector<size_t>> behind(count);
+  std::vector<std::vector<size_t>> before(count);
+  std::vector<size_t> reached;
+  for (size_t i = 0; i < count; ++i) {
+    if (std::optional<std::string> cause = CauseOf(stall_.lanes[i], waits_of_rank)) {
+      causes[i] = *std::move(cause);
+      next[i] = i;
+      reached.push_back(i);
+      continue;
+    }
+    behind[i] = WaitsBehind(stall_.lanes[i], waits_of_rank);
+    for (const size_t other : behind[i]) before[other].push_back(i);
+  }
+  for (size_t done = 0; done < reached.size(); ++done) {
+    for (const size_t other : before[reached[done]]) {
+      if (next[other] != kNone) continue;
+      next[other] = reached[done];
+      causes[other] = causes[reached[done]];
+      reached.push_back(other);
+    }
+  }
+  // The farther ones were reached later, so the last with a cause has its longest chain.
+  std::map<std::string, size_t> farthest;
+  for (const size_t i : reached) farthest[causes[i]] = i;
+  std::vector<Chain> chains;
+  for (const auto& [cause, first] : farthest) {
+    Chain& chain = chains.emplace_back(Chain{.waits = {first}, .cause = cause});
+    while (next[chain.waits.back()] != chain.waits.back()) {
+      chain.waits.push_back(next[chain.waits.back()]);
+    }
+  }
+  std::vector<bool> is_in_chain(count);
+  for (size_t first = 0; first < count; ++first) {
+    if (next[first] != kNone || is_in_chain[first]) continue;
+    Chain chain;
+    size_t at = first;
+    for (; !is_in_chain[at]; at = behind[at].front()) {
+      is_in_chain[at] = true;
+      chain.waits.push_back(at);
+    }
+    // It leads to a circle that an earlier chain has named, or is a new one.
+    if (std::ranges::find(chain.waits, at) == chain.waits.end()) continue;
+    chain.cause =
+        fmt::format("rank {} again: they wait for one another", CallOf(stall_.lanes[at]).rank);
+    chains.push_back(std::move(chain));
+  }
+  return chains;
 }
 
 std::string WaitExplainer::Chains() const {
-  std::map<uint32_t, std::vector<size_t>> waits_of_rank;
-  for (size_t i = 0; i < stall_.lanes.size(); ++i) {
-    waits_of_rank[CallOf(stall_.lanes[i]).rank].push_back(i);
-  }
-  // The longest chain for each cause.
-  std::map<std::string, std::pair<size_t, Chain>> longest;
-  for (size_t i = 0; i < stall_.lanes.size(); ++i) {
-    Chain chain = Follow(waits_of_rank, i);
-    const auto [it, is_new] = longest.try_emplace(chain.cause, i, Chain{});
-    if (is_new || chain.waits.size() > it->second.second.waits.size()) {
-      it->second = {i, std::move(chain)};
-    }
-  }
+  std::vector<Chain> found = FindChains();
+  if (found.size() > kChainsMax) found.resize(kChainsMax);
   std::string text;
-  size_t chains = 0;
-  for (const auto& [cause, entry] : longest) {
-    if (++chains > kChainsMax) break;
-    const auto& [first, chain] = entry;
-    text += "in " + NameOf(CallOf(stall_.lanes[first])) + ": ";
+  for (const Chain& chain : found) {
+    text += "in " + NameOf(CallOf(stall_.lanes[chain.waits.front()])) + ": ";
     for (size_t i = 0; i < chain.waits.size(); ++i) {
       const size_t behind = chain.waits.size() - i;
       if (i == kChainEnds && behind > kChainEnds) {
         text += fmt::format("{} more -> ", behind - kChainEnds);
         i += behind - kChainEnds;
       }
-      text += chain.waits[i] + " -> ";
+      text += WaitText(stall_.lanes[chain.waits[i]], "") + " -> ";
     }
-    text += cause + "\n";
+    text += chain.cause + "\n";
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,11 @@ class WaitExplainer {
   std::string Explain() const;
 
  private:
-  struct Chain;  // a row of waits and what it comes to
+  // A row of waits, by their numbers, and what it comes to.
+  struct Chain {
+    std::vector<size_t> waits;
+    std::string cause;
+  };
 
   std::string NameOf(const Call& call) const;
   const Call& CallOf(const LaneExecutor::Waiting& wait) const {
@@ -46,7 +51,13 @@ class WaitExplainer {
   std::string WaitText(const LaneExecutor::Waiting& wait, const std::string& in) const;
   std::string StoppedText(GpuIndex gpu) const;
   std::string CauseOfIdle(uint32_t rank) const;
-  Chain Follow(const std::map<uint32_t, std::vector<size_t>>& waits_of_rank, size_t first) const;
+  std::optional<std::string> CauseOf(
+      const LaneExecutor::Waiting& wait,
+      const std::map<uint32_t, std::vector<size_t>>& waits_of_rank) const;
+  std::vector<size_t> WaitsBehind(
+      const LaneExecutor::Waiting& wait,
+      const std::map<uint32_t, std::vector<size_t>>& waits_of_rank) const;
+  std::vector<Chain> FindChains() const;
   std::string Chains() const;
 
   const FabricGraph& graph_;
