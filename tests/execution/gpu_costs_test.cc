@@ -95,6 +95,8 @@ TEST(GpuCostsTest, OverEfaAStepTakesWhatAmazonsTunerCounts) {
   GpuCosts costs;
   costs.net = NetPlugin::kAwsLibfabric;
   CommunicatorLayout layout;
+  layout.ranks.resize(8);
+  layout.ranks.resize(16, {.node = 1});
   for (const CommunicatorCpu cpu : {CommunicatorCpu::kIntel, CommunicatorCpu::kAmd}) {
     layout.cpu = cpu;
     const ProxyCosts proxy = costs.OfProxy(cpu);
@@ -135,14 +137,31 @@ TEST(GpuCostsTest, NvlsBetweenServersHasARateOfItsWarpsAndAPaceOfItsRounds) {
     const double ranks = 8.0 * servers;
     const double data_gb_per_s = (servers == 2 ? 57.7 : 45.5) / 2 * ranks / (2 * (ranks - 1));
     EXPECT_NEAR(static_cast<double>(costs.round_rate_bps), data_gb_per_s * 8e9, 1);
+    EXPECT_EQ(costs.round_overhead_ps, 0);
   }
-  CommunicatorLayout one_server;
-  one_server.ranks.resize(8);
-  EXPECT_EQ(GpuCosts().Of(one_server, {Algorithm::kNvls, Protocol::kSimple}).round_rate_bps, 0u);
   GpuCosts stated;
   stated.channel_rate_bps = 1'000;
-  one_server.ranks.resize(16, {.node = 1});
-  EXPECT_EQ(stated.Of(one_server, {Algorithm::kNvlsTree, Protocol::kSimple}).round_rate_bps, 0u);
+  CommunicatorLayout two_servers;
+  two_servers.ranks.resize(8);
+  two_servers.ranks.resize(16, {.node = 1});
+  EXPECT_EQ(stated.Of(two_servers, {Algorithm::kNvlsTree, Protocol::kSimple}).round_rate_bps, 0u);
+}
+
+// nvlsEfficiency (src/graph/tuning.cc): 2 x 7/8 x 0.85 of 40 GB/s for each of 8 channels, over 16
+// CTAs. The largest round, 128 KiB of every head, takes what this says, its overhead included.
+TEST(GpuCostsTest, TheLargestRoundOfNvlsInOneServerKeepsNcclsPace) {
+  for (const uint32_t heads : {4u, 8u}) {
+    CommunicatorLayout layout;
+    layout.ranks.resize(heads);
+    const StepCosts costs = GpuCosts().Of(layout, {Algorithm::kNvls, Protocol::kSimple});
+    EXPECT_NEAR(static_cast<double>(costs.channel_rate_bps), 65.0 * (1 << 30) * 8, 4);
+    EXPECT_EQ(costs.round_overhead_ps, costs.slice_overhead_ps);
+    const double data_gb_per_s = 40 * 0.85 * 2 * 7 / 8 / 2 * heads / (2 * (heads - 1.0));
+    const double round_bytes = heads << 17;
+    EXPECT_NEAR(static_cast<double>(costs.round_overhead_ps) +
+                    round_bytes * 8e12 / static_cast<double>(costs.round_rate_bps),
+                round_bytes / data_gb_per_s * 1e3, 10);
+  }
 }
 
 // Eight steps of LL are between 12.83 us of four and 23.09 us of eight B200 (simllm 242), twelve

@@ -92,7 +92,8 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
                                                        .slice_overhead_ps = kOverheadPs,
                                                        .network_step_latency_ps = kNetworkStepPs,
                                                        .channel_rate_bps = kCtaRateBps,
-                                                       .round_rate_bps = round_rate_bps},
+                                                       .round_rate_bps = round_rate_bps,
+                                                       .round_overhead_ps = kOverheadPs},
                                                       schedule.message_rule());
     executor_->Start({.operation = rank,
                       .rank = RankIndex{rank},
@@ -225,19 +226,21 @@ TEST_F(LaneExecutorTest, ARoundBeginsWhenAllItsMessagesAreThere) {
                                     Pair(2, 2 * kSlicePs)));
 }
 
-// Rounds of two slices keep a pace of five; a GPU at half speed begins half as many.
+// Rounds of two slices keep a pace of five and an overhead; a GPU at half speed begins half as
+// many.
 TEST_F(LaneExecutorTest, RoundsKeepTheirPace) {
   const RoundSchedule schedule({.others = 2, .chunk_bytes = kSliceBytes, .rounds = 3});
   for (const uint32_t rank : {0u, 1u, 2u}) Start(schedule, rank, kCtaRateBps * 2 / 5);
   engine().Run();
-  EXPECT_EQ(ends_ps_.find(0)->second, 2 * 5 * kSlicePs + 2 * kSlicePs);
+  const int64_t pace_ps = 5 * kSlicePs + kOverheadPs;
+  EXPECT_EQ(ends_ps_.find(0)->second, 2 * pace_ps + 2 * kSlicePs);
 
   ends_ps_.clear();
   const int64_t begin_ps = engine().NowPs();
   executor_->SetGpuSpeed(GpuIndex{0}, 0.5);
   for (const uint32_t rank : {0u, 1u, 2u}) Start(schedule, rank, kCtaRateBps * 2 / 5);
   engine().Run();
-  EXPECT_EQ(ends_ps_.find(0)->second - begin_ps, 2 * (2 * 5 * kSlicePs + 2 * kSlicePs));
+  EXPECT_EQ(ends_ps_.find(0)->second - begin_ps, 2 * (2 * pace_ps + 2 * kSlicePs));
 }
 
 // Both ranks send, then receive. The clear-to-send came while the CTA copied.

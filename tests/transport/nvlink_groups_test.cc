@@ -32,7 +32,8 @@ constexpr int64_t kForwardPs = 300'000;
 // 4,096 B of payload are ceil(4,096,000 / 824) = 4,971 B on the wire: 39,768 ps on five links.
 constexpr uint64_t kPayload = 4'096;
 constexpr int64_t kPacketPs = 39'768;
-constexpr int64_t kRequestPs = 256;  // 32 B on five links
+constexpr int64_t kPacketOfFourPs = 49'710;  // on four links
+constexpr int64_t kRequestPs = 256;          // 32 B on five links
 constexpr int64_t kRoundPs = 5 * kPacketPs;
 constexpr int64_t kOneWayPs = 2 * kCablePs + kForwardPs;
 
@@ -204,6 +205,74 @@ TEST_F(NvlinkGroupsTest, AnAllReduceTakesItsSizeAndAnNthOfItEachWay) {
   // No sum is complete before its head's last operand; the last to be complete comes behind all
   // operands of a port, and its stores cross once more.
   EXPECT_GE(end_ps, 8 * (4 * kRoundPs) + 4 * kRoundPs + 2 * kOneWayPs);
+  ExpectAllBytesAccountedFor();
+}
+
+// GPU 3 is no member, so its links carry nothing but the sum on its way down, and the copies on
+// their way up. These keep up with the sum: no more than a burst of them is left when all of it is
+// there, and only the last one if the head waits.
+TEST_F(NvlinkGroupsTest, ASumIsStoredAsItComes) {
+  constexpr uint64_t kBytes = 4 * kRound * kPayload;
+  for (const int64_t wait_ps : {int64_t{0}, int64_t{1'000'000'000}}) {
+    graph_ = FabricGraph();
+    delivered_.clear();
+    Build(4);
+    const std::vector<GpuIndex> members = Gpus({0, 1, 2});
+    const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{3}, members);
+    std::vector<LoadStoreTransport::GroupMember> receivers;
+    for (const GpuIndex gpu : members) receivers.push_back({gpu, Me(10 + gpu)});
+    const FlowId store = load_store_->OpenMulticast(GpuIndex{3}, receivers);
+    int64_t sum_ps = 0;
+    on_delivered_ = [&](uint32_t connection) {
+      if (connection != 7) return;
+      sum_ps = engine().NowPs();
+      At(sum_ps + wait_ps, [&] {
+        if (wait_ps > 0) {
+          for (const GpuIndex gpu : members) EXPECT_EQ(IngressBytes(gpu), kBytes - kPayload);
+        }
+        PostMulticast(store, kBytes);
+      });
+    };
+    load_store_->PostReduceTo(store, load, kBytes);
+    engine().Run();
+    const int64_t first_ps = 2 * kRequestPs + kOneWayPs + kPacketPs + kOneWayPs;
+    EXPECT_GE(sum_ps, first_ps + 4 * kRoundPs);
+    EXPECT_LE(sum_ps, first_ps + 4 * kRoundPs + kPacketOfFourPs);
+    ASSERT_THAT(delivered_, SizeIs(4));
+    for (size_t i = 1; i < 4; ++i) {
+      const int64_t rest_ps = delivered_[i].time_ps - sum_ps - wait_ps - kOneWayPs;
+      EXPECT_GE(rest_ps, 2 * kPacketPs);
+      EXPECT_LE(rest_ps, wait_ps == 0 ? 4 * kPacketOfFourPs : 2 * kPacketOfFourPs);
+    }
+    for (const GpuIndex gpu : members) EXPECT_EQ(IngressBytes(gpu), kBytes);
+    ExpectAllBytesAccountedFor();
+    TearDown();
+  }
+}
+
+// While eight messages' stores wait for their turn, sums go on to come.
+TEST_F(NvlinkGroupsTest, SumsAndStoresOfOneGroupAreKeptApart) {
+  Build(4);
+  const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{0}, AllGpus());
+  const FlowId store = OpenMulticast(0, 10);
+  // The head's port is taken by other stores, in turns.
+  for (const uint32_t to : {1u, 2u, 3u}) {
+    PostNvlink(load_store_->Open(Me(20 + to), GpuIndex{0}, GpuIndex{to}), 40 * kRound * kPayload);
+  }
+  uint64_t stored = 0;
+  int sums = 0;
+  const auto size_of = [](int sum) { return 5 * kPayload + static_cast<uint64_t>(sum) * 777; };
+  on_delivered_ = [&](uint32_t connection) {
+    if (connection != 7) return;
+    PostMulticast(store, size_of(sums));
+    stored += size_of(sums);
+    if (++sums < 6) load_store_->PostReduceTo(store, load, size_of(sums));
+  };
+  load_store_->PostReduceTo(store, load, size_of(0));
+  engine().Run();
+  EXPECT_EQ(sums, 6);
+  EXPECT_THAT(delivered_, SizeIs(3 + 6 + 4 * 6));
+  EXPECT_EQ(network().counters().replicated_bytes, 3 * stored);
   ExpectAllBytesAccountedFor();
 }
 

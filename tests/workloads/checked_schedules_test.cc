@@ -187,32 +187,51 @@ TEST(CheckSchedule, FindsNvlsOfIslandsWithMoreGpusThanHeadsRight) {
                 "");
       EXPECT_EQ(schedule->LaneCount(RankIndex{35}, 0, 0), 2u);
       EXPECT_GT(schedule->LaneCount(RankIndex{31}, 0, 0), 2u);
-      const auto share_of = [&](uint32_t rank, uint32_t lane) {
-        const WarpShare share = schedule->WarpShareOf({.rank = RankIndex{rank}, .lane = lane});
-        return std::pair(share.parts, share.of);
-      };
-      if (islands == 1) {
-        // The warps that move the own slice take as long as those that move the slices of all.
-        EXPECT_EQ(share_of(0, 0), std::pair(1u, 1u));
-        EXPECT_EQ(share_of(0, 1), std::pair(1u, 32u));
-        continue;
-      }
-      // src/device/all_reduce.h: scatterWarps, reduceWarps, bcastWarps and gatherWarps, of a tree's
-      // root (which has no broadcast) and of its leaf. One of the two islands has either.
-      const uint32_t root = schedule->LaneCount(RankIndex{0}, 0, 0) == 3 ? 0 : 40;
-      const uint32_t leaf = 40 - root;
-      const auto shares_of = [&](uint32_t rank) {
-        std::vector<uint32_t> warps;
-        for (uint32_t lane = 0; lane < schedule->LaneCount(RankIndex{rank}, 0, 0); ++lane) {
-          EXPECT_EQ(share_of(rank, lane).second, 16u);
-          warps.push_back(share_of(rank, lane).first);
-        }
-        return warps;
-      };
-      EXPECT_THAT(shares_of(root), ElementsAre(8, 5, 7));
-      EXPECT_THAT(shares_of(leaf), ElementsAre(6, 5, 4, 5));
     }
   }
+}
+
+std::vector<uint32_t> WarpsOf(const CollectiveSchedule& schedule, uint32_t rank) {
+  std::vector<uint32_t> warps;
+  for (uint32_t lane = 0; lane < schedule.LaneCount(RankIndex{rank}, 0, 0); ++lane) {
+    const WarpShare share = schedule.WarpShareOf({.rank = RankIndex{rank}, .lane = lane});
+    EXPECT_EQ(share.of, 16u);
+    warps.push_back(share.parts);
+  }
+  return warps;
+}
+
+// src/device/all_reduce.h: scatterWarps, reduceWarps, bcastWarps and gatherWarps.
+TEST(NvlsSchedule, HasTheWarpsOfNcclsAllReduce) {
+  const auto plan = [](const NcclPlanner& planner, Algorithm algorithm) {
+    return planner.Plan(Collective(CollectiveKind::kAllReduce, 100'000'000),
+                        {algorithm, Protocol::kSimple});
+  };
+  const auto one = plan(NcclPlanner(Nodes(1, 8), {}), Algorithm::kNvls);
+  EXPECT_THAT(WarpsOf(*one, 0), ElementsAre(8, 5, 7));
+  const auto six = plan(NcclPlanner(Nodes(1, 6, 8), {}), Algorithm::kNvls);
+  EXPECT_THAT(WarpsOf(*six, 5), ElementsAre(7, 7, 6));
+  // A tree's root has no broadcast; one of two servers has it, and the other one a leaf.
+  const auto tree = plan(NcclPlanner(Nodes(2, 8), {}), Algorithm::kNvlsTree);
+  const uint32_t root = tree->LaneCount(RankIndex{0}, 0, 0) == 3 ? 0 : 8;
+  EXPECT_THAT(WarpsOf(*tree, root), ElementsAre(8, 5, 7));
+  EXPECT_THAT(WarpsOf(*tree, 8 - root), ElementsAre(6, 5, 4, 5));
+  NcclSettings collnet;
+  collnet.collnet_enable = true;
+  const auto sum = plan(NcclPlanner(Nodes(2, 8), collnet), Algorithm::kNvls);
+  EXPECT_THAT(WarpsOf(*sum, 0), ElementsAre(8, 3, 2, 7));
+}
+
+// src/device/all_gather.h and reduce_scatter.h: nThreadsGather and nThreadsScatter are 8 warps of
+// 20.
+TEST(NvlsSchedule, HasTheWarpsOfNcclsAllGatherAndReduceScatter) {
+  const NcclPlanner planner(Nodes(1, 8), {});
+  const auto gather = planner.Plan(Collective(CollectiveKind::kAllGather, 10'000'000),
+                                   {Algorithm::kNvls, Protocol::kSimple});
+  EXPECT_THAT(WarpsOf(*gather, 3), ElementsAre(12, 8));
+  const auto scatter = planner.Plan(Collective(CollectiveKind::kReduceScatter, 10'000'000),
+                                    {Algorithm::kNvls, Protocol::kSimple});
+  EXPECT_THAT(WarpsOf(*scatter, 3), ElementsAre(8, 12));
 }
 
 // NVLS is for servers that are equally full, or for one.

@@ -144,12 +144,16 @@ SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head)
           std::min(chunk_bytes, share.bytes - within_bytes)};
 }
 
-// The warps of each part are those of src/device/all_reduce.h (nThreadsScatter, …).
+// The warps of each part are those of src/device/all_reduce.h, all_gather.h and reduce_scatter.h
+// (nThreadsScatter, …).
 WarpShare NvlsSchedule::WarpShareOf(const LaneId& lane) const {
-  const Part part = PartOf(lane);
-  const bool is_by_head = part == Part::kScatter || part == Part::kGather;
-  if (table_->servers.size() == 1) return {.parts = 1, .of = is_by_head ? 1 : heads_};
   constexpr uint32_t kWarps = 20;  // NCCL_MAX_NTHREADS / WARP_SIZE
+  const Part part = PartOf(lane);
+  if (parameters_.kind != CollectiveKind::kAllReduce) {
+    constexpr uint32_t kWarpsOfHeads = 8;
+    const bool of_heads = part == Part::kScatter || part == Part::kGather;
+    return {.parts = of_heads ? kWarpsOfHeads : kWarps - kWarpsOfHeads, .of = kWarpsOfRate};
+  }
   const bool is_root = !parameters_.network_sum && TreeOf(lane.rank, lane.channel).up == kNoPeer;
   const uint32_t down = parameters_.network_sum ? 2 : is_root ? 0 : 4;
   const uint32_t up = parameters_.network_sum ? 3 : is_root && rank_count() <= 6 ? 7 : 5;
@@ -167,9 +171,7 @@ WarpShare NvlsSchedule::WarpShareOf(const LaneId& lane) const {
   return {.parts = others / 2, .of = kWarpsOfRate};
 }
 
-bool NvlsSchedule::AreOneRound(const LaneId& lane) const {
-  return table_->servers.size() > 1 && StepsAtOnce(lane) > 1;
-}
+bool NvlsSchedule::AreOneRound(const LaneId& lane) const { return StepsAtOnce(lane) > 1; }
 
 uint32_t NvlsSchedule::StepsAtOnce(const LaneId& lane) const {
   const Part part = PartOf(lane);

@@ -23,8 +23,8 @@ namespace railyard {
 // NCCL_MAX_NVLS_ARITY (src/include/device.h): the most heads of a server.
 inline constexpr uint32_t kNvlsHeadsMax = 32;
 
-// Over several servers a lane's warps are counted in shares of this number: of a CTA whose rate
-// NCCL states (kLocalCtaGbPerS in simulator/execution/lanes/gpu_costs.cc).
+// A lane's warps are counted in shares of this number: of a CTA whose rate NCCL states
+// (kLocalCtaGbPerS in simulator/execution/lanes/gpu_costs.cc).
 inline constexpr uint32_t kWarpsOfRate = 16;
 
 struct NvlsParameters {
@@ -49,9 +49,7 @@ class NvlsSchedule final : public CollectiveSchedule {
   const MessageRule& message_rule() const override { return parameters_.message_rule; }
   uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
   uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
-  // In one server each part takes as long as the whole, and what has the own slice to move is
-  // slower by the number of heads than what has all slices to move. Over several servers each part
-  // is as fast as its warps are, and what goes to all heads, or comes from them, is one round
+  // Each part is as fast as its warps are. What goes to all heads, or comes from them, is one round
   // (ScatterGatherOp, src/device/prims_simple.h; ADR 0168).
   WarpShare WarpShareOf(const LaneId& lane) const override;
   uint32_t StepsAtOnce(const LaneId& lane) const override;

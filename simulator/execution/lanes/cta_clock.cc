@@ -36,8 +36,9 @@ void CtaClock::ComputeSlice(uint64_t key, const CtaShare& share, uint32_t slice_
 }
 
 int64_t CtaClock::RoundPs(const CtaShare& share, uint32_t round_bytes) const {
-  const uint64_t rate_bps = classes_[share.costs].costs.round_rate_bps;
-  return rate_bps == 0 ? 0 : TransferTimePs(round_bytes, rate_bps);
+  const StepCosts& costs = classes_[share.costs].costs;
+  if (costs.round_rate_bps == 0) return 0;
+  return costs.round_overhead_ps + TransferTimePs(round_bytes, costs.round_rate_bps);
 }
 
 void CtaClock::Visit(StateArchive& archive) const {

@@ -49,7 +49,8 @@ class CtaClock {
     if (key != last_slice_key_) ComputeSlice(key, share, slice_bytes);
     return last_slice_ps_;
   }
-  // Returns the least time from the begin of a round to that of the next.
+  // Returns the least time from the begin of a round to that of the next, overhead included. 0: no
+  // limit.
   int64_t RoundPs(const CtaShare& share, uint32_t round_bytes) const;
   // Returns the overhead between two slices.
   int64_t OverheadPs(const CtaShare& share) const {

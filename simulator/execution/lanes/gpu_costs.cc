@@ -8,6 +8,7 @@
 #include "simulator/diagnostics/check.h"
 #include "workloads/nccl/aws_libfabric.h"
 #include "workloads/nccl/nccl_tuner.h"
+#include "workloads/nccl/nvls_schedule.h"
 
 namespace railyard {
 namespace {
@@ -172,12 +173,15 @@ constexpr std::array<NvlsGbPerS, kGpuGenerationCount> kNvlsGbPerS = {{
     {80 * 0.74 * 2 * 7 / 8, 96.0, 80.0, 24, 32},
 }};
 constexpr double kNvlsGraphChannels = 8;
-// The largest round of a channel: 8 heads' chunks of 128 KiB. NCCL's figures include the overhead
-// of rounds, which is added separately here.
-constexpr double kNvlsRoundBytes = 8 * 128 * 1024;
+// The largest round of a channel in one server: the heads' chunks of 128 KiB. NCCL's figure
+// includes the overhead of rounds, which is added separately here.
+double NvlsRoundBytes(const CommunicatorLayout& layout) {
+  const auto ranks = static_cast<uint32_t>(layout.ranks.size());
+  return std::min(ranks, kNvlsHeadsMax) * 128.0 * 1024;
+}
 // A CTA of 16 warps that loads and stores moves this, in GB/s: smBw of NCCL's AllReduce kernels of
 // symmetric memory (src/sym_kernels.cc; src/symmetric.cc in 2.27.3), on Hopper and on Blackwell.
-// Between servers NVLS's warps have shares of it (ADR 0168).
+// NVLS's warps have shares of it (ADR 0168).
 constexpr std::array<double, kGpuGenerationCount> kLocalCtaGbPerS = {0, 0, 65 * kGiB, 55 * kGiB};
 
 double NvlsChannelGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout,
@@ -190,20 +194,21 @@ double NvlsChannelGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout
   return channel * kNvlsGraphChannels * n / (2 * (n - 1)) / ctas;
 }
 
-// Sets the rates of NVLS, scaled. In one server all parts of a CTA keep NCCL's pace of a channel.
-// Between servers only a channel's rounds keep it, and warps move what NCCL states for warps.
+// Sets the rates of NVLS, scaled: the warps move what NCCL states for warps, and a channel's rounds
+// keep NCCL's pace of a channel. In one server each round has an overhead, with which the largest
+// one takes what NCCL's figure says (ADR 0170).
 void SetNvlsRates(double gb_per_s, size_t row, const CommunicatorLayout& layout, double scale,
                   StepCosts& costs) {
   const auto bps = [scale](double rate) {
     return static_cast<uint64_t>(std::llround(rate * scale * 8e9));
   };
-  if (layout.node_count() == 1) {
-    const double overhead_ns = NvlsHandOverUs(layout) * 1e3;
-    costs.channel_rate_bps = bps(kNvlsRoundBytes / (kNvlsRoundBytes / gb_per_s - overhead_ns));
-  } else {
-    costs.channel_rate_bps = bps(kLocalCtaGbPerS[row]);
-    costs.round_rate_bps = bps(gb_per_s);
-  }
+  costs.channel_rate_bps = bps(kLocalCtaGbPerS[row]);
+  costs.round_rate_bps = bps(gb_per_s);
+  if (layout.node_count() > 1) return;
+  const double round_bytes = NvlsRoundBytes(layout);
+  const double overhead_ns = NvlsHandOverUs(layout) * 1e3;
+  costs.round_rate_bps = bps(round_bytes / (round_bytes / gb_per_s - overhead_ns));
+  costs.round_overhead_ps = costs.slice_overhead_ps;
 }
 
 int64_t Ps(double us) { return std::llround(us * 1e6); }

@@ -31,9 +31,10 @@ struct StepCosts {
   int64_t network_step_latency_ps = 0;
   // Payload that one channel (one CTA) copies or reduces per second. 0: no limit.
   uint64_t channel_rate_bps = 0;
-  // Payload of rounds (CollectiveSchedule::AreOneRound) that one channel begins per second. 0: no
-  // limit.
+  // A channel begins its next round (CollectiveSchedule::AreOneRound) no earlier than its payload
+  // takes at this rate, and this overhead later. A rate of 0 is no limit.
   uint64_t round_rate_bps = 0;
+  int64_t round_overhead_ps = 0;
   // Payload that all threads of the CTA move in one iteration of their loop over a slice. A later
   // iteration with fewer bytes takes as long, because every thread waits for its line. 0: unknown.
   uint64_t iteration_bytes = 0;

@@ -142,7 +142,7 @@ bool LaneRunner::BeginSlice(Lane& lane, int64_t start_ps) {
     Trace(lane, start_ps, done_ps);
   if (is_by_switch) {
     lane.awaits = 1;
-    lane.free_ps = done_ps;  // sums are sent on as they come
+    lane.free_ps = done_ps;
     parts_.messages.RequestSum(lane);
     return false;
   }

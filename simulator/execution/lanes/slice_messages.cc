@@ -128,7 +128,8 @@ void SliceMessages::SendToNetworkSum(const Lane& lane, ConnectionId id, int64_t 
 }
 
 void SliceMessages::RequestSum(const Lane& lane) {
-  parts_.switch_sums.Request(parts_.lanes.connections(lane).operands,
+  const LaneConnections& peers = parts_.lanes.connections(lane);
+  parts_.switch_sums.Request(peers.operands, peers.results,
                              parts_.clock.SizeOf(lane.cta.costs, lane.slice_bytes));
 }
 

@@ -5,7 +5,8 @@
 
 namespace railyard {
 
-void SwitchSums::Request(std::span<const ConnectionId> operands, const MessageSize& size) {
+void SwitchSums::Request(std::span<const ConnectionId> operands,
+                         std::span<const ConnectionId> results, const MessageSize& size) {
   Connection& first = table_.connection(operands.front());
   if (first.flow == FlowId::kNone) {
     std::vector<GpuIndex> members;
@@ -14,7 +15,13 @@ void SwitchSums::Request(std::span<const ConnectionId> operands, const MessageSi
     }
     first.flow = load_store_.OpenReduce({&sums_, operands.front()}, first.to_gpu, members);
   }
-  load_store_.PostReduce(first.flow, size.bytes);
+  const FlowId sums = first.flow;
+  if (results.empty()) {
+    load_store_.PostReduce(sums, size.bytes);
+    return;
+  }
+  OpenResults(results);
+  load_store_.PostReduceTo(table_.connection(results.front()).flow, sums, size.bytes);
 }
 
 void SwitchSums::OpenResults(std::span<const ConnectionId> results) {

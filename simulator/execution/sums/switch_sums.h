@@ -19,8 +19,11 @@ class SwitchSums {
              MessageSink& stores)
       : load_store_(load_store), table_(table), sums_(sums), stores_(stores) {}
 
-  // Requests the sum of the operands that the connections' senders have left in their memories.
-  void Request(std::span<const ConnectionId> operands, const MessageSize& size);
+  // Requests the sum of the operands that the connections' senders have left in their memories. If
+  // there are results, the switch copies to their receivers what has come of the sum; Send() sends
+  // the rest.
+  void Request(std::span<const ConnectionId> operands, std::span<const ConnectionId> results,
+               const MessageSize& size);
   // Opens a group whose sender's stores the switch copies to all receivers. Send() requires an open
   // group.
   void OpenResults(std::span<const ConnectionId> results);

@@ -301,6 +301,8 @@ MessageSink* LoadStoreTransport::Serve(uint32_t port_id) {
   for (uint32_t i = 0; i < kBurstPackets && flow.sent != flow.posted; ++i) {
     wire_bytes += SendPacket(flow, flow_id);
   }
+  if (flow.kind == PacketKind::kNvlinkMulticast) [[unlikely]]
+    EnqueueWaiting(flow_id);
   port.first_active = flow.next_active;
   if (flow.sent != flow.posted) {
     Append(port, flow_id);

@@ -14,7 +14,8 @@
 //
 // Groups (nvlink_groups.cc): NVSwitches send a GPU's stores to every member, or combine a packet of
 // each member into the one that answers a GPU's load (NVLink SHARP). Such a load is a request to
-// every member, whose operands then share its port with its other connections. Not modelled:
+// every member, whose operands then share its port with its other connections. The sum may be
+// stored to a group while it comes. Not modelled:
 // separate requests for all loads (here a message has one), and the limited number of operands that
 // an NVSwitch can hold (here the first operands wait without limit).
 #pragma once
@@ -88,6 +89,10 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   // Requests a sum; the operands must be in the members' memories. A slot is free when the head has
   // the sum, of `bytes`. ServeDue() need not follow.
   void PostReduce(FlowId group, uint64_t bytes);
+  // Works like PostReduce(), and the head stores to the members of `copies` what it has of the sum,
+  // packet by packet. The last one waits for PostMulticast() with the same `bytes`, which must
+  // follow when the head has the sum. Precondition: no other sum is on its way to `copies`.
+  void PostReduceTo(FlowId copies, FlowId group, uint64_t bytes);
 
   void OnPacketAtNic(PacketId packet) override;
   void OnPacketInMemory(PacketId packet) override;
@@ -239,6 +244,11 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
     std::array<uint32_t, kMessageSlots> message_bytes{};
     std::vector<Receiver> receivers;    // the members; of a reduction, the head
     std::vector<uint32_t> pieces_sent;  // of a reduction, by member
+    FlowId copies = FlowId::kNone;  // the group to which the sum under way is stored as it comes
+    uint32_t streamed_bytes = 0;    // of the message that is not posted yet, what is sent or waits
+    uint8_t sent = 0;               // messages whose last packet is sent
+    uint32_t unsent_bytes = 0;      // of the message being sent; 0 before its first packet
+    std::vector<uint32_t> waiting_parts;  // of messages, to be sent one after the other
   };
   // Describes an NVSwitch that joins a group, and its links from and to the members.
   struct GroupPlane {
@@ -269,6 +279,9 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
                       const std::vector<GroupPlane>& planes);
   uint32_t AddFanOut(GpuIndex head_gpu, const std::vector<GroupPlane>& planes);
   uint32_t TakeSlot(Group& group, uint64_t bytes);
+  void StorePart(FlowId group, uint32_t bytes);
+  [[gnu::noinline]] void EnqueueWaiting(FlowId flow);
+  void StoreOfSum(FlowId group, uint32_t slot, uint32_t payload_bytes, uint32_t missing_bytes);
   [[gnu::noinline]] void AddressToGroup(Packet& packet, FlowId flow_id, uint32_t slot);
   [[gnu::noinline]] void OnGroupArrival(PacketId packet);
   SinkRef UserOf(const Packet& packet) const;

@@ -2,6 +2,7 @@
 // Stores to all GPUs of a group and loads that sum over them, as NCCL's NVLS uses them (PTX
 // multimem.st and multimem.ld_reduce).
 #include <algorithm>
+#include <utility>
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/transport/load_store/load_store_transport.h"
@@ -139,8 +140,26 @@ uint32_t LoadStoreTransport::TakeSlot(Group& group, uint64_t bytes) {
 }
 
 void LoadStoreTransport::PostMulticast(FlowId id, uint64_t bytes) {
-  TakeSlot(groups_[id], bytes);
-  Enqueue(groups_[id].first_flow, static_cast<uint32_t>(bytes));
+  Group& group = groups_[id];
+  if (group.streamed_bytes == 0) TakeSlot(group, bytes);
+  const uint64_t rest = bytes - std::exchange(group.streamed_bytes, 0);
+  StorePart(id, static_cast<uint32_t>(rest));
+}
+
+// Sends a part of a message after all that was posted before. No packet has bytes of two parts.
+void LoadStoreTransport::StorePart(FlowId id, uint32_t bytes) {
+  groups_[id].waiting_parts.push_back(bytes);
+  EnqueueWaiting(groups_[id].first_flow);
+}
+
+void LoadStoreTransport::EnqueueWaiting(FlowId flow_id) {
+  const Flow& flow = flows_[flow_id];
+  std::vector<uint32_t>& waiting = groups_[flow.user].waiting_parts;
+  size_t taken = 0;
+  while (taken < waiting.size() && static_cast<uint8_t>(flow.posted - flow.sent) < kMessageSlots) {
+    Enqueue(flow_id, waiting[taken++]);
+  }
+  waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(taken));
 }
 
 void LoadStoreTransport::PostReduce(FlowId id, uint64_t bytes) {
@@ -160,11 +179,23 @@ void LoadStoreTransport::PostReduce(FlowId id, uint64_t bytes) {
   network_.Inject(index);
 }
 
+void LoadStoreTransport::PostReduceTo(FlowId copies, FlowId id, uint64_t bytes) {
+  SIM_CHECK(groups_[copies].streamed_bytes == 0, "two sums on their way to one group");
+  if (carriers_ == nullptr) groups_[id].copies = copies;
+  PostReduce(id, bytes);
+}
+
 void LoadStoreTransport::AddressToGroup(Packet& packet, FlowId flow_id, uint32_t slot) {
   packet.flow = flows_[flow_id].user;
   packet.hop_count = 2;
-  if (packet.kind != PacketKind::kNvlinkOperand) return;
   Group& group = groups_[packet.flow];
+  if (packet.kind != PacketKind::kNvlinkOperand) {
+    packet.sequence = group.sent % kMessageSlots;
+    if (group.unsent_bytes == 0) group.unsent_bytes = group.message_bytes[packet.sequence];
+    group.unsent_bytes -= packet.payload_bytes;
+    if (group.unsent_bytes == 0) ++group.sent;
+    return;
+  }
   packet.sequence = group.pieces_sent[flow_id - group.first_flow]++;
   packet.tag = static_cast<uint16_t>(slot);
 }
@@ -184,8 +215,13 @@ void LoadStoreTransport::OnGroupArrival(PacketId index) {
   const bool is_copy = packet.kind == PacketKind::kNvlinkMulticast;
   const uint32_t member = is_copy ? packet.tag : 0;
   const uint32_t slot = is_copy ? packet.sequence : packet.tag;
-  groups_[id].receivers[member].missing_bytes[slot] -= packet.payload_bytes;
+  const uint32_t payload_bytes = packet.payload_bytes;
+  const uint32_t missing_bytes =
+      (groups_[id].receivers[member].missing_bytes[slot] -= payload_bytes);
   network_.Deliver(index);
+  if (!is_copy && groups_[id].copies != FlowId::kNone) {
+    StoreOfSum(FlowId{id}, slot, payload_bytes, missing_bytes);
+  }
   // The sink may open groups, which moves the groups' records.
   const auto next_is_complete = [this, id, member] {
     const Group& group = groups_[id];
@@ -198,6 +234,22 @@ void LoadStoreTransport::OnGroupArrival(PacketId index) {
     ++receiver.delivered;
     sinks_[receiver.sink]->OnDelivered(receiver.user);
   }
+}
+
+// Stores a packet of the sum that has come, unless it is the last one.
+void LoadStoreTransport::StoreOfSum(FlowId id, uint32_t slot, uint32_t payload_bytes,
+                                    uint32_t missing_bytes) {
+  Group& sums = groups_[id];
+  const FlowId copies_id = sums.copies;
+  if (missing_bytes == 0) {
+    sums.copies = FlowId::kNone;
+    return;
+  }
+  Group& copies = groups_[copies_id];
+  if (copies.streamed_bytes == 0) TakeSlot(copies, sums.message_bytes[slot]);
+  copies.streamed_bytes += payload_bytes;
+  StorePart(copies_id, payload_bytes);
+  ServeDue();
 }
 
 SinkRef LoadStoreTransport::UserOf(const Packet& packet) const {
