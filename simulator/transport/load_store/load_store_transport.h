@@ -250,6 +250,11 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
     uint32_t unsent_bytes = 0;      // of the message being sent; 0 before its first packet
     std::vector<uint32_t> waiting_parts;  // of messages, to be sent one after the other
   };
+  // A packet of a sum, which has come.
+  struct SumPart {
+    uint32_t slot = 0;  // of the message
+    uint32_t bytes = 0;
+  };
   // Describes an NVSwitch that joins a group, and its links from and to the members.
   struct GroupPlane {
     std::vector<LinkId> up_links;
@@ -281,7 +286,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   uint32_t TakeSlot(Group& group, uint64_t bytes);
   void StorePart(FlowId group, uint32_t bytes);
   [[gnu::noinline]] void EnqueueWaiting(FlowId flow);
-  void StoreOfSum(FlowId group, uint32_t slot, uint32_t payload_bytes, uint32_t missing_bytes);
+  void StoreOfSum(FlowId group, const SumPart& part);
   [[gnu::noinline]] void AddressToGroup(Packet& packet, FlowId flow_id, uint32_t slot);
   [[gnu::noinline]] void OnGroupArrival(PacketId packet);
   SinkRef UserOf(const Packet& packet) const;

@@ -215,13 +215,10 @@ void LoadStoreTransport::OnGroupArrival(PacketId index) {
   const bool is_copy = packet.kind == PacketKind::kNvlinkMulticast;
   const uint32_t member = is_copy ? packet.tag : 0;
   const uint32_t slot = is_copy ? packet.sequence : packet.tag;
-  const uint32_t payload_bytes = packet.payload_bytes;
-  const uint32_t missing_bytes =
-      (groups_[id].receivers[member].missing_bytes[slot] -= payload_bytes);
+  const SumPart part = {.slot = slot, .bytes = packet.payload_bytes};
+  groups_[id].receivers[member].missing_bytes[slot] -= part.bytes;
   network_.Deliver(index);
-  if (!is_copy && groups_[id].copies != FlowId::kNone) {
-    StoreOfSum(FlowId{id}, slot, payload_bytes, missing_bytes);
-  }
+  if (!is_copy && groups_[id].copies != FlowId::kNone) StoreOfSum(FlowId{id}, part);
   // The sink may open groups, which moves the groups' records.
   const auto next_is_complete = [this, id, member] {
     const Group& group = groups_[id];
@@ -236,19 +233,18 @@ void LoadStoreTransport::OnGroupArrival(PacketId index) {
   }
 }
 
-// Stores a packet of the sum that has come, unless it is the last one.
-void LoadStoreTransport::StoreOfSum(FlowId id, uint32_t slot, uint32_t payload_bytes,
-                                    uint32_t missing_bytes) {
+// Stores a part of the sum that has come, unless it is the last one.
+void LoadStoreTransport::StoreOfSum(FlowId id, const SumPart& part) {
   Group& sums = groups_[id];
   const FlowId copies_id = sums.copies;
-  if (missing_bytes == 0) {
+  if (sums.receivers.front().missing_bytes[part.slot] == 0) {
     sums.copies = FlowId::kNone;
     return;
   }
   Group& copies = groups_[copies_id];
-  if (copies.streamed_bytes == 0) TakeSlot(copies, sums.message_bytes[slot]);
-  copies.streamed_bytes += payload_bytes;
-  StorePart(copies_id, payload_bytes);
+  if (copies.streamed_bytes == 0) TakeSlot(copies, sums.message_bytes[part.slot]);
+  copies.streamed_bytes += part.bytes;
+  StorePart(copies_id, part.bytes);
   ServeDue();
 }
 
