@@ -250,7 +250,7 @@ TEST_F(NvlinkGroupsTest, ASumIsStoredAsItComes) {
   }
 }
 
-// While eight messages' stores wait for their turn, sums go on to come.
+// The head's port has other stores to send, so parts of messages wait for their turn.
 TEST_F(NvlinkGroupsTest, SumsAndStoresOfOneGroupAreKeptApart) {
   Build(4);
   const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{0}, AllGpus());

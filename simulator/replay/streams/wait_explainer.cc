@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -63,26 +62,20 @@ std::optional<std::string> WaitExplainer::CauseOf(
 }
 
 // Returns the waits that may be why the rank waited for does not come: those of this communicator's
-// channel there, else those of the communicator, else all of the rank.
+// channel there, which are few. If there are none, returns one of the communicator, or of the rank.
 std::vector<size_t> WaitExplainer::WaitsBehind(
     const LaneExecutor::Waiting& wait,
     const std::map<uint32_t, std::vector<size_t>>& waits_of_rank) const {
-  const auto found = waits_of_rank.find(PeerOf(wait));
-  if (found == waits_of_rank.end()) return {};
-  const auto those = [&](const auto& is_one) {
-    std::vector<size_t> some;
-    std::ranges::copy_if(found->second, std::back_inserter(some),
-                         [&](size_t i) { return is_one(stall_.lanes[i]); });
-    return some;
-  };
-  const auto of_communicator = [&](const LaneExecutor::Waiting& other) {
-    return other.communicator == wait.communicator;
-  };
-  std::vector<size_t> behind = those([&](const LaneExecutor::Waiting& other) {
-    return of_communicator(other) && other.channel == wait.channel;
-  });
-  if (behind.empty()) behind = those(of_communicator);
-  return behind.empty() ? found->second : behind;
+  const std::vector<size_t>& waits = waits_of_rank.at(PeerOf(wait));
+  std::vector<size_t> behind;
+  size_t other = waits.front();
+  for (const size_t i : waits) {
+    if (stall_.lanes[i].communicator != wait.communicator) continue;
+    other = i;
+    if (stall_.lanes[i].channel == wait.channel) behind.push_back(i);
+  }
+  if (behind.empty()) behind.push_back(other);
+  return behind;
 }
 
 // A wait that has a cause ends a chain. The others lead to the nearest of these, or in a circle.

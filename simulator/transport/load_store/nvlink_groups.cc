@@ -2,6 +2,7 @@
 // Stores to all GPUs of a group and loads that sum over them, as NCCL's NVLS uses them (PTX
 // multimem.st and multimem.ld_reduce).
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
