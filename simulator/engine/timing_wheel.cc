@@ -55,14 +55,28 @@ bool TimingWheel::Later(const Event& a, const Event& b) {
   return std::tie(a.time_ps, a.tie, a.target) > std::tie(b.time_ps, b.tie, b.target);
 }
 
-void TimingWheel::InsertOutsideSlots(const Event& event) {
-  const uint64_t bucket = static_cast<uint64_t>(event.time_ps) >> kBucketShift;
+void TimingWheel::PushHeap(std::vector<Event>& heap, int64_t time_ps, uint64_t tie,
+                           uint32_t target) {
+  size_t at = heap.size();
+  heap.emplace_back();
+  while (at > 0) {
+    const size_t parent = (at - 1) / 2;
+    const Event& above = heap[parent];
+    if (std::tie(above.time_ps, above.tie, above.target) <= std::tie(time_ps, tie, target)) break;
+    heap[at] = above;
+    at = parent;
+  }
+  heap[at].time_ps = time_ps;
+  heap[at].tie = tie;
+  heap[at].target = target;
+}
+
+void TimingWheel::InsertOutsideSlots(int64_t time_ps, uint64_t tie, uint32_t target) {
+  const uint64_t bucket = static_cast<uint64_t>(time_ps) >> kBucketShift;
   if (bucket <= open_bucket_) {
-    beside_.push_back(event);
-    std::push_heap(beside_.begin(), beside_.end(), Later);
+    PushHeap(beside_, time_ps, tie, target);
   } else {
-    far_.push_back(event);
-    std::push_heap(far_.begin(), far_.end(), Later);
+    PushHeap(far_, time_ps, tie, target);
     far_bucket_ = std::min(far_bucket_, bucket);
   }
 }
@@ -98,7 +112,11 @@ bool TimingWheel::PopBeside(Event& event) {
       return false;
     }
   }
-  event = first;
+  // One by one, as PushHeap() has stored them perhaps just now.
+  const volatile Event& stored = first;
+  event.time_ps = stored.time_ps;
+  event.tie = stored.tie;
+  event.target = stored.target;
   std::pop_heap(beside_.begin(), beside_.end(), Later);
   beside_.pop_back();
   return true;
