@@ -16,7 +16,7 @@ constexpr std::string_view kReduce = "REDUCE";
 constexpr std::string_view kMulticast = "MULTICAST";
 
 bool IsBySwitch(const Connection& connection) {
-  return connection.is_switch_operand || connection.is_switch_result;
+  return connection.is_switch_operand() || connection.is_switch_result();
 }
 
 // The tiers that a connection's payload crosses, in order, each once.
@@ -57,7 +57,7 @@ PairLedger::PairLedger(const FabricGraph& fabric, const ConnectionTable& table) 
     if (payload_bytes == 0) continue;
     const std::vector<Tier> tiers = TiersOf(connection, fabric, table);
     if (IsBySwitch(connection)) AddSwitchConnection(connection, payload_bytes);
-    if (connection.is_network_sum) {
+    if (connection.is_network_sum()) {
       AddNetworkSum(connection, table.aggregated(connection), NamesOf(tiers));
     } else {
       // An NVSwitch adds up a GPU's own operand too, and hands it its own copy.
@@ -65,7 +65,7 @@ PairLedger::PairLedger(const FabricGraph& fabric, const ConnectionTable& table) 
       bytes_[{connection.from_gpu, connection.to_gpu}][NamesOf(tiers)] += payload_bytes;
     }
     payload_bytes_ += payload_bytes;
-    if (connection.network || connection.is_network_sum) left_server_bytes_ += payload_bytes;
+    if (connection.network || connection.is_network_sum()) left_server_bytes_ += payload_bytes;
     const bool reached_spine = std::any_of(tiers.begin(), tiers.end(), [](Tier tier) {
       return tier == Tier::kLeafSpine || tier == Tier::kSpineCore;
     });
@@ -77,7 +77,7 @@ PairLedger::PairLedger(const FabricGraph& fabric, const ConnectionTable& table) 
 // result's from the one that sends to each that gets a copy; both have one of a GPU to itself, so
 // what that one carried are the sums and the multicast data themselves.
 void PairLedger::AddSwitchConnection(const Connection& connection, uint64_t payload_bytes) {
-  const bool reduces = connection.is_switch_operand;
+  const bool reduces = connection.is_switch_operand();
   const auto of = [&](GpuIndex gpu) -> SwitchBytes& {
     SwitchBytes& bytes = in_network_[{kNvSwitch, reduces ? kReduce : kMulticast, gpu}];
     bytes.tiers = TierName(Tier::kNvlink);

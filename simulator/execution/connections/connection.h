@@ -12,6 +12,7 @@
 #include "simulator/state/field_table.h"
 #include "simulator/transport/contract/transport.h"
 #include "simulator/units/identifier.h"
+#include "workloads/collectives/schedule.h"
 
 namespace railyard {
 
@@ -21,16 +22,18 @@ inline constexpr uint32_t kConnectionSlots = 8;  // NCCL_STEPS
 // A run may have at most this many connections. They need more than 16 GiB.
 inline constexpr uint32_t kConnectionsMax = 1u << 26;
 
-// Holds the ends of a connection and those of its mutable fields that not every slice accesses.
-struct Connection {
+// Holds the ends of a connection and those of its mutable fields that not every slice accesses. A
+// record is one cache line, which the proxies of a network connection touch for each message.
+struct alignas(64) Connection {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   uint64_t tie = 0;  // orders its events; a function of what it connects
   GpuIndex from_gpu{0};
   GpuIndex to_gpu{0};
-  GpuIndex injecting_gpu{0};         // whose NIC and proxy send; from_gpu where nothing is relayed
-  FlowId flow;                       // of the transport, or of stores
-  FlowId relay_flow;                 // NVLink flow to the relaying GPU
+  GpuIndex injecting_gpu{0};  // whose NIC and proxy send; from_gpu where nothing is relayed
+  FlowId flow;                // of the transport, or of stores
+  // PXN: the NVLink flow to the relaying GPU, whose NIC injects. It is kNone where none relays.
+  FlowId relay_flow = FlowId::kNone;
   FlowId load_flow = FlowId::kNone;  // by which the receiver loads from a host's memory: SHM
   Transport* transport = nullptr;    // of a network connection
   uint32_t communicator = 0;
@@ -38,17 +41,19 @@ struct Connection {
   uint32_t aggregations = kNone;    // of a sum: what is staged is
   uint32_t collective = kNone;      // that used either side last
   uint32_t loss_tolerance_ppm = 0;  // of what its sender sends
-  bool network = false;             // over `transport`; else NVLink or PCIe
-  bool is_buffered = false;         // Transport::BuffersMessages
-  bool is_detoured = false;         // around a NIC that has failed: NicDetours
-  bool is_relayed = false;          // PXN: first over NVLink to the GPU whose NIC injects
-  // Is true for operands of NVLink SHARP. `flow` is then a group that is opened when first used,
-  // and of the operands' connections only the first of a head has it.
-  bool is_switch_operand = false;
-  bool is_switch_result = false;
-  // Is true for a sum by the network's switches, which is a connection from a rank to itself.
-  // `flow` is then its place in an aggregation tree and is opened when first used.
-  bool is_network_sum = false;
+  ConnectionUse use = ConnectionUse::kRing;
+  bool network = false;      // over `transport`; else NVLink or PCIe
+  bool is_buffered = false;  // Transport::BuffersMessages
+  bool is_detoured = false;  // around a NIC that has failed: NicDetours
+
+  bool is_relayed() const { return relay_flow != FlowId::kNone; }
+  // NVLink SHARP. `flow` is then a group that is opened when first used, and of the operands'
+  // connections only the first of a head has it.
+  bool is_switch_operand() const { return use == ConnectionUse::kSwitchOperand; }
+  bool is_switch_result() const { return use == ConnectionUse::kSwitchResult; }
+  // A sum by the network's switches is a connection from a rank to itself. `flow` is then its place
+  // in an aggregation tree and is opened when first used.
+  bool is_network_sum() const { return use == ConnectionUse::kNetworkSum; }
 
   static constexpr auto Fields() {
     using C = Connection;
@@ -67,15 +72,13 @@ struct Connection {
                       field::NoState("aggregations", &C::aggregations, kFixed),
                       field::NoState("collective", &C::collective, kProgram),
                       field::NoState("loss_tolerance_ppm", &C::loss_tolerance_ppm, kProgram),
+                      field::NoState("use", &C::use, kFixed),
                       field::NoState("network", &C::network, kFixed),
                       field::NoState("is_buffered", &C::is_buffered, kFixed),
-                      field::Constant("is_detoured", &C::is_detoured),
-                      field::NoState("is_relayed", &C::is_relayed, kFixed),
-                      field::NoState("is_switch_operand", &C::is_switch_operand, kFixed),
-                      field::NoState("is_switch_result", &C::is_switch_result, kFixed),
-                      field::NoState("is_network_sum", &C::is_network_sum, kFixed));
+                      field::Constant("is_detoured", &C::is_detoured));
   }
 };
+static_assert(sizeof(Connection) == 64);
 
 // Counts the messages that the sender of a network connection has written for its proxy. They are
 // in separate slots, which become free when a message is acknowledged, whether or not its receiver

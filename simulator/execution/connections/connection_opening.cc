@@ -40,7 +40,8 @@ void ConnectionOpening::OpenSide(const RankProgram& program, const LaneId& lane,
                                  RankIndex to, ConnectionUse use) {
   const ConnectionId id = table_.Between(program.communicator, lane.channel, from, to, use);
   const Connection& connection = table_.connection(id);
-  if (connection.is_switch_operand || connection.is_switch_result || connection.is_network_sum) {
+  if (connection.is_switch_operand() || connection.is_switch_result() ||
+      connection.is_network_sum()) {
     obstacle_ = "switches combine data";
     return;
   }

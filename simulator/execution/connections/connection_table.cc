@@ -147,14 +147,12 @@ ConnectionId ConnectionTable::Open(uint32_t communicator, uint32_t channel, Rank
   connection.to_gpu = executed.gpus[to];
   connection.injecting_gpu = connection.from_gpu;
   connection.tie = TieOfConnection(communicator, channel, from, to, use);
-  connection.is_switch_operand = use == ConnectionUse::kSwitchOperand;
-  connection.is_switch_result = use == ConnectionUse::kSwitchResult;
-  connection.is_network_sum = use == ConnectionUse::kNetworkSum;
+  connection.use = use;
   connections_.push_back(connection);
   slots_.emplace_back();
   taken_bytes_.push_back(0);
   slots_base_ = reinterpret_cast<const char*>(slots_.data());
-  if (connection.is_network_sum) {
+  if (connection.is_network_sum()) {
     connections_[id].flow = FlowId::kNone;
     connections_[id].staged = static_cast<uint32_t>(staged_.size());
     staged_.emplace_back();
@@ -173,7 +171,7 @@ ConnectionId ConnectionTable::Open(uint32_t communicator, uint32_t channel, Rank
 void ConnectionTable::OpenRoute(ConnectionId id, const ConnectionRoute& route, uint64_t entropy) {
   Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
-  if (connection.is_switch_operand || connection.is_switch_result) {
+  if (connection.is_switch_operand() || connection.is_switch_result()) {
     server_connections_[connection.from_gpu].push_back(id);
     connection.flow = FlowId::kNone;
     if (connection.from_gpu == connection.to_gpu) return;
@@ -202,7 +200,6 @@ void ConnectionTable::OpenRoute(ConnectionId id, const ConnectionRoute& route, u
   staged_.emplace_back();
   const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);
   if (route.sending_local_index != static_cast<uint32_t>(sender.local_index)) {
-    connection.is_relayed = true;
     connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
     connection.relay_flow =
         load_store_.Open({sinks_.stores, id}, connection.from_gpu, connection.injecting_gpu);
@@ -263,7 +260,7 @@ std::vector<ConnectionId> ConnectionTable::Close(uint32_t part) {
 void ConnectionTable::CloseConnection(ConnectionId id) {
   const Connection& connection = connections_[id];
   slots_[id].is_closed = true;
-  if (connection.is_network_sum) {
+  if (connection.is_network_sum()) {
     if (connection.flow != FlowId::kNone) aggregation_.Close(connection.flow);
   } else if (connection.network) {
     connection.transport->Close(connection.flow);
@@ -300,15 +297,15 @@ void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, RankIndex firs
 
 void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
   const Connection& connection = connections_[id];
-  if (connection.is_switch_operand || connection.is_switch_result) {
+  if (connection.is_switch_operand() || connection.is_switch_result()) {
     // A sum is requested by its receiver.
-    const bool is_users = is_send == connection.is_switch_result;
+    const bool is_users = is_send == connection.is_switch_result();
     if (is_users && connection.flow != FlowId::kNone) load_store_.StartGroupOver(connection.flow);
     return;
   }
-  if (!is_send || connection.is_network_sum) return;
+  if (!is_send || connection.is_network_sum()) return;
   if (!connection.network) load_store_.StartOver(connection.flow);
-  if (connection.is_relayed) load_store_.StartOver(connection.relay_flow);
+  if (connection.is_relayed()) load_store_.StartOver(connection.relay_flow);
   if (connection.is_detoured) stack_.detours()->StartOver(connection.flow);
 }
 
@@ -319,13 +316,13 @@ std::vector<LinkId> ConnectionTable::LinksOf(const Connection& connection) const
   const auto append = [&links](const std::vector<LinkId>& more) {
     links.insert(links.end(), more.begin(), more.end());
   };
-  if (connection.is_switch_operand || connection.is_switch_result) return links;
-  if (connection.is_network_sum) {
+  if (connection.is_switch_operand() || connection.is_switch_result()) return links;
+  if (connection.is_network_sum()) {
     return connection.flow == FlowId::kNone ? links : aggregation_.LinksOf(connection.flow);
   }
   if (!connection.network) append(load_store_.LinksOf(connection.flow));
   if (connection.load_flow != FlowId::kNone) append(load_store_.LinksOf(connection.load_flow));
-  if (connection.is_relayed) append(load_store_.LinksOf(connection.relay_flow));
+  if (connection.is_relayed()) append(load_store_.LinksOf(connection.relay_flow));
   if (connection.network) append(connection.transport->LinksOf(connection.flow));
   return links;
 }
@@ -335,14 +332,14 @@ std::vector<LinkShare> ConnectionTable::LinkSharesOf(const Connection& connectio
   const auto append = [&shares](const std::vector<LinkShare>& more) {
     shares.insert(shares.end(), more.begin(), more.end());
   };
-  if (connection.is_switch_operand || connection.is_switch_result) return shares;
-  if (connection.is_network_sum) {
+  if (connection.is_switch_operand() || connection.is_switch_result()) return shares;
+  if (connection.is_network_sum()) {
     for (const LinkId link : LinksOf(connection)) shares.push_back({link, 1});
     return shares;
   }
   if (!connection.network) append(load_store_.LinkSharesOf(connection.flow));
   if (connection.load_flow != FlowId::kNone) append(load_store_.LinkSharesOf(connection.load_flow));
-  if (connection.is_relayed) append(load_store_.LinkSharesOf(connection.relay_flow));
+  if (connection.is_relayed()) append(load_store_.LinkSharesOf(connection.relay_flow));
   if (connection.network) append(connection.transport->LinkSharesOf(connection.flow));
   return shares;
 }
@@ -387,7 +384,7 @@ void ConnectionTable::VisitConnection(ConnectionId id, StateArchive& archive) {
   // Groups are opened when first used.
   archive.Named("flow is none").Constant(connection.flow == FlowId::kNone ? 1 : 0);
   archive.Named("taken_bytes").Count(taken_bytes_[id]);
-  if (connection.is_network_sum) VisitFields(aggregated_[connection.aggregations], id, archive);
+  if (connection.is_network_sum()) VisitFields(aggregated_[connection.aggregations], id, archive);
 }
 
 }  // namespace railyard

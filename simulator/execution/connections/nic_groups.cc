@@ -32,7 +32,7 @@ NicGroup ConnectionTable::NicGroupOf(
   group.version = network_version_;
   const bool are_plain = std::ranges::all_of(group.connections, [this](ConnectionId id) {
     const Connection& connection = connections_[id];
-    return IsQueuePair(connection) && !connection.is_relayed;
+    return IsQueuePair(connection) && !connection.is_relayed();
   });
   if (!are_plain) return group;
   std::vector<FlowId> queue_pairs;

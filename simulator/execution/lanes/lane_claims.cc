@@ -71,8 +71,8 @@ bool LaneClaims::ClaimSends(LaneIndex id, const LanePeers& peers) {
     if (i > 0) continue;
     const Connection& claimed = table_.connection(connection);
     lane.send_connection = connection;
-    lane.sends_over_nvlink = !claimed.network || claimed.is_relayed;
-    lane.send_flow = claimed.is_relayed ? claimed.relay_flow : claimed.flow;
+    lane.sends_over_nvlink = !claimed.network || claimed.is_relayed();
+    lane.send_flow = claimed.is_relayed() ? claimed.relay_flow : claimed.flow;
   }
   return true;
 }

@@ -26,8 +26,9 @@ void LaneRunner::HandleChannel(void* self, uint32_t target) {
   auto& runner = *static_cast<LaneRunner*>(self);
   const LaneIndex id{target};
   const Lane& lane = runner.parts_.lanes.lane(id);
-  if (!lane.HasSeveralPeers() && lane.sends_over_nvlink) {
-    runner.parts_.load_store.FetchLinks(lane.send_flow);
+  if (!lane.HasSeveralPeers() && lane.has_claimed) [[likely]] {
+    if (lane.receives) runner.parts_.table.FetchTaken(lane.receive_connection);
+    if (lane.sends_over_nvlink) runner.parts_.load_store.FetchLinks(lane.send_flow);
   }
   runner.parts_.wakes.Wake(id);
   runner.RunWoken();

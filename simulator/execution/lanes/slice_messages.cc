@@ -20,7 +20,7 @@ void SliceMessages::Move(Lane& lane, int64_t done_ps) {
   for (const ConnectionId connection : peers.receives) Take(lane, connection, done_ps);
   if (!peers.results.empty()) SendBySwitch(lane, peers, done_ps);
   for (const ConnectionId connection : peers.sends) {
-    if (!parts_.table.connection(connection).is_switch_result) Send(lane, connection, done_ps);
+    if (!parts_.table.connection(connection).is_switch_result()) Send(lane, connection, done_ps);
   }
 }
 
@@ -32,7 +32,7 @@ void SliceMessages::Take(const Lane& lane, ConnectionId id, int64_t done_ps) {
   SIM_CHECK(from.sizes[slot] == MarkOf(lane.slice_bytes) || from.sizes[slot] == kUnknownSize,
             "a slice was received that is not the one that was sent");
   uint32_t bytes = lane.slice_bytes;
-  if (lane.HasSeveralPeers() && parts_.table.connection(id).is_network_sum) {
+  if (lane.HasSeveralPeers() && parts_.table.connection(id).is_network_sum()) {
     bytes = parts_.network_sums.CountReceived(parts_.lanes.connections(lane), id, bytes);
   }
   parts_.table.taken_bytes(id) += bytes;
@@ -99,16 +99,16 @@ void SliceMessages::Send(Lane& lane, ConnectionId id, int64_t done_ps) {
   FlowId flow = lane.send_flow;
   if (lane.HasSeveralPeers()) {
     const Connection& used = parts_.table.connection(id);
-    if (used.is_switch_operand) {
+    if (used.is_switch_operand()) {
       OnStored(id);  // a flag signals the data
       return;
     }
-    if (used.is_network_sum) {
+    if (used.is_network_sum()) {
       SendToNetworkSum(lane, id, done_ps);
       return;
     }
-    over_nvlink = !used.network || used.is_relayed;
-    flow = used.is_relayed ? used.relay_flow : used.flow;
+    over_nvlink = !used.network || used.is_relayed();
+    flow = used.is_relayed() ? used.relay_flow : used.flow;
   }
   if (!over_nvlink) {
     parts_.proxies.Stage(id, lane.cta.costs, done_ps);
@@ -154,7 +154,7 @@ void SliceMessages::SendBySwitch(const Lane& lane, const LaneConnections& peers,
 // Operands for a switch are not moved: only the flag is sent.
 bool SliceMessages::HasFlagBehindData(ConnectionId id) const {
   return parts_.clock.HasFlagBehindData(parts_.table.slots(id).costs) ||
-         parts_.table.connection(id).is_switch_operand;
+         parts_.table.connection(id).is_switch_operand();
 }
 
 int64_t SliceMessages::HerePs(const MessageSlots& slots, int64_t before_ps, int64_t written_ps,
