@@ -14,6 +14,9 @@ uint64_t PlaceOf(ConnectionId connection, uint32_t slot) {
   return uint64_t{connection} << 32 | slot;
 }
 
+// Returns the number that the sampler counts a place under, of so many.
+size_t ShelfOf(uint64_t place, size_t shelves) { return Mix64(place) % shelves; }
+
 }  // namespace
 
 TransferSampler::TransferSampler(ReplayEngine& replay, size_t sample_size)
@@ -34,7 +37,10 @@ void TransferSampler::OnMessage(MessageEvent event, ConnectionId connection, uin
     Queue(connection, slot);
     return;
   }
-  const auto drawn = in_flight_.find(PlaceOf(connection, slot));
+  const uint64_t place = PlaceOf(connection, slot);
+  uint32_t& drawn_alike = drawn_[ShelfOf(place, drawn_.size())];
+  if (drawn_alike == 0) return;
+  const auto drawn = in_flight_.find(place);
   if (drawn == in_flight_.end()) return;
   TransferResult& transfer = drawn->second.transfer;
   if (event == MessageEvent::kPosted) {
@@ -46,19 +52,24 @@ void TransferSampler::OnMessage(MessageEvent event, ConnectionId connection, uin
   transfer.acknowledged_ps = replay_.now_ps();
   Keep(drawn->second);
   in_flight_.erase(drawn);
+  --drawn_alike;
 }
 
 void TransferSampler::Queue(ConnectionId id, uint32_t slot) {
-  if (id >= numbers_.size()) numbers_.resize(id + size_t{1});
   ++seen_;
-  const uint64_t key = Mix64(uint64_t{id} << 32 | numbers_[id]++);
+  const uint64_t place = PlaceOf(id, slot);
+  const int64_t now_ps = replay_.now_ps();
+  const uint64_t key = Mix64(Mix64(place) ^ static_cast<uint64_t>(now_ps));
   if (sample_.size() >= sample_size_ && key >= sample_.front().key) return;
   const Connection& connection = replay_.executor().connection_table().connection(id);
-  in_flight_[PlaceOf(id, slot)] = {.key = key,
-                                   .transfer = {.collective = connection.collective,
-                                                .source_gpu = connection.from_gpu,
-                                                .destination_gpu = connection.to_gpu,
-                                                .ready_ps = replay_.now_ps()}};
+  const auto [drawn, is_new] =
+      in_flight_.insert_or_assign(place, Sampled{.key = key,
+                                                 .transfer = {.collective = connection.collective,
+                                                              .source_gpu = connection.from_gpu,
+                                                              .destination_gpu = connection.to_gpu,
+                                                              .ready_ps = now_ps}});
+  // A message that is ended with its job is never acknowledged: its place is used again.
+  if (is_new) ++drawn_[ShelfOf(place, drawn_.size())];
 }
 
 void TransferSampler::Keep(const Sampled& sampled) {
