@@ -166,8 +166,10 @@ void AppendWaits(const ResultStore& store, std::vector<Chart>& charts) {
 
 void AppendCauseCharts(const ResultStore& store, std::vector<Chart>& charts) {
   AppendFaults(store, charts);
-  AppendAddedTime(store, charts);
-  AppendSlowest(store, charts);
+  if (store.Count("SELECT value FROM run WHERE key = 'baseline_simulated_time_ps'") > 0) {
+    AppendAddedTime(store, charts);
+    AppendSlowest(store, charts);
+  }
   AppendWaits(store, charts);
 }
 

@@ -2,9 +2,14 @@
 // Charts of collectives: stretch over time and its distribution, durations against the bound, what
 // made them longer.
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
-#include <string_view>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -25,31 +30,92 @@ struct Ratio {
   const char* distribution_title;
   const char* caption;
 };
-constexpr Ratio kStretch = {"stretch", "Stretch over time", "Distribution of the stretch",
-                            "Each point is a collective at the time it began: its duration in this "
-                            "run over its duration in "
-                            "the same run without faults."};
-constexpr Ratio kSlowdown = {
-    "slowdown", "Slowdown over time", "Distribution of the slowdown",
-    "Each point is a collective at the time it began: its duration over its bound, the least time "
-    "in which its bytes could cross these links."};
-constexpr Ratio kInterference = {
-    "interference", "Interference over time", "Distribution of the interference",
-    "Each point is a collective at the time it began: its duration beside the other jobs over its "
-    "duration with its job alone on the fabric."};
+enum RatioIndex : size_t { kStretch, kSlowdown, kInterference };
+constexpr std::array<Ratio, 3> kRatios = {
+    {{"stretch", "Stretch over time", "Distribution of the stretch",
+      "Each point is a collective at the time it began: its duration in this run over its duration "
+      "in the same run without faults."},
+     {"slowdown", "Slowdown over time", "Distribution of the slowdown",
+      "Each point is a collective at the time it began: its duration over its bound, the least "
+      "time in which its bytes could cross these links."},
+     {"interference", "Interference over time", "Distribution of the interference",
+      "Each point is a collective at the time it began: its duration beside the other jobs over "
+      "its duration with its job alone on the fabric."}}};
+
+// A collective that has the ratio.
+struct RatioPoint {
+  int64_t start_ps = 0;
+  double ratio = 0;
+  uint32_t row = 0;   // its rowid, which grows with its index
+  uint32_t kind = 0;  // of CollectiveFigures::kinds
+};
+
+// A kind by its number, bytes, ranks.
+using GroupKey = std::tuple<uint32_t, int64_t, int64_t>;
+// The durations of the collectives of a kind, size and number of ranks.
+struct DurationGroup {
+  std::vector<int64_t> durations_ps;
+  int64_t bound_ps = INT64_MAX;
+  double total_ps = 0;
+};
+
+// Holds the figures of all collectives, of which there may be a million: they are read at once.
+struct CollectiveFigures {
+  std::vector<std::string> kinds;
+  std::array<std::vector<RatioPoint>, kRatios.size()> points;  // in the order of their starts
+  std::array<bool, kRatios.size()> varies{};                   // some value is not 1
+  std::map<GroupKey, DurationGroup> durations;
+};
+
+CollectiveFigures FiguresOf(const ResultStore& store) {
+  CollectiveFigures figures;
+  std::map<std::string, uint32_t> numbers;
+  uint32_t kind = 0;
+  std::string columns;
+  for (const Ratio& ratio : kRatios) columns += fmt::format(", {}", ratio.column);
+  StoredRows rows = store.Rows(fmt::format(
+      "SELECT rowid, kind, bytes, ranks, start_ps, duration_ps, bound_ps{} FROM collectives",
+      columns));
+  while (rows.Next()) {
+    const std::string name = rows.Text(1);
+    if (figures.kinds.empty() || name != figures.kinds[kind]) {  // than in the row before
+      kind = numbers.try_emplace(name, numbers.size()).first->second;
+      if (kind == figures.kinds.size()) figures.kinds.push_back(name);
+    }
+    if (!rows.IsNull(5)) {
+      DurationGroup& group = figures.durations[{kind, rows.Integer(2), rows.Integer(3)}];
+      group.durations_ps.push_back(rows.Integer(5));
+      group.bound_ps = std::min(group.bound_ps, rows.Integer(6));
+      group.total_ps += rows.Real(5);
+    }
+    for (size_t i = 0; i < kRatios.size(); ++i) {
+      const int column = 7 + static_cast<int>(i);
+      if (rows.IsNull(column) || rows.IsNull(4)) continue;
+      figures.points[i].push_back({.start_ps = rows.Integer(4),
+                                   .ratio = rows.Real(column),
+                                   .row = static_cast<uint32_t>(rows.Integer(0)),
+                                   .kind = kind});
+      figures.varies[i] = figures.varies[i] || figures.points[i].back().ratio != 1;
+    }
+  }
+  for (std::vector<RatioPoint>& points : figures.points) {
+    std::ranges::sort(points, {},
+                      [](const RatioPoint& point) { return std::pair(point.start_ps, point.row); });
+  }
+  return figures;
+}
 
 // The least, the median and the greatest of each group of consecutive collectives, so that groups
-// make up `points` points. Returns their indices, ascending.
-std::vector<int64_t> ExtremesOf(const std::vector<std::pair<int64_t, double>>& values,
-                                size_t points) {
+// make up `points` points. Returns their rows, ascending.
+std::vector<uint32_t> ExtremesOf(const std::vector<RatioPoint>& values, size_t points) {
   const size_t groups = points / 3;
-  std::vector<int64_t> chosen;
-  std::vector<std::pair<double, int64_t>> group;
+  std::vector<uint32_t> chosen;
+  std::vector<std::pair<double, uint32_t>> group;
   for (size_t g = 0; g < groups; ++g) {
     const size_t begin = values.size() * g / groups;
     const size_t end = values.size() * (g + 1) / groups;
     group.clear();
-    for (size_t i = begin; i < end; ++i) group.emplace_back(values[i].second, values[i].first);
+    for (size_t i = begin; i < end; ++i) group.emplace_back(values[i].ratio, values[i].row);
     std::sort(group.begin(), group.end());
     for (const size_t at : {size_t{0}, group.size() / 2, group.size() - 1}) {
       chosen.push_back(group[at].second);
@@ -60,40 +126,26 @@ std::vector<int64_t> ExtremesOf(const std::vector<std::pair<int64_t, double>>& v
   return chosen;
 }
 
-Chart OverTimeChart(const ResultStore& store, const Ratio& ratio) {
+Chart OverTimeChart(const ResultStore& store, const Ratio& ratio,
+                    const std::vector<RatioPoint>& points) {
   Chart chart{.id = fmt::format("{}_over_time", ratio.column),
               .title = ratio.title,
               .caption = ratio.caption};
-  std::vector<std::pair<int64_t, double>> values;
-  StoredRows rows = store.Rows(
-      fmt::format("SELECT collective_index, {0} FROM collectives WHERE {0} IS NOT NULL AND "
-                  "start_ps IS NOT NULL ORDER BY start_ps, collective_index",
-                  ratio.column));
-  while (rows.Next()) values.emplace_back(rows.Integer(0), rows.Real(1));
-  const std::string select = fmt::format(
-      "SELECT collective_index, start_ps, {0}, kind, ranks, bytes, duration_ps, "
-      "baseline_duration_ps, hit_by_fault, communicator FROM collectives WHERE {0} IS NOT NULL AND "
-      "start_ps IS NOT NULL",
-      ratio.column);
-  ChartTable table = TableOf(store, chart.id, select + " LIMIT 0");
-  const bool is_sampled = values.size() > kChartPointsMax;
-  const std::vector<int64_t> chosen =
-      is_sampled ? ExtremesOf(values, kChartPointsMax) : std::vector<int64_t>();
-  StoredRows selected = store.Rows(select);
-  while (selected.Next()) {
-    if (is_sampled && !std::binary_search(chosen.begin(), chosen.end(), selected.Integer(0))) {
-      continue;
-    }
-    std::vector<StoredValue>& row = table.rows.emplace_back();
-    for (int i = 0; i < selected.column_count(); ++i) row.push_back(selected.Value(i));
-  }
-  if (is_sampled) {
+  std::string drawn;
+  if (points.size() > kChartPointsMax) {
+    const std::vector<uint32_t> rows = ExtremesOf(points, kChartPointsMax);
+    drawn = fmt::format(" AND rowid IN ({})", fmt::join(rows, ", "));
     chart.note = fmt::format(
         "{} of {} collectives are drawn: of every group of neighbours in time the least, the "
         "median and the greatest.",
-        CountText(table.rows.size()), CountText(values.size()));
+        CountText(rows.size()), CountText(points.size()));
   }
-  chart.tables.push_back(std::move(table));
+  chart.tables.push_back(TableOf(
+      store, chart.id,
+      fmt::format("SELECT collective_index, start_ps, {0}, kind, ranks, bytes, duration_ps, "
+                  "baseline_duration_ps, hit_by_fault, communicator FROM collectives WHERE {0} IS "
+                  "NOT NULL AND start_ps IS NOT NULL{1}",
+                  ratio.column, drawn)));
   return chart;
 }
 
@@ -112,11 +164,10 @@ std::vector<size_t> RanksDrawn(size_t count) {
   return ranks;
 }
 
-Chart DistributionChart(const ResultStore& store, const Ratio& ratio) {
+Chart DistributionChart(const Ratio& ratio, const std::vector<RatioPoint>& points,
+                        const std::vector<std::string>& kinds) {
   std::map<std::string, std::vector<double>> by_kind;
-  StoredRows rows = store.Rows(
-      fmt::format("SELECT kind, {0} FROM collectives WHERE {0} IS NOT NULL", ratio.column));
-  while (rows.Next()) by_kind[rows.Text(0)].push_back(rows.Real(1));
+  for (const RatioPoint& point : points) by_kind[kinds[point.kind]].push_back(point.ratio);
   Chart chart{.id = fmt::format("{}_distribution", ratio.column),
               .title = ratio.distribution_title,
               .caption = "The share of collectives of each kind at or below a value."};
@@ -132,30 +183,11 @@ Chart DistributionChart(const ResultStore& store, const Ratio& ratio) {
   return chart;
 }
 
-void AppendRatio(const ResultStore& store, const Ratio& ratio, std::vector<Chart>& charts) {
-  charts.push_back(OverTimeChart(store, ratio));
-  charts.push_back(DistributionChart(store, ratio));
-}
-
 // Quantiles of durations of each kind, size and number of ranks, those with the most time first.
-void AppendDurations(const ResultStore& store, std::vector<Chart>& charts) {
-  struct Group {
-    std::vector<int64_t> durations_ps;
-    int64_t bound_ps = INT64_MAX;
-    double total_ps = 0;
-  };
-  std::map<std::tuple<std::string, int64_t, int64_t>, Group> groups;
-  StoredRows rows = store.Rows(
-      "SELECT kind, bytes, ranks, duration_ps, bound_ps FROM collectives WHERE duration_ps IS NOT "
-      "NULL");
-  while (rows.Next()) {
-    Group& group = groups[{rows.Text(0), rows.Integer(1), rows.Integer(2)}];
-    group.durations_ps.push_back(rows.Integer(3));
-    group.bound_ps = std::min(group.bound_ps, rows.Integer(4));
-    group.total_ps += rows.Real(3);
-  }
+void AppendDurations(CollectiveFigures& figures, std::vector<Chart>& charts) {
+  auto& groups = figures.durations;
   if (groups.empty()) return;
-  std::vector<decltype(groups)::value_type*> ordered;
+  std::vector<std::pair<const GroupKey, DurationGroup>*> ordered;
   for (auto& group : groups) ordered.push_back(&group);
   std::stable_sort(ordered.begin(), ordered.end(), [](const auto* a, const auto* b) {
     return a->second.total_ps > b->second.total_ps;
@@ -183,25 +215,28 @@ void AppendDurations(const ResultStore& store, std::vector<Chart>& charts) {
       return sorted_ps[(count * per_cent + 99) / 100 - 1];
     };
     const auto& [kind, bytes, ranks] = group->first;
-    table.rows.push_back({kind, bytes, ranks, static_cast<int64_t>(count), sorted_ps.front(),
-                          quantile(50), quantile(99), sorted_ps.back(), group->second.bound_ps});
+    table.rows.push_back({figures.kinds[kind], bytes, ranks, static_cast<int64_t>(count),
+                          sorted_ps.front(), quantile(50), quantile(99), sorted_ps.back(),
+                          group->second.bound_ps});
   }
   chart.tables.push_back(std::move(table));
   charts.push_back(std::move(chart));
 }
 
-bool Varies(const ResultStore& store, std::string_view column) {
-  return store.Count(fmt::format("SELECT COUNT(*) FROM collectives WHERE {} <> 1", column)) > 0;
-}
-
 }  // namespace
 
 void AppendCollectiveCharts(const ResultStore& store, std::vector<Chart>& charts) {
-  const bool has_stretch = Varies(store, "stretch");
-  if (has_stretch) AppendRatio(store, kStretch, charts);
-  if (!has_stretch && Varies(store, "slowdown")) AppendRatio(store, kSlowdown, charts);
-  if (Varies(store, "interference")) AppendRatio(store, kInterference, charts);
-  AppendDurations(store, charts);
+  CollectiveFigures figures = FiguresOf(store);
+  const auto append = [&](size_t ratio) {
+    if (!figures.varies[ratio]) return false;
+    charts.push_back(OverTimeChart(store, kRatios[ratio], figures.points[ratio]));
+    charts.push_back(DistributionChart(kRatios[ratio], figures.points[ratio], figures.kinds));
+    return true;
+  };
+  const bool has_stretch = append(kStretch);
+  if (!has_stretch) append(kSlowdown);
+  append(kInterference);
+  AppendDurations(figures, charts);
 }
 
 }  // namespace railyard

@@ -33,6 +33,8 @@ class StoredRows {
     return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
   }
   int64_t Integer(int column) const;
+  // The same as a truth; NULL is none.
+  bool Holds(int column) const { return !IsNull(column) && Integer(column) != 0; }
   // A finite number, integers included.
   double Real(int column) const;
   std::string Text(int column) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 #include <fmt/format.h>
@@ -60,6 +61,15 @@ class Verdict {
   }
 
  private:
+  struct Cause {
+    const char* column;
+    const char* words;
+    double sum_ps = 0;
+  };
+  static std::string SumOf(const Cause& cause) {
+    return fmt::format("SELECT SUM({}) FROM collectives", cause.column);
+  }
+
   void Say(std::string words) { phrases_.push_back({.text = std::move(words)}); }
   StoredValue Say(FigureUnit unit, std::string sql) {
     phrases_.push_back(FigureOf(store_, unit, std::move(sql)));
@@ -88,6 +98,7 @@ class Verdict {
 
   void SayCost() {
     const double baseline_ps = NumberOf(store_.First(OfRun("baseline_simulated_time_ps")));
+    has_baseline_ = baseline_ps > 0;
     if (!is_complete_) {
       SayDetail();
     } else if (baseline_ps == 0) {
@@ -155,34 +166,34 @@ class Verdict {
   // States what collectives lost most time to; without faults, how far from the bound they are and
   // which link was used most.
   void SayLimit() {
-    struct Cause {
-      const char* column;
-      const char* words;
-      double sum_ps = 0;
-    };
     std::vector<Cause> causes = {{"added_timeout_ps", "time-outs"},
                                  {"added_slow_peer_ps", "slow or late peers"},
                                  {"added_queueing_ps", "queueing"},
                                  {"added_retransmission_ps", "repetition of what was lost"},
                                  {"added_rerouting_ps", "longer ways around"},
                                  {"added_other_ps", "other causes"}};
-    const auto sum_of = [](const Cause& cause) {
-      return fmt::format("SELECT SUM({}) FROM collectives", cause.column);
-    };
     double added_ps = 0;
-    for (Cause& cause : causes) {
-      cause.sum_ps = NumberOf(store_.First(sum_of(cause)));
-      added_ps += std::max(0.0, cause.sum_ps);
+    if (has_baseline_) {
+      std::string sums;
+      for (const Cause& cause : causes) {
+        sums += fmt::format("{}SUM({})", sums.empty() ? "" : ", ", cause.column);
+      }
+      StoredRows rows = store_.Rows(fmt::format("SELECT {} FROM collectives", sums));
+      rows.Next();
+      for (size_t i = 0; i < causes.size(); ++i) {
+        causes[i].sum_ps = NumberOf(rows.Value(static_cast<int>(i)));
+        added_ps += std::max(0.0, causes[i].sum_ps);
+      }
     }
     std::stable_sort(causes.begin(), causes.end(),
                      [](const Cause& a, const Cause& b) { return a.sum_ps > b.sum_ps; });
     if (added_ps > 0) {
       Say(" What collectives lost, summed over all of them, was ");
-      Say(FigureUnit::kTime, sum_of(causes[0]));
+      Say(FigureUnit::kTime, SumOf(causes[0]));
       Say(fmt::format(" to {}", causes[0].words));
       if (causes[1].sum_ps > 0.05 * added_ps) {
         Say(" and ");
-        Say(FigureUnit::kTime, sum_of(causes[1]));
+        Say(FigureUnit::kTime, SumOf(causes[1]));
         Say(fmt::format(" to {}", causes[1].words));
       }
       Say(".");
@@ -193,12 +204,22 @@ class Verdict {
   }
 
   void SaySlowdown() {
-    const std::string median =
+    Phrase median;
+    median.sql =
         "SELECT slowdown FROM collectives WHERE slowdown IS NOT NULL ORDER BY slowdown LIMIT 1 "
         "OFFSET (SELECT (COUNT(slowdown) - 1) / 2 FROM collectives)";
-    if (NumberOf(store_.First(median)) == 0) return;
+    // The database would sort a million rows in several times the time.
+    std::vector<double> slowdowns;
+    StoredRows rows = store_.Rows("SELECT slowdown FROM collectives WHERE slowdown IS NOT NULL");
+    while (rows.Next()) slowdowns.push_back(rows.Real(0));
+    if (slowdowns.empty()) return;
+    const auto middle = slowdowns.begin() + static_cast<std::ptrdiff_t>((slowdowns.size() - 1) / 2);
+    std::nth_element(slowdowns.begin(), middle, slowdowns.end());
+    median.value = *middle;
+    median.text = TextOf(FigureUnit::kRatio, median.value);
+    if (NumberOf(median.value) == 0) return;
     Say(" Half of its collectives took more than ");
-    Say(FigureUnit::kRatio, median);
+    phrases_.push_back(std::move(median));
     Say(" times the least time their bytes need on these links.");
   }
 
@@ -220,6 +241,7 @@ class Verdict {
   const ResultStore& store_;
   std::vector<Phrase> phrases_;
   bool is_complete_ = false;
+  bool has_baseline_ = false;
 };
 
 }  // namespace
@@ -248,9 +270,9 @@ std::vector<KeyFigure> KeyFiguresOf(const ResultStore& store) {
   put("GPUs", FigureUnit::kCount, OfRun("gpus"));
   put("Servers", FigureUnit::kCount, OfRun("servers"));
   put("Collectives", FigureUnit::kCount, "SELECT COUNT(*) FROM collectives");
-  put_if_any("Hit by a fault", FigureUnit::kCount,
-             "SELECT COUNT(*) FROM collectives WHERE hit_by_fault");
   if (store.Count("SELECT COUNT(*) FROM faults") > 0) {
+    put_if_any("Hit by a fault", FigureUnit::kCount,
+               "SELECT COUNT(*) FROM collectives WHERE hit_by_fault");
     put_if_any("Largest stretch", FigureUnit::kRatio, "SELECT MAX(stretch) FROM collectives");
   }
   put_if_any("Longest collective", FigureUnit::kTime, "SELECT MAX(duration_ps) FROM collectives");
