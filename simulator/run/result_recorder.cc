@@ -20,6 +20,7 @@
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 #include "workloads/collectives/collective_sizes.h"
+#include "workloads/collectives/replayable.h"
 
 namespace railyard {
 
@@ -154,9 +155,10 @@ class Recorder {
       row.bytes = collective.bytes;
       row.busbw_factor = BusbwFactorOf(collective);
       if (collective.logged_algorithm != Algorithm::kUnstated) {
-        row.logged = Keep(ReplayName({collective.logged_algorithm, collective.logged_protocol}));
+        row.logged = NameOf({collective.logged_algorithm, collective.logged_protocol});
       }
-      row.replayed = Keep(replay_.ReplayNameOf(i));
+      row.replayed =
+          collective.is_p2p() ? Keep(P2pReplayName(collective)) : NameOf(replay_.ReplayedBy(i));
       if (collective.source_line > 0) {
         row.source = Keep(
             fmt::format("{}:{}", job.source_files[collective.source_file], collective.source_line));
@@ -180,6 +182,12 @@ class Recorder {
   }
 
   std::string_view Keep(std::string_view text) { return result_.texts->Keep(text); }
+
+  std::string_view NameOf(const ReplayChoice& choice) {
+    const auto [name, is_new] = choice_names_.try_emplace(choice);
+    if (is_new) name->second = Keep(ReplayName(choice));
+    return name->second;
+  }
 
   void RecordLinks() {
     const FabricGraph& graph = scenario_.fabric;
@@ -336,6 +344,7 @@ class Recorder {
   const std::string& interruption_;
   const bool goes_on_;
   RunResult result_;
+  std::map<ReplayChoice, std::string_view> choice_names_;  // among the result's texts
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "simulator/replay/streams/plan_numbers.h"
 #include "tests/replay/small_replay.h"
+#include "workloads/collectives/replayable.h"
 
 namespace railyard::testing {
 namespace {
@@ -94,7 +95,7 @@ TEST(PlanCacheTest, BoundOfASendIsOfItsBytesAlone) {
   // A ring of two sends as many bytes each way.
   Plans ring(2, {0, 8}, {AllReduce(kFloats)});
   EXPECT_EQ(plans.BoundOf(0), ring.plans.BoundOf(0));
-  EXPECT_EQ(plans.ReplayNameOf(0), "P2P");
+  EXPECT_EQ(P2pReplayName(job.collectives[0]), "P2P");
   EXPECT_THAT(plans.GpusOnNetworkOf(Call{0, 0}), ElementsAre(0, 8));
 }
 
@@ -104,7 +105,7 @@ TEST(PlanCacheTest, CollectivesThatAreAlikeShareAPlan) {
   Plans test(1, {0, 1, 2, 3}, {AllReduce(kFloats), AllReduce(kFloats)});
   EXPECT_EQ(&test.plans.ScheduleOf(0u), &test.plans.ScheduleOf(1u));
   EXPECT_EQ(test.plans.ScheduleOf(Call{0, 0}), test.plans.ScheduleOf(Call{3, 1}));
-  EXPECT_EQ(test.plans.ReplayNameOf(0), "RING/SIMPLE");
+  EXPECT_EQ(ReplayName(test.plans.ReplayedBy(0)), "RING/SIMPLE");
 }
 
 // One case per field of the key.

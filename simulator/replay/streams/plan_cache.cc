@@ -95,13 +95,11 @@ ReplayChoice PlanCache::ChoiceOf(uint32_t id) const {
   return *choice;
 }
 
-std::string PlanCache::ReplayNameOf(uint32_t id) const {
-  const JobCollective& collective = job_.collectives[id];
-  if (collective.is_p2p()) return P2pReplayName(collective);
-  const std::map<Key, Plan>& plans = communicators_[collective.communicator].plans;
+ReplayChoice PlanCache::ReplayedBy(uint32_t id) const {
+  const std::map<Key, Plan>& plans = communicators_[job_.collectives[id].communicator].plans;
   const auto plan = plans.find(KeyOf(id));
   const bool is_planned = plan != plans.end() && plan->second.schedule != nullptr;
-  return ReplayName(is_planned ? plan->second.choice : ChoiceOf(id));
+  return is_planned ? plan->second.choice : ChoiceOf(id);
 }
 
 PlanCache::Plan& PlanCache::PlanOf(uint32_t id) {

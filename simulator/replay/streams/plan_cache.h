@@ -65,8 +65,9 @@ class PlanCache {
   Key KeyOf(uint32_t collective) const;
   // Precondition: the collective is not made of Send and Recv.
   ReplayChoice ChoiceOf(uint32_t collective) const;
-  // Returns e.g. "RING/SIMPLE".
-  std::string ReplayNameOf(uint32_t collective) const;
+  // Returns what the collective is replayed with: its plan's choice, else ChoiceOf(). Precondition
+  // as there.
+  ReplayChoice ReplayedBy(uint32_t collective) const;
   StepCosts CostsOf(uint32_t collective);
   // Returns the costs of the lanes whose messages consist of lines; for Send and Recv those of LL.
   StepCosts LineCostsOf(uint32_t collective);

@@ -220,8 +220,8 @@ class ReplayEngine final : private LaneObserver,
   TimesHashSums TimesHash() const;
   // Returns the number of different known episodes of the whole network.
   size_t episode_count() const { return cache_.episode_count(); }
-  // Returns the algorithm and protocol of a collective: "RING/SIMPLE".
-  std::string ReplayNameOf(uint32_t collective) const { return plans_.ReplayNameOf(collective); }
+  // Returns the algorithm and protocol of a collective that is not made of Send and Recv.
+  ReplayChoice ReplayedBy(uint32_t collective) const { return plans_.ReplayedBy(collective); }
   // Returns the assumptions about layouts that NCCL's rules do not cover.
   std::vector<std::string> Assumptions() const { return plans_.Assumptions(); }
 

@@ -29,15 +29,19 @@ struct Use {
 
 std::vector<Use> UsesOf(const Job& job) {
   std::vector<Use> uses(job.communicators.size());
-  std::set<std::tuple<uint32_t, CollectiveKind, uint64_t, Algorithm, Protocol>> seen;
+  using Choice = std::tuple<uint32_t, CollectiveKind, uint64_t, Algorithm, Protocol>;
+  std::set<Choice> seen;
+  Choice last;  // most calls are like the one before
   for (const JobCollective& collective : job.collectives) {
     if (collective.kind == CollectiveKind::kAllToAll) {
       uses[collective.communicator].all_to_all = true;
     }
     if (collective.is_p2p() || collective.bytes == 0) continue;
-    if (seen.emplace(collective.communicator, collective.kind, collective.bytes,
-                     collective.logged_algorithm, collective.logged_protocol)
-            .second) {
+    const Choice choice = {collective.communicator, collective.kind, collective.bytes,
+                           collective.logged_algorithm, collective.logged_protocol};
+    if (choice == last && !seen.empty()) continue;
+    last = choice;
+    if (seen.insert(choice).second) {
       uses[collective.communicator].collectives.push_back(&collective);
     }
   }
