@@ -25,6 +25,6 @@ function(railyard_library name)
   endif()
   target_precompile_headers(railyard_${name} REUSE_FROM ${ARG_HEADERS})
   set_target_properties(railyard_${name} PROPERTIES UNITY_BUILD ${RAILYARD_UNITY_BUILD}
-                        UNITY_BUILD_BATCH_SIZE 8)
+                        UNITY_BUILD_BATCH_SIZE ${RAILYARD_UNITY_BATCH})
   set_property(GLOBAL APPEND PROPERTY RAILYARD_LIBRARIES railyard_${name})
 endfunction()
