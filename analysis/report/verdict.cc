@@ -48,9 +48,9 @@ std::string TextOf(FigureUnit unit, const StoredValue& value) {
 }
 
 // Puts sentences together.
-class Verdict {
+class VerdictWriter {
  public:
-  explicit Verdict(const ResultStore& store) : store_(store) {}
+  explicit VerdictWriter(const ResultStore& store) : store_(store) {}
 
   std::vector<Phrase> Take() {
     SayOutcome();
@@ -252,7 +252,7 @@ Phrase FigureOf(const ResultStore& store, FigureUnit unit, std::string sql) {
   return {.text = std::move(text), .sql = std::move(sql), .value = std::move(value)};
 }
 
-std::vector<Phrase> VerdictOf(const ResultStore& store) { return Verdict(store).Take(); }
+std::vector<Phrase> VerdictOf(const ResultStore& store) { return VerdictWriter(store).Take(); }
 
 std::vector<KeyFigure> KeyFiguresOf(const ResultStore& store) {
   std::vector<KeyFigure> figures;

@@ -36,20 +36,20 @@ constexpr size_t kPxnRanksMin = 64;
 constexpr uint64_t kWideChunkBytes = 512u << 10;
 
 // LL and Simple of tuning_model_5 and of baseLat, in microseconds.
-struct ByProtocol {
+struct RcclByProtocol {
   double ll = 0;
   double simple = 0;
   double Of(Protocol protocol) const { return protocol == Protocol::kLl ? ll : simple; }
 };
-constexpr ByProtocol kBaseUs = {12.0, 17.0};
-constexpr ByProtocol kTreeLocalUs = {0.9, 2.3};
-constexpr ByProtocol kRingLocalUs = {0.8, 2.1};
-constexpr ByProtocol kTreeNetworkUs = {10.5, 25.0};
-constexpr ByProtocol kRingNetworkUs = {9.5, 320.0};
+constexpr RcclByProtocol kBaseUs = {12.0, 17.0};
+constexpr RcclByProtocol kTreeLocalUs = {0.9, 2.3};
+constexpr RcclByProtocol kRingLocalUs = {0.8, 2.1};
+constexpr RcclByProtocol kTreeNetworkUs = {10.5, 25.0};
+constexpr RcclByProtocol kRingNetworkUs = {9.5, 320.0};
 // bwRatio.
-constexpr ByProtocol kRingRatio = {0.08, 1.0};
-constexpr ByProtocol kTreeRatioTwoNodes = {0.06, 0.11};
-constexpr ByProtocol kTreeRatioMoreNodes = {0.06, 0.59};
+constexpr RcclByProtocol kRingRatio = {0.08, 1.0};
+constexpr RcclByProtocol kTreeRatioTwoNodes = {0.06, 0.11};
+constexpr RcclByProtocol kTreeRatioMoreNodes = {0.06, 0.59};
 constexpr double kLlChainFactor = 1.65;  // of Broadcast and Reduce in one server
 
 // treeCorrectionFactor and ringCorrectionFactor by log2(bytes / 64); the last holds beyond.
@@ -101,8 +101,8 @@ Costs RingCosts(const TunedCall& call, const TunedCommunicator& communicator,
   if (is_chain) {
     // With Simple a tree's latency stands for a chunk's.
     const bool is_simple = protocol == Protocol::kSimple;
-    const ByProtocol& hop = one_node ? (is_simple ? kTreeLocalUs : kRingLocalUs)
-                                     : (is_simple ? kTreeNetworkUs : kRingNetworkUs);
+    const RcclByProtocol& hop = one_node ? (is_simple ? kTreeLocalUs : kRingLocalUs)
+                                         : (is_simple ? kTreeNetworkUs : kRingNetworkUs);
     costs.latency_us += steps * hop.Of(protocol);
     return costs;
   }
@@ -118,7 +118,8 @@ Costs RingCosts(const TunedCall& call, const TunedCommunicator& communicator,
 
 Costs TreeCosts(const TunedCall& call, const TunedCommunicator& communicator,
                 const TunerPlatform& platform, Protocol protocol) {
-  const ByProtocol& ratio = communicator.node_count <= 2 ? kTreeRatioTwoNodes : kTreeRatioMoreNodes;
+  const RcclByProtocol& ratio =
+      communicator.node_count <= 2 ? kTreeRatioTwoNodes : kTreeRatioMoreNodes;
   const double bus = platform.tree.channel_count * platform.tree.intra_gb_per_s *
                      ratio.Of(protocol) *
                      CorrectionOf(protocol == Protocol::kLl ? kTreeLl : kTreeSimple, call.bytes);

@@ -195,7 +195,7 @@ int64_t LoadRankSkew(const ProtoCursor& workload, Diagnostics& diagnostics) {
   return 0;
 }
 
-bool HasRoot(CollectiveKind kind) {
+bool IsBroadcastOrReduce(CollectiveKind kind) {
   return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
 }
 
@@ -222,13 +222,13 @@ std::vector<AlgorithmRequest> RequestsOf(const Job& job) {
   std::vector<AlgorithmRequest> requests;
   for (const JobCollective& collective : job.collectives) {
     const CollectiveKind kind = collective.kind;
-    const bool is_served = kind == CollectiveKind::kAllReduce || HasRoot(kind) ||
+    const bool is_served = kind == CollectiveKind::kAllReduce || IsBroadcastOrReduce(kind) ||
                            kind == CollectiveKind::kAllGather ||
                            kind == CollectiveKind::kReduceScatter;
     if (!is_served || collective.rank_count < 2 || collective.rank_count > kAlgorithmRanksMax) {
       continue;
     }
-    const uint32_t root = HasRoot(kind) ? collective.root : 0;
+    const uint32_t root = IsBroadcastOrReduce(kind) ? collective.root : 0;
     if (seen.insert({kind, collective.rank_count, root}).second) {
       requests.push_back({.kind = kind, .rank_count = collective.rank_count, .root = root});
     }
