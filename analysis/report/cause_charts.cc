@@ -166,7 +166,7 @@ void AppendWaits(const ResultStore& store, std::vector<Chart>& charts) {
 
 void AppendCauseCharts(const ResultStore& store, std::vector<Chart>& charts) {
   AppendFaults(store, charts);
-  if (store.Count("SELECT value FROM run WHERE key = 'baseline_simulated_time_ps'") > 0) {
+  if (store.HasBaseline()) {
     AppendAddedTime(store, charts);
     AppendSlowest(store, charts);
   }

@@ -60,6 +60,10 @@ class ResultStore {
   // The same of a query whose answer is a whole number; 0 where it is NULL.
   int64_t Count(const std::string& sql) const;
   bool HasTable(const std::string& name) const;
+  // Returns whether the run was compared with one without its faults.
+  bool HasBaseline() const {
+    return Count("SELECT value FROM run WHERE key = 'baseline_simulated_time_ps'") > 0;
+  }
 
  private:
   struct Close {

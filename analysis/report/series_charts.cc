@@ -37,7 +37,7 @@ struct TierBin {
 };
 
 // A series' rows of links, by the link's tier and by drawn bin. (A join in the database, whose keys
-// would be names, took a tenth of a short run's time.)
+// would be names, took 8 % of a short run's instructions.)
 struct TierSeries {
   struct Tier {
     std::string name;

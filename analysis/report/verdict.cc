@@ -98,7 +98,6 @@ class VerdictWriter {
 
   void SayCost() {
     const double baseline_ps = NumberOf(store_.First(OfRun("baseline_simulated_time_ps")));
-    has_baseline_ = baseline_ps > 0;
     if (!is_complete_) {
       SayDetail();
     } else if (baseline_ps == 0) {
@@ -173,7 +172,7 @@ class VerdictWriter {
                                  {"added_rerouting_ps", "longer ways around"},
                                  {"added_other_ps", "other causes"}};
     double added_ps = 0;
-    if (has_baseline_) {
+    if (store_.HasBaseline()) {
       std::string sums;
       for (const Cause& cause : causes) {
         sums += fmt::format("{}SUM({})", sums.empty() ? "" : ", ", cause.column);
@@ -208,7 +207,7 @@ class VerdictWriter {
     median.sql =
         "SELECT slowdown FROM collectives WHERE slowdown IS NOT NULL ORDER BY slowdown LIMIT 1 "
         "OFFSET (SELECT (COUNT(slowdown) - 1) / 2 FROM collectives)";
-    // The database would sort a million rows in several times the time.
+    // The database sorts the rows for it, in more than twice as many instructions.
     std::vector<double> slowdowns;
     StoredRows rows = store_.Rows("SELECT slowdown FROM collectives WHERE slowdown IS NOT NULL");
     while (rows.Next()) slowdowns.push_back(rows.Real(0));
@@ -241,7 +240,6 @@ class VerdictWriter {
   const ResultStore& store_;
   std::vector<Phrase> phrases_;
   bool is_complete_ = false;
-  bool has_baseline_ = false;
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ class TransferSampler {
   bool is_running_ = false;
   uint64_t seen_ = 0;                                // messages
   std::unordered_map<uint64_t, Sampled> in_flight_;  // by connection and slot, those drawn
-  // Counts in_flight_ by the low bits of a hash of the key. At a thousand GPUs a look into the map
+  // Counts in_flight_ by a hash of their places. At a thousand GPUs a look into the map
   // for each event of a message would be a cache miss, and nearly no message is drawn.
   std::array<uint32_t, 1024> drawn_{};
   std::vector<Sampled> sample_;  // a heap, the largest key first
