@@ -73,8 +73,7 @@ class Recorder {
     for (std::string& note : replay_.Assumptions()) result_.notes.push_back(std::move(note));
     for (ReplayObstacle& obstacle : replay_.replay_obstacles()) {
       result_.notes.push_back(
-          fmt::format("What involves {} is not taken from the replay cache: {}.", obstacle.owner,
-                      obstacle.why));
+          fmt::format("The replay cache does not cover {}: {}.", obstacle.owner, obstacle.why));
       result_.never_replayed.push_back({std::move(obstacle.owner), std::move(obstacle.why)});
     }
     RecordJobs();

@@ -114,5 +114,37 @@ TEST(RunTest, ARegisteredControlDecidesHowFastQueuePairsSend) {
   EXPECT_GT(capped.simulated_time_ps, 2 * free.simulated_time_ps);
 }
 
+// Sends at an eighth of the line rate once it has received 3,000 ACKs. Until then it has no limits,
+// so no snapshot shows its state.
+class Falling : public QueuePairControl {
+ public:
+  explicit Falling(const ControlledQueuePair& queue_pair)
+      : line_rate_bps_(queue_pair.line_rate_bps) {}
+  void OnAcknowledged(const AckInfo& /*ack*/) override {
+    if (++acks_ > 3'000) SetLimits({.rate_bps = line_rate_bps_ / 8});
+  }
+
+ private:
+  uint64_t line_rate_bps_;
+  uint64_t acks_ = 0;
+};
+
+TEST(RunTest, ARegisteredControlIsNeverReplayed) {
+  RegisterCongestionControl(
+      "falling", {.acknowledgements = true},
+      [](const ControlledQueuePair& queue_pair) { return std::make_unique<Falling>(queue_pair); });
+  ScenarioBuilder builder("falling");
+  builder.Fabric(scenario::RailOptimized{.servers = 2, .gpus_per_server = 1})
+      .Add(scenario::Collective{.size = DataSize::MiB(4), .repeat = 60})
+      .Set("nic.congestion_control.registered", "falling");
+  const auto scenario = BuiltBy(builder);
+  const Result with = railyard::Run(*scenario, {.replay_cache = ReplayCacheMode::kOn});
+  const Result without = railyard::Run(*scenario, {.replay_cache = ReplayCacheMode::kOff});
+  EXPECT_EQ(with.replayed_collectives, 0u);
+  EXPECT_EQ(with.never_replayed.size(), 1u);
+  EXPECT_EQ(with.simulated_time_ps, without.simulated_time_ps);
+  EXPECT_EQ(with.fingerprint, without.fingerprint);
+}
+
 }  // namespace
 }  // namespace railyard

@@ -59,9 +59,8 @@ TEST_F(OutcomeTest, ARunSaysWhatIsNeverTakenFromTheReplayCacheAndWhy) {
   EXPECT_THAT(ReadText(swift.directory + "/summary.json"),
               HasSubstr(R"("owner": "queue pairs with railyard::Swift")"));
   const std::string note =
-      "What involves queue pairs with railyard::Swift is not taken from the replay cache: Swift "
-      "keeps "
-      "a window of each queue pair.";
+      "The replay cache does not cover queue pairs with railyard::Swift: Swift keeps a window of "
+      "each queue pair.";
   EXPECT_THAT(Notes(swift), HasSubstr(note));
   const EndedRun dcqcn = RunText(Job() + "nic { congestion_control { dcqcn {} } }\n");
   EXPECT_THAT(Notes(dcqcn), ::testing::Not(HasSubstr("replay cache")));

@@ -39,11 +39,12 @@ class CongestionControl : public ns3::Object {
   const SendLimits& limits(uint32_t queue_pair) const { return limits_[queue_pair]; }
   // Returns the reason why traffic under this control is never taken from the replay cache: it
   // keeps state that depends on the queue pair's whole history. If the result is empty, Visit()
-  // must cover all state that decides the future, and a queue pair at rest must have no limits.
+  // must cover all state that decides the future, and a queue pair at rest must have no limits. The
+  // answer must not change once a queue pair is open.
   virtual std::string WhyNeverReplayed() const = 0;
-  // Visits the state of a queue pair at rest. If traffic is never replayed, no queue pair is at
-  // rest.
-  virtual void Visit(uint32_t queue_pair, StateArchive& archive) = 0;
+  // Visits the state of a queue pair at rest. It is not called if traffic is never replayed; a
+  // control that neither says why nor overrides this is never replayed either.
+  virtual void Visit(uint32_t /*queue_pair*/, StateArchive& archive) { archive.Require(false); }
 
  protected:
   // Called when a queue pair was added; it has no limits yet.

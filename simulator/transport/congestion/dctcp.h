@@ -44,7 +44,6 @@ class Dctcp final : public CongestionControl {
   std::string WhyNeverReplayed() const override {
     return "DCTCP keeps a window, and how often packets were marked, of each queue pair";
   }
-  void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
 

@@ -42,7 +42,6 @@ class Hpcc final : public CongestionControl {
   std::string WhyNeverReplayed() const override {
     return "HPCC keeps a window, and what switches last reported, of each queue pair";
   }
-  void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
 

@@ -19,7 +19,6 @@ class RegisteredControl final : public CongestionControl {
 
   Needs needs() const override;
   std::string WhyNeverReplayed() const override;
-  void Visit(uint32_t /*queue_pair*/, StateArchive& /*archive*/) override {}
   void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
   void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
   void OnCnp(uint32_t queue_pair, int64_t now_ps) override;

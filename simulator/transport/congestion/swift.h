@@ -46,7 +46,6 @@ class Swift final : public CongestionControl {
   std::string WhyNeverReplayed() const override {
     return "Swift keeps a window of each queue pair";
   }
-  void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
   // Returns the target delay for the current window.

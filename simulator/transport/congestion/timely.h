@@ -41,7 +41,6 @@ class Timely final : public CongestionControl {
   std::string WhyNeverReplayed() const override {
     return "TIMELY keeps a rate and the last round trip of each queue pair";
   }
-  void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
 

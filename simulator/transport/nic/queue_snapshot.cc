@@ -101,7 +101,10 @@ void QueueTransport::VisitEnds(uint32_t id, StateArchive& archive) {
     }
   }
   VisitFields(receiver, id, archive);
-  if (IsData(id)) kinds_[sender.nic_kind].control->Visit(id / 2, archive);
+  if (!IsData(id)) return;
+  const NicKind& kind = kinds_[sender.nic_kind];
+  archive.Require(!kind.is_never_replayed);
+  if (!kind.is_never_replayed) kind.control->Visit(id / 2, archive);
 }
 
 uint64_t QueueTransport::HashOfPath(PathRef path) const {

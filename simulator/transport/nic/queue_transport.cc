@@ -42,6 +42,7 @@ void QueueTransport::AddKind(const NicSettings& settings) {
     kind.control = ns3::CreateObject<NoCongestionControl>();
   }
   kind.needs = kind.control->needs();
+  kind.is_never_replayed = !kind.control->WhyNeverReplayed().empty();
   needs_telemetry_ |= kind.needs.telemetry;
   kinds_.push_back(std::move(kind));
 }

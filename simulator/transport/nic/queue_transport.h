@@ -143,6 +143,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
     uint32_t window_packets = 0;
     ns3::Ptr<CongestionControl> control{};
     CongestionControl::Needs needs{};
+    bool is_never_replayed = false;  // for a reason that the control gives
   };
   // Registers the events of its ports and timers with the engine, which allows one instance at a
   // time. All references must outlive this object. NICs in none of `variants` use `settings`.

@@ -49,7 +49,6 @@ class Cubic final : public CongestionControl {
   void OnTimeout(uint32_t queue_pair, int64_t now_ps) override;
 
   std::string WhyNeverReplayed() const override { return "CUBIC keeps the windows of each stream"; }
-  void Visit(uint32_t /*queue_pair*/, StateArchive& archive) override { archive.Require(false); }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
 

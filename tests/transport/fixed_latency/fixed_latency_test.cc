@@ -75,9 +75,8 @@ TEST(FixedLatencyTest, WithoutStateNothingIsReplayedAndTheRunSaysSo) {
   ASSERT_EQ(result.never_replayed.size(), 1u);
   EXPECT_EQ(result.never_replayed[0].owner, "a transport of fixed latency");
   EXPECT_EQ(result.never_replayed[0].why, "it registers no state");
-  EXPECT_THAT(result.notes, ::testing::Contains("What involves a transport of fixed latency is not "
-                                                "taken from the replay cache: it registers no "
-                                                "state."));
+  EXPECT_THAT(result.notes, ::testing::Contains("The replay cache does not cover a transport of "
+                                                "fixed latency: it registers no state."));
 }
 
 TEST(FixedLatencyTest, WhereNothingIsInTheWayNothingIsSaid) {
