@@ -14,6 +14,9 @@
 #include "analysis/report/report_page.h"
 #include "analysis/tables/run_table.h"
 #include "analysis/writers/result_files.h"
+#include "railyard/result.h"
+#include "railyard/run.h"
+#include "railyard/scenario_builder.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/progress_line.h"
 #include "simulator/diagnostics/check.h"
@@ -25,8 +28,7 @@
 #include "simulator/processes/shell_word.h"
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/run/packet_capture.h"
-#include "simulator/run/run_scenario.h"
-#include "simulator/scenario/load/scenario_loader.h"
+#include "simulator/scenario/schema/scenario.h"
 #include "simulator/study/run_key.h"
 
 namespace railyard {
@@ -123,7 +125,7 @@ class RunCommand : public Command {
   ExitStatus Run() override {
     const std::vector<std::string> sets = AllSets();
     Diagnostics diagnostics;
-    const auto scenario = LoadScenario(scenario_, sets, diagnostics);
+    const auto scenario = ReadScenario(scenario_, sets, diagnostics);
     if (!quiet_ || diagnostics.HasErrors()) fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
     auto captures = FindCaptures(*scenario);
@@ -154,7 +156,7 @@ class RunCommand : public Command {
       extra_files.push_back({.name = name, .copied_from = capture.file});
     }
     ProgressLine progress(quiet_);
-    RunResult result = RunScenario(
+    Result result = railyard::Run(
         *scenario, {.baseline = !no_baseline_,
                     .baseline_file = FileOfBaseline(sets),
                     .replay_cache = CacheMode(),

@@ -2,10 +2,8 @@
 #include "simulator/cli/topo_comparison.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <new>
-#include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,12 +11,12 @@
 #include "analysis/metrics/run_metrics.h"
 #include "analysis/tables/text_table.h"
 #include "analysis/writers/json_writer.h"
+#include "railyard/result.h"
+#include "railyard/run.h"
 #include "railyard/scenario_builder.h"
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/processes/child_process.h"
-#include "simulator/processes/handover.h"
-#include "simulator/run/run_scenario.h"
+#include "simulator/processes/forked_copies.h"
 #include "simulator/units/units.h"
 #include "topologies/generators/circuit_schedule.h"
 #include "topologies/graph/fabric_copy.h"
@@ -54,15 +52,14 @@ bool Take(Handover& from, ComparedRun& run) {
   return has_figures;
 }
 
-ExitStatus RunHere(const ScenarioBuilder& builder, Handover& outcome) {
+ExitStatus RunHere(const ScenarioBuilder& builder, ComparedRun& run) {
   Diagnostics diagnostics;
   const auto scenario = builder.Build(diagnostics);
   if (!scenario) {
     fmt::print(stderr, "{}", diagnostics.ToString());
     return kExitInput;
   }
-  const RunResult result = RunScenario(*scenario, {});
-  ComparedRun run;
+  const Result result = Run(*scenario);
   run.status = RunStatusName(result.status);
   run.simulated_time_ps = result.simulated_time_ps;
   if (const auto stretches = TotalOfCollectives(result).stretches) run.stretch_max = stretches->max;
@@ -71,34 +68,37 @@ ExitStatus RunHere(const ScenarioBuilder& builder, Handover& outcome) {
   for (const TierTotals& tier : TotalsByTier(result)) {
     run.tiers.push_back({.tier = std::string(tier.tier), .payload_bytes = tier.payload_bytes});
   }
-  Put(run, outcome);
   return ExitStatusOf(result.status);
 }
 
-[[noreturn]] void RunInChild(const ScenarioBuilder& builder, Handover& outcome) {
-  ExitStatus status = kExitEnvironment;
+ExitStatus RunOrPrintError(const ScenarioBuilder& builder, ComparedRun& run) {
   try {
-    status = RunHere(builder, outcome);
+    return RunHere(builder, run);
   } catch (const EnvironmentError& error) {
     PrintError(error.what());
   } catch (const std::bad_alloc&) {
     PrintError("not enough memory");
   }
-  std::fflush(stderr);
-  _exit(status);  // nothing of the parent's may be flushed or destroyed twice
+  return kExitEnvironment;
 }
 
-// Runs in a forked copy of this process, which has the fabric in memory: a process simulates once.
-void RunApart(const ScenarioBuilder& builder, ComparedRun& run) {
-  Handover outcome;
-  ChildProcess process;
-  if (process.Fork("a run")) RunInChild(builder, outcome);
-  const auto status = process.Wait();
-  // The signal may have ended that process, too.
-  if (!status || NotedInterruption() != 0) throw Interrupted(TakeInterruption());
-  run.exit_status = *status < 128 ? static_cast<ExitStatus>(*status) : kExitEnvironment;
-  if (run.exit_status == kExitEnvironment || run.exit_status == kExitInput) return;
-  if (!Take(outcome, run)) throw EnvironmentError("a run ended without a result");
+// Runs in a forked copy of this process, which has the fabric in memory and releases the memory of
+// the run when it ends.
+void RunInCopy(const ScenarioBuilder& builder, ComparedRun& run) {
+  RunInCopies(
+      1, 1,
+      [&builder](size_t /*index*/, Handover& to) {
+        ComparedRun outcome;
+        to.Put(RunOrPrintError(builder, outcome));
+        Put(outcome, to);
+      },
+      [&run](const EndedCopy& copy) {
+        run.exit_status = kExitEnvironment;
+        if (copy.status >= 128) return;
+        if (!copy.handover.Take(run.exit_status) || !Take(copy.handover, run)) {
+          throw EnvironmentError("a run ended without a result");
+        }
+      });
 }
 
 bool IsInServer(Tier tier) { return tier == Tier::kNvlink || tier == Tier::kHost; }
@@ -171,7 +171,7 @@ ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
   }
   sets.emplace_back("fabric=");
   ScenarioBuilder builder = ScenarioBuilder::Read(scenario, sets);
-  RunApart(builder.Fabric(std::make_shared<const FabricGraph>(CopyOf(fabric))), run);
+  RunInCopy(builder.Fabric(std::make_shared<const FabricGraph>(CopyOf(fabric))), run);
   return run;
 }
 

@@ -4,10 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "railyard/scenario_builder.h"
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
-#include "simulator/scenario/load/scenario_loader.h"
+#include "simulator/scenario/schema/scenario.h"
 
 namespace railyard {
 namespace {
@@ -28,7 +29,7 @@ class ValidateCommand : public Command {
     ExitStatus status = kExitDone;
     for (const std::string& file : files_) {
       Diagnostics diagnostics;
-      const auto scenario = LoadScenario(file, sets_, diagnostics);
+      const auto scenario = ReadScenario(file, sets_, diagnostics);
       fmt::print(stderr, "{}", diagnostics.ToString());
       if (!scenario) {
         status = kExitInput;

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <exception>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
-#include "simulator/processes/child_process.h"
-#include "simulator/processes/handover.h"
-#include "simulator/run/run_scenario.h"
+#include "railyard/result.h"
+#include "railyard/run.h"
+#include "simulator/processes/forked_copies.h"
+#include "simulator/processes/interruption.h"
 
 namespace railyard {
 namespace {
@@ -25,7 +25,7 @@ TimedRun RunHere(const ScenarioMaker& maker) {
   Diagnostics findings;
   const auto scenario = maker(findings);
   if (!scenario) return Failed(TimedEnd::kInputWrong, findings.ToString());
-  const RunResult result = RunScenario(*scenario, {.baseline = false});
+  const Result result = Run(*scenario, {.baseline = false});
   if (result.status != RunStatus::kCompleted) {
     return Failed(
         result.status == RunStatus::kJobAborted ? TimedEnd::kJobAborted : TimedEnd::kStalled,
@@ -44,6 +44,14 @@ TimedRun RunHere(const ScenarioMaker& maker) {
   return run;
 }
 
+TimedRun OutcomeHere(const ScenarioMaker& maker) {
+  try {
+    return RunHere(maker);
+  } catch (const std::exception& error) {
+    return Failed(TimedEnd::kEnvironmentFailed, error.what());
+  }
+}
+
 void Put(const TimedRun& run, Handover& to) {
   to.Put(run.end);
   to.Put(run.time_ps);
@@ -57,41 +65,12 @@ bool Take(Handover& from, TimedRun& run) {
          from.Take(run.error) && from.Take(run.replayed);
 }
 
-// In the copy of this process.
-[[noreturn]] void RunInChild(const ScenarioMaker& maker, Handover& outcome) {
-  try {
-    TimedRun run;
-    try {
-      run = RunHere(maker);
-    } catch (const std::exception& error) {
-      run = Failed(TimedEnd::kEnvironmentFailed, error.what());
-    }
-    Put(run, outcome);
-  } catch (const std::exception&) {
-    _exit(1);  // the outcome cannot be handed over
-  }
-  _exit(0);  // nothing of the parent's may be flushed or destroyed twice
-}
-
-struct Running {
-  size_t index = 0;
-  Handover outcome{};
-  ChildProcess process{};
-};
-
-std::unique_ptr<Running> Start(const ScenarioMaker& maker, size_t index) {
-  auto started = std::make_unique<Running>();
-  started->index = index;
-  if (started->process.Fork("a run")) RunInChild(maker, started->outcome);
-  return started;
-}
-
-TimedRun OutcomeOf(Running& running, int status) {
+TimedRun OutcomeOf(const EndedCopy& copy) {
   TimedRun run;
-  if (status == 0 && Take(running.outcome, run)) return run;
+  if (copy.status == 0 && Take(copy.handover, run)) return run;
   return Failed(TimedEnd::kEnvironmentFailed,
-                status > 128 ? "the run was killed by " + SignalName(status - 128)
-                             : "the run ended without a result");
+                copy.status > 128 ? "the run was killed by " + SignalName(copy.status - 128)
+                                  : "the run ended without a result");
 }
 
 }  // namespace
@@ -99,24 +78,13 @@ TimedRun OutcomeOf(Running& running, int status) {
 std::vector<TimedRun> RunTimed(const std::vector<ScenarioMaker>& makers,
                                const std::function<void(size_t, const TimedRun&)>& done) {
   std::vector<TimedRun> runs(makers.size());
-  std::vector<std::unique_ptr<Running>> running;
-  const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
-  size_t next = 0;
-  while (next < makers.size() || !running.empty()) {
-    for (; next < makers.size() && running.size() < at_once; ++next) {
-      running.push_back(Start(makers[next], next));
-    }
-    std::vector<ChildProcess*> processes;
-    for (const auto& entry : running) processes.push_back(&entry->process);
-    const auto ended = ChildProcess::WaitForAny(processes);
-    // The signal may have ended that run, too.
-    if (!ended || NotedInterruption() != 0) throw Interrupted(TakeInterruption());
-    Running& at = *running[ended->index];
-    TimedRun& run = runs[at.index];
-    run = OutcomeOf(at, ended->status);
-    done(at.index, run);
-    running.erase(running.begin() + static_cast<std::ptrdiff_t>(ended->index));
-  }
+  RunInCopies(
+      makers.size(), std::max(1u, std::thread::hardware_concurrency()),
+      [&makers](size_t index, Handover& to) { Put(OutcomeHere(makers[index]), to); },
+      [&](const EndedCopy& copy) {
+        runs[copy.index] = OutcomeOf(copy);
+        done(copy.index, runs[copy.index]);
+      });
   return runs;
 }
 

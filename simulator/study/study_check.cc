@@ -2,32 +2,26 @@
 #include "simulator/study/study_check.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
+#include <new>
 #include <numeric>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "railyard/scenario_builder.h"
 #include "simulator/diagnostics/names.h"
-#include "simulator/processes/temporary_directory.h"
+#include "simulator/processes/forked_copies.h"
+#include "simulator/processes/interruption.h"
 #include "simulator/scenario/load/scenario_loader.h"
-#include "simulator/study/process_pool.h"
 #include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
-
 namespace {
-
-std::string TextOf(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // At the value's place in the study, or at the place of what made it.
 void AddFindingOfValue(const StudyAxis& axis, const std::string& value, const std::string& what,
@@ -42,24 +36,70 @@ void AddFindingOfValue(const StudyAxis& axis, const std::string& value, const st
                     fmt::format("with the value {}: {}", Quote(value), what));
 }
 
-// A line that `validate` prints about a --set, as a finding at the axis's value that it comes from;
-// any other line as one of the study's point.
-void AddFinding(const Study& study, const StudyRun& run, const std::string& line,
+// A finding about a --set, at the axis's value that it comes from; any other as it is.
+void AddFinding(const Study& study, const StudyRun& run, const Finding& finding,
                 Diagnostics& diagnostics) {
-  constexpr std::string_view kError = "error: ";
-  const size_t error = line.find(kError);
-  if (error == std::string::npos) return;
-  const std::string what = line.substr(error + kError.size());
   for (size_t i = 0; i < study.axes.size(); ++i) {
     const StudyAxis& axis = study.axes[i];
     for (const std::string& field : axis.fields) {
-      const std::string place = SetLocation(field + "=" + run.values[i] + axis.unit).file + ": ";
-      if (!line.starts_with(place)) continue;
-      AddFindingOfValue(axis, run.values[i], what, diagnostics);
+      if (finding.where.file != SetLocation(field + "=" + run.values[i] + axis.unit).file) continue;
+      const std::string subject = finding.field.empty() ? "" : finding.field + ": ";
+      AddFindingOfValue(axis, run.values[i], subject + finding.what, diagnostics);
       return;
     }
   }
-  diagnostics.Error({.file = line.substr(0, line.rfind(": ", error))}, "", what);
+  diagnostics.Error(finding.where, finding.field, finding.what);
+}
+
+// Describes what reading the scenario of a point found.
+struct PointCheck {
+  std::vector<Finding> errors;
+  std::string failure;  // of the environment; empty: it was read to its end
+};
+
+// In a copy of this process, whose memory is free again when it ends.
+PointCheck CheckPoint(const std::string& scenario, const std::vector<std::string>& sets) {
+  PointCheck check;
+  try {
+    Diagnostics diagnostics;
+    ReadScenario(scenario, sets, diagnostics);
+    std::ranges::copy_if(
+        diagnostics.findings(), std::back_inserter(check.errors),
+        [](const Finding& finding) { return finding.severity == Severity::kError; });
+  } catch (const EnvironmentError& error) {
+    check.failure = error.what();
+  } catch (const std::bad_alloc&) {
+    check.failure = "not enough memory";
+  }
+  return check;
+}
+
+void Put(const PointCheck& check, Handover& to) {
+  to.Put(check.failure);
+  to.Put(uint64_t{check.errors.size()});
+  for (const Finding& error : check.errors) {
+    to.Put(error.where.file);
+    to.Put(error.where.line);
+    to.Put(error.where.column);
+    to.Put(error.field);
+    to.Put(error.what);
+  }
+}
+
+PointCheck TakeCheck(const EndedCopy& copy) {
+  PointCheck check;
+  uint64_t count = 0;
+  bool is_whole = copy.handover.Take(check.failure) && copy.handover.Take(count);
+  while (is_whole && check.errors.size() < count) {
+    Finding& error = check.errors.emplace_back();
+    is_whole = copy.handover.Take(error.where.file) && copy.handover.Take(error.where.line) &&
+               copy.handover.Take(error.where.column) && copy.handover.Take(error.field) &&
+               copy.handover.Take(error.what);
+  }
+  if (is_whole) return check;
+  return {.errors = {},
+          .failure = copy.status > 128 ? "killed by " + SignalName(copy.status - 128)
+                                       : "the process that read it ended"};
 }
 
 // Returns at most `count` of them, evenly spaced.
@@ -234,32 +274,23 @@ void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics) {
   for (const size_t point : PointsToCheck(study, SuspiciousPoints(study))) {
     points.push_back({.point = point, .values = study.points[point], .seed = study.first_seed});
   }
-  const TemporaryDirectory directory;
-  std::vector<std::vector<std::string>> commands;
-  std::vector<std::string> logs;
-  for (const StudyRun& point : points) {
-    commands.push_back({"validate", ScenarioOf(study, point).path});
-    for (const std::string& set : SetsOf(study, point)) {
-      commands.back().insert(commands.back().end(), {"--set", set});
-    }
-    logs.push_back(directory.File(fmt::format("{}.log", logs.size())));
-  }
-  std::vector<int> exits(points.size());
-  RunProcesses(commands, logs, jobs, [&](size_t index, int status) { exits[index] = status; });
+  std::vector<PointCheck> checks(points.size());
+  RunInCopies(
+      points.size(), jobs,
+      [&](size_t index, Handover& to) {
+        const StudyRun& point = points[index];
+        Put(CheckPoint(ScenarioOf(study, point).path, SetsOf(study, point)), to);
+      },
+      [&checks](const EndedCopy& copy) { checks[copy.index] = TakeCheck(copy); });
   std::set<std::string> seen;
   for (size_t i = 0; i < points.size(); ++i) {
-    if (exits[i] == 0) continue;
-    const int errors_before = diagnostics.error_count();
-    bool is_known = false;
-    std::istringstream lines(TextOf(logs[i]));
-    for (std::string line; std::getline(lines, line);) {
-      is_known |= seen.contains(line);
-      if (seen.insert(line).second) AddFinding(study, points[i], line, diagnostics);
+    for (const Finding& error : checks[i].errors) {
+      if (seen.insert(error.ToString()).second) AddFinding(study, points[i], error, diagnostics);
     }
-    if (is_known || diagnostics.error_count() > errors_before) continue;
-    diagnostics.Error(ScenarioOf(study, points[i]).where, "scenario",
-                      fmt::format("cannot be read with {}: validate ended with status {}",
-                                  PointName(study, points[i]), exits[i]));
+    if (checks[i].failure.empty()) continue;
+    diagnostics.Error(
+        ScenarioOf(study, points[i]).where, "scenario",
+        fmt::format("cannot be read with {}: {}", PointName(study, points[i]), checks[i].failure));
   }
 }
 
