@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "simulator/fabric/packet.h"
+#include "simulator/state/field_table.h"
 
 namespace railyard {
 
@@ -37,25 +39,24 @@ struct NetworkCounters {
   uint64_t general_hops = 0;  // transmissions in the general form
   uint64_t draws = 0;         // by which packets were marked, lost or held back, or not
 
-  void Add(const NetworkCounters& other) {
-    packets += other.packets;
-    packet_hops += other.packet_hops;
-    control_hops += other.control_hops;
-    injected_bytes += other.injected_bytes;
-    delivered_bytes += other.delivered_bytes;
-    replicated_bytes += other.replicated_bytes;
-    reduced_bytes += other.reduced_bytes;
-    for (size_t reason = 0; reason < dropped_packets.size(); ++reason) {
-      dropped_packets[reason] += other.dropped_packets[reason];
-      dropped_bytes[reason] += other.dropped_bytes[reason];
-    }
-    ecn_marked += other.ecn_marked;
-    xoff_frames += other.xoff_frames;
-    xon_frames += other.xon_frames;
-    pfc_pause_ps += other.pfc_pause_ps;
-    general_hops += other.general_hops;
-    draws += other.draws;
+  static constexpr auto Fields() {
+    using N = NetworkCounters;
+    return FieldTable(
+        "counters", field::Count("packets", &N::packets),
+        field::Count("packet_hops", &N::packet_hops),
+        field::Count("control_hops", &N::control_hops),
+        field::Count("injected_bytes", &N::injected_bytes),
+        field::Count("delivered_bytes", &N::delivered_bytes),
+        field::Count("replicated_bytes", &N::replicated_bytes),
+        field::Count("reduced_bytes", &N::reduced_bytes),
+        field::Unrepeatable("dropped_packets", &N::dropped_packets),
+        field::NoState("dropped_bytes", &N::dropped_bytes, "they change with dropped_packets"),
+        field::Count("ecn_marked", &N::ecn_marked), field::Count("xoff_frames", &N::xoff_frames),
+        field::Count("xon_frames", &N::xon_frames), field::Count("pfc_pause_ps", &N::pfc_pause_ps),
+        field::Count("general_hops", &N::general_hops), field::Unrepeatable("draws", &N::draws));
   }
+
+  void Add(const NetworkCounters& other) { CombineFields(*this, other, std::plus<>()); }
 
   uint64_t dropped_data_bytes() const {
     uint64_t sum = 0;

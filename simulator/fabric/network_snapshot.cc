@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The state of a network without packets, or of NVLinks without. Which form a port has is left out:
 // no result depends on it.
+#include <functional>
+
 #include "simulator/fabric/fabric_network.h"
 
 namespace railyard {
-namespace {
-
-void VisitPort(Port& port, StateArchive& archive) {
-  archive.Count(port.paused_ps);
-  archive.Count(port.general_hops);
-}
-
-}  // namespace
 
 void FabricNetwork::Visit(StateArchive& archive) {
   if (flow_ledger_.settle) flow_ledger_.settle();
@@ -31,7 +25,7 @@ void FabricNetwork::Visit(StateArchive& archive) {
   archive.Constant(tables_.ports.size());
   archive.Constant(reduction_.counted_links());
   archive.Section();
-  for (Port& port : tables_.ports) VisitPort(port, archive);
+  VisitFields(tables_.ports, archive);
   archive.Section();
   reduction_.Visit(archive);
   archive.Section();
@@ -39,35 +33,16 @@ void FabricNetwork::Visit(StateArchive& archive) {
 }
 
 void FabricNetwork::VisitCounters(StateArchive& archive) {
-  archive.Count(tables_.counters.packets);
-  archive.Count(tables_.counters.packet_hops);
-  archive.Count(tables_.counters.control_hops);
-  archive.Count(tables_.counters.injected_bytes);
-  archive.Count(tables_.counters.delivered_bytes);
-  archive.Count(tables_.counters.replicated_bytes);
-  archive.Count(tables_.counters.reduced_bytes);
-  archive.Count(tables_.counters.ecn_marked);
-  archive.Count(tables_.counters.xoff_frames);
-  archive.Count(tables_.counters.xon_frames);
-  archive.Count(tables_.counters.pfc_pause_ps);
-  archive.Count(tables_.counters.general_hops);
-  archive.Count(tables_.counters.draws);
-  archive.Unrepeatable(tables_.counters.draws);
+  if (archive.is_naming()) archive.BeginRecord("network", 0);
+  VisitFields(tables_.counters, archive);
   archive.Unrepeatable(holds_.reports().size());
-  for (const uint64_t packets : tables_.counters.dropped_packets) archive.Unrepeatable(packets);
 }
 
 void FabricNetwork::VisitLink(LinkId id, StateArchive& archive) {
-  Link& link = tables_.links[id];
   archive.Require(tables_.is_held[id] == 0);
-  archive.Instant(link.busy_until_ps);
-  archive.Constant(states_.IsUp(id) ? 0 : 1);
-  archive.Constant(tables_.rates_bps[id] ^ tables_.graph->link(id).rate_bps);
-  archive.Constant(static_cast<uint64_t>(link.delay_ps));
-  archive.Count(link.payload_bytes);
-  archive.Count(link.wire_bytes);
-  archive.Count(link.packets);
-  archive.Count(link.sent);
+  VisitFields(tables_.links[id], id, archive);
+  archive.Named("is_down").Constant(states_.IsUp(id) ? 0 : 1);
+  archive.Named("rate").Constant(tables_.rates_bps[id] ^ tables_.graph->link(id).rate_bps);
 }
 
 void FabricNetwork::VisitHistory(LinkId id, StateArchive& archive) {
@@ -80,7 +55,7 @@ void FabricNetwork::VisitPortOf(LinkId id, StateArchive& archive) {
   Port none;
   Port& port = tables_.FindPort(id) != nullptr ? tables_.PortOf(id) : none;
   archive.Require(port.is_idle() && port.held_classes() == 0 && !port.is_in_storm);
-  VisitPort(port, archive);
+  VisitFields(port, id, archive);
   if (none.paused_ps == 0 && none.general_hops == 0) return;
   Port& made = tables_.PortOf(id);
   made.paused_ps = none.paused_ps;
@@ -98,8 +73,8 @@ void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& a
     const VirtualChannelId channel = FirstChannelOf(id);
     const IngressAccount& account = accounts_[channel];
     VisitHistory(id, archive);
-    archive.Require(states_.IsUp(id) && link.timed == 0 && account.bytes == 0 &&
-                    !buffers_.PauseOf(channel).is_xoff && (link.send_flags & Link::kTailDrop) == 0);
+    archive.Require(states_.IsUp(id) && account.bytes == 0 && !buffers_.PauseOf(channel).is_xoff &&
+                    (link.send_flags & Link::kTailDrop) == 0);
     pause_frames_.Visit(channel, archive);
     archive.Constant(tables_.rates_bps[id]);
     archive.Constant(link.mark_above);
@@ -123,19 +98,14 @@ void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& ar
   const NetworkCounters before = archive.adds() ? SumOverNvlinks(links) : NetworkCounters{};
   for (const LinkId id : links) {
     VisitHistory(id, archive);
-    archive.Require(tables_.links[id].timed == 0 && accounts_[FirstChannelOf(id)].bytes == 0);
+    archive.Require(accounts_[FirstChannelOf(id)].bytes == 0);
     VisitLink(id, archive);
     VisitPortOf(id, archive);
     reduction_.Visit(id, archive);
   }
   if (!archive.adds()) return;
-  const NetworkCounters after = SumOverNvlinks(links);
-  for (const auto count : {&NetworkCounters::packets, &NetworkCounters::packet_hops,
-                           &NetworkCounters::control_hops, &NetworkCounters::injected_bytes,
-                           &NetworkCounters::delivered_bytes, &NetworkCounters::replicated_bytes,
-                           &NetworkCounters::reduced_bytes, &NetworkCounters::general_hops}) {
-    tables_.counters.*count += after.*count - before.*count;
-  }
+  CombineFields(tables_.counters, SumOverNvlinks(links), std::plus<>());
+  CombineFields(tables_.counters, before, std::minus<>());
 }
 
 // Returns the share of these NVLinks at rest in the network's counters, where nothing was lost: all

@@ -23,6 +23,7 @@
 // who treats them as the reason. Records are aggregates: plain structs without private members.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -141,10 +142,15 @@ constexpr CountField<Record, Member> Count(std::string_view name, Member Record:
 template <class Record, class Member>
 struct UnrepeatableField : NamedField<Record, Member> {
   void Visit(Record& record, StateArchive& archive) const {
-    archive.Unrepeatable(record.*this->member);
+    if constexpr (std::ranges::range<Member>) {
+      for (const uint64_t element : record.*this->member) archive.Unrepeatable(element);
+    } else {
+      archive.Unrepeatable(record.*this->member);
+    }
   }
 };
-// A counter of events that make the future differ from a repetition: losses, draws.
+// A counter of events that make the future differ from a repetition (losses, draws), or a container
+// of such counters.
 template <class Record, class Member>
 constexpr UnrepeatableField<Record, Member> Unrepeatable(std::string_view name,
                                                          Member Record::*member) {
@@ -338,6 +344,25 @@ requires HasFieldTable<std::ranges::range_value_t<Records>>
 void VisitFields(Records& records, StateArchive& archive) {
   size_t index = 0;
   for (auto& record : records) VisitFields(record, index++, archive);
+}
+
+// Sets every member of a record of counters to `combine` of it and that of `other`. Members are
+// numbers or arrays of numbers.
+template <HasFieldTable Record, class Combine>
+void CombineFields(Record& record, const Record& other, Combine combine) {
+  static_assert(NamesEveryMember<Record>(),
+                "the field table of this record does not name every member of it, each once");
+  const auto combine_member = [&](auto member) {
+    auto& own = record.*member;
+    const auto& others = other.*member;
+    if constexpr (std::ranges::range<decltype(own)>) {
+      std::ranges::transform(own, others, own.begin(), combine);
+    } else {
+      own = combine(own, others);
+    }
+  };
+  std::apply([&](const auto&... field) { (combine_member(field.member), ...); },
+             Record::Fields().fields);
 }
 
 }  // namespace railyard

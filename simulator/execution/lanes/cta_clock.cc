@@ -47,7 +47,7 @@ void CtaClock::Visit(StateArchive& archive) const {
 }
 
 void CtaClock::VisitGpu(GpuIndex gpu, StateArchive& archive) const {
-  archive.Constant(std::bit_cast<uint64_t>(SpeedOf(gpu)));
+  archive.Named("speed of a GPU").Constant(std::bit_cast<uint64_t>(SpeedOf(gpu)));
 }
 
 }  // namespace railyard

@@ -32,7 +32,7 @@ class PauseFrames {
   // the channel's earlier frames; serialization, propagation and the response time follow.
   int64_t Send(PauseFrame frame);
   void Visit(VirtualChannelId channel, StateArchive& archive) {
-    archive.Instant(last_frame_end_ps_[channel]);
+    archive.Named("last_frame_end_ps").Instant(last_frame_end_ps_[channel]);
   }
 
  private:

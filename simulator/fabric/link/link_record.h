@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "simulator/fabric/packet.h"
+#include "simulator/state/field_table.h"
 
 namespace railyard {
 
@@ -51,6 +53,27 @@ struct alignas(64) LinkRecord {
   uint8_t send_flags = 0;
   uint8_t arrival_flags : 5 = 0;
   Arrival arrival : 3 = Arrival::kForward;
+
+  static constexpr auto Fields() {
+    using L = LinkRecord;
+    constexpr std::string_view kForm = "the form of a port changes no result";
+    return FieldTable(
+        "link", field::Instant("busy_until_ps", &L::busy_until_ps),
+        field::Constant("delay_ps", &L::delay_ps), field::Count("payload_bytes", &L::payload_bytes),
+        field::Count("wire_bytes", &L::wire_bytes), field::Count("packets", &L::packets),
+        field::NoState("usual_transmission_ps", &L::usual_transmission_ps,
+                       "it follows from the rate, which FabricNetwork::VisitLink visits"),
+        field::AtRest("timed", &L::timed),
+        field::NoState("last", &L::last, "no packet is on the link"),
+        field::Count("sent", &L::sent),
+        field::NoState("mark_above", &L::mark_above,
+                       "it changes with the network's conditions; see VisitNicLinks"),
+        field::NoState("usual_wire_bytes", &L::usual_wire_bytes,
+                       "it decides only how a time is computed"),
+        field::NoState("send_flags", &L::send_flags, kForm),
+        field::Bits<L>("arrival_flags", [](const L&) { return true; }),
+        field::Bits<L>("arrival", [](const L&) { return true; }));
+  }
 };
 static_assert(sizeof(LinkRecord) == 64);
 

@@ -4,9 +4,11 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <string_view>
 
 #include "simulator/fabric/packet.h"
 #include "simulator/fabric/packet_pool.h"
+#include "simulator/state/field_table.h"
 #include "topologies/routing/lossless_classes.h"
 
 namespace railyard {
@@ -57,6 +59,26 @@ struct Port {
   int64_t joined = 0;     // data packets ever; a waiting one's arrival_ps holds its number
   int64_t paused_ps = 0;  // in pauses that are over, of all classes
   uint64_t general_hops = 0;
+
+  static constexpr auto Fields() {
+    constexpr std::string_view kIdle = "no packet waits where none is in the network";
+    constexpr std::string_view kHeld = "conditions of the network, or FabricNetwork::VisitPortOf";
+    return FieldTable(
+        "port", field::NoState("control", &Port::control, kIdle),
+        field::NoState("data", &Port::data, kIdle),
+        field::NoState("waiting_classes", &Port::waiting_classes, kIdle),
+        field::NoState("paused_by_frame", &Port::paused_by_frame, kHeld),
+        field::NoState("paused_classes", &Port::paused_classes, kHeld),
+        field::NoState("starved_classes", &Port::starved_classes, kHeld),
+        field::NoState("is_serving", &Port::is_serving, kIdle),
+        field::NoState("is_in_storm", &Port::is_in_storm, kHeld),
+        field::NoState("waiting_packets", &Port::waiting_packets, kIdle),
+        field::NoState("waiting_ps", &Port::waiting_ps, kIdle),
+        field::NoState("waiting_data_bytes", &Port::waiting_data_bytes, kIdle),
+        field::NoState("joined", &Port::joined, "only its differences order waiting packets"),
+        field::Count("paused_ps", &Port::paused_ps),
+        field::Count("general_hops", &Port::general_hops));
+  }
 
   static constexpr uint8_t BitOf(uint32_t lossless_class) {
     return static_cast<uint8_t>(1u << lossless_class);

@@ -43,19 +43,6 @@ struct StackCounters {
   uint64_t missing_packets = 0;
   uint64_t missing_bytes = 0;
 
-  void Add(const StackCounters& other) {
-    retransmitted_packets += other.retransmitted_packets;
-    timeouts += other.timeouts;
-    nacks += other.nacks;
-    queue_pair_errors += other.queue_pair_errors;
-    ecn_marked += other.ecn_marked;
-    cnp += other.cnp;
-    tolerant_messages += other.tolerant_messages;
-    dispensable_packets += other.dispensable_packets;
-    missing_packets += other.missing_packets;
-    missing_bytes += other.missing_bytes;
-  }
-
   static constexpr auto Fields() {
     using S = StackCounters;
     return FieldTable(
@@ -68,6 +55,8 @@ struct StackCounters {
         field::Unrepeatable("missing_packets", &S::missing_packets),
         field::Unrepeatable("missing_bytes", &S::missing_bytes));
   }
+
+  void Add(const StackCounters& other) { CombineFields(*this, other, std::plus<>()); }
 };
 
 // Counts of connection ends that took a NIC's port out of use, and that put one back into use.

@@ -149,10 +149,7 @@ void FlowTransport::Visit(StateArchive& archive) {
   archive.Named("flows").Constant(flows_.size());
   archive.Named("counted_payload_bytes").Count(counted_payload_bytes_);
   archive.Section();
-  for (const Flow& flow : flows_) {
-    archive.Require(flow.unacknowledged == 0);
-    archive.Constant(flow.is_closed ? 1 : 0);
-  }
+  VisitFields(flows_, archive);
 }
 
 }  // namespace railyard

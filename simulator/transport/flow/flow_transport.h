@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/flow/flow_network.h"
+#include "simulator/state/field_table.h"
 #include "simulator/transport/connections/striped_connections.h"
 #include "simulator/transport/contract/transport.h"
 #include "simulator/transport/rdma/rdma_transport.h"
@@ -60,6 +62,24 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
     std::vector<uint64_t> payload_bytes;  // of messages that have not arrived, oldest first
     bool is_closed = false;
     bool is_counted = false;
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kOpened = "it is decided when the flow is opened";
+      return FieldTable("flow", field::NoState("user", &Flow::user, kOpened),
+                        field::NoState("source_gpu", &Flow::source_gpu, kOpened),
+                        field::NoState("destination_gpu", &Flow::destination_gpu, kOpened),
+                        field::NoState("queue_pairs", &Flow::queue_pairs, kOpened),
+                        field::NoState("pipe", &Flow::pipe, kOpened),
+                        field::NoState("rate_alone_bps", &Flow::rate_alone_bps, kOpened),
+                        field::NoState("grant_latency_ps", &Flow::grant_latency_ps, kOpened),
+                        field::NoState("ack_latency_ps", &Flow::ack_latency_ps, kOpened),
+                        field::NoState("last_grant_ps", &Flow::last_grant_ps,
+                                       "an event is pending while it lies ahead"),
+                        field::AtRest("unacknowledged", &Flow::unacknowledged),
+                        field::AtRest("payload_bytes", &Flow::payload_bytes),
+                        field::Constant("is_closed", &Flow::is_closed),
+                        field::NoState("is_counted", &Flow::is_counted, kOpened));
+    }
   };
   // The kinds of an event of kFlowAnswer, whose target is twice the flow plus one of these.
   enum class Answer : uint32_t { kGrant, kAcknowledgement };
