@@ -10,7 +10,7 @@ void LossRecorder::Observe(FaultInjector& faults, const ReplayEngine& replay,
   engine_ = &engine;
 }
 
-void LossRecorder::OnPacketLost(uint32_t id, LinkId link) {
+void LossRecorder::OnPacketLost(ConnectionId id, LinkId link) {
   const int32_t fault = faults_->FaultOfLoss(link);
   if (fault < 0) return;
   FaultLosses& losses = losses_[static_cast<size_t>(fault)];
@@ -19,14 +19,14 @@ void LossRecorder::OnPacketLost(uint32_t id, LinkId link) {
   if (connection.collective != Connection::kNone) losses.collectives.insert(connection.collective);
   losses.gpus.insert(connection.from_gpu);
   losses.gpus.insert(connection.to_gpu);
-  if (replay_->executor().connection_table().IsClosed(ConnectionId{id})) return;
+  if (replay_->executor().connection_table().IsClosed(id)) return;
   losses.unrecovered.insert(id);
   Hit& hit = hits_[id];
   if (hit.is_recovered) hit = {};
   hit.faults.insert(static_cast<uint32_t>(fault));
 }
 
-void LossRecorder::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
+void LossRecorder::OnPacketRepeated(ConnectionId id, uint32_t payload_bytes) {
   const auto it = hits_.find(id);
   if (it == hits_.end()) return;
   for (const uint32_t fault : it->second.faults) {
@@ -34,7 +34,7 @@ void LossRecorder::OnPacketRepeated(uint32_t id, uint32_t payload_bytes) {
   }
 }
 
-void LossRecorder::OnRetransmission(uint32_t id) {
+void LossRecorder::OnRetransmission(ConnectionId id) {
   const auto it = hits_.find(id);
   if (it == hits_.end() || it->second.is_recovered) return;
   for (const uint32_t fault : it->second.faults) {
@@ -44,7 +44,7 @@ void LossRecorder::OnRetransmission(uint32_t id) {
 }
 
 // Its lost packets are not sent again; the work is repeated when its part of the job restarts.
-void LossRecorder::OnConnectionClosed(uint32_t id) {
+void LossRecorder::OnConnectionClosed(ConnectionId id) {
   hits_.erase(id);
   const uint32_t part =
       replay_->PartOfRank(replay_->executor().connection_table().connections()[id].from_gpu);
@@ -59,7 +59,7 @@ void LossRecorder::OnPartRestarted(uint32_t part) {
   }
 }
 
-void LossRecorder::OnLossRecovered(uint32_t id) {
+void LossRecorder::OnLossRecovered(ConnectionId id) {
   const auto it = hits_.find(id);
   if (it == hits_.end() || it->second.is_recovered) return;
   for (const uint32_t fault : it->second.faults) {

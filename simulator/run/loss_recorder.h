@@ -22,7 +22,7 @@ class LossRecorder final : public ReplayObserver {
     uint64_t packets = 0;
     std::set<uint32_t> collectives;
     std::set<GpuIndex> gpus;
-    std::set<uint32_t> unrecovered;  // connections
+    std::set<ConnectionId> unrecovered;
     // Parts of the job whose connections had lost something to it when the part was halted; they
     // have recovered when the part restarts.
     std::set<uint32_t> halted_parts;
@@ -43,12 +43,12 @@ class LossRecorder final : public ReplayObserver {
 
   const std::vector<FaultLosses>& losses() const { return losses_; }
 
-  void OnPacketLost(uint32_t connection, LinkId link) override;
-  void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
-  void OnRetransmission(uint32_t connection) override;
-  void OnLossRecovered(uint32_t connection) override;
+  void OnPacketLost(ConnectionId connection, LinkId link) override;
+  void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) override;
+  void OnRetransmission(ConnectionId connection) override;
+  void OnLossRecovered(ConnectionId connection) override;
   void OnRankError(uint32_t rank, const std::string& why) override { on_rank_error_(rank, why); }
-  void OnConnectionClosed(uint32_t connection) override;
+  void OnConnectionClosed(ConnectionId connection) override;
   void OnPartRestarted(uint32_t part) override;
   // Faults may be anchored to a collective's progress.
   void OnCollectiveProgress(uint32_t collective, double progress) override {
@@ -66,7 +66,7 @@ class LossRecorder final : public ReplayObserver {
     // retransmissions may continue, of packets that were in flight meanwhile
     bool is_recovered = false;
   };
-  std::unordered_map<uint32_t, Hit> hits_;  // by connection
+  std::unordered_map<ConnectionId, Hit> hits_;
 };
 
 }  // namespace railyard

@@ -115,11 +115,11 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
                          const CriticalPath* /*path*/) override {
     ends_ps_.emplace(operation, end_ps);
   }
-  void OnPacketLost(uint32_t /*connection*/, LinkId /*link*/) override {}
-  void OnPacketRepeated(uint32_t /*connection*/, uint32_t /*payload_bytes*/) override {}
-  void OnRetransmission(uint32_t /*connection*/) override {}
-  void OnLossRecovered(uint32_t /*connection*/) override {}
-  void OnConnectionError(uint32_t /*connection*/, bool /*at_sender*/,
+  void OnPacketLost(ConnectionId /*connection*/, LinkId /*link*/) override {}
+  void OnPacketRepeated(ConnectionId /*connection*/, uint32_t /*payload_bytes*/) override {}
+  void OnRetransmission(ConnectionId /*connection*/) override {}
+  void OnLossRecovered(ConnectionId /*connection*/) override {}
+  void OnConnectionError(ConnectionId /*connection*/, bool /*at_sender*/,
                          const std::string& why) override {
     ADD_FAILURE() << why;
   }

@@ -22,15 +22,20 @@ class FlowSink : public MessageSink {
       : table_(table), observer_(observer) {}
 
   void OnPacketLost(uint32_t connection, LinkId link) final {
-    observer_.OnPacketLost(connection, link);
+    observer_.OnPacketLost(ConnectionId{connection}, link);
   }
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) final {
-    observer_.OnPacketRepeated(connection, payload_bytes);
+    observer_.OnPacketRepeated(ConnectionId{connection}, payload_bytes);
   }
-  void OnRetransmission(uint32_t connection) final { observer_.OnRetransmission(connection); }
-  void OnLossRecovered(uint32_t connection) final { observer_.OnLossRecovered(connection); }
+  void OnRetransmission(uint32_t connection) final {
+    observer_.OnRetransmission(ConnectionId{connection});
+  }
+  void OnLossRecovered(uint32_t connection) final {
+    observer_.OnLossRecovered(ConnectionId{connection});
+  }
   void OnFailed(uint32_t connection, bool at_sender, const std::string& why) override {
-    if (!IsClosed(connection)) observer_.OnConnectionError(connection, at_sender, why);
+    if (!IsClosed(connection))
+      observer_.OnConnectionError(ConnectionId{connection}, at_sender, why);
   }
 
  protected:
@@ -155,7 +160,7 @@ class NetworkSink final : public FlowSink {
       runner_.RunWoken();
       return;
     }
-    observer().OnConnectionError(connection, at_sender, why);
+    observer().OnConnectionError(ConnectionId{connection}, at_sender, why);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "simulator/execution/connections/connection.h"
 #include "simulator/execution/lanes/critical_path.h"
 #include "topologies/graph/fabric_graph.h"
 
@@ -18,11 +19,12 @@ class LaneObserver {
   // Called when the last lane of a channel's last batch has finished. Its end, `end_ps`, may lie in
   // the future. `path` is its critical path, or null where paths are not kept.
   virtual void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) = 0;
-  virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
-  virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
-  virtual void OnRetransmission(uint32_t connection) = 0;
-  virtual void OnLossRecovered(uint32_t connection) = 0;
-  virtual void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) = 0;
+  virtual void OnPacketLost(ConnectionId connection, LinkId link) = 0;
+  virtual void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) = 0;
+  virtual void OnRetransmission(ConnectionId connection) = 0;
+  virtual void OnLossRecovered(ConnectionId connection) = 0;
+  virtual void OnConnectionError(ConnectionId connection, bool at_sender,
+                                 const std::string& why) = 0;
   // Called when a GPU has received payload of a watched collective.
   virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
   // Called when a connection changes to a detour over NICs of other GPUs. `gpus` are its ends and

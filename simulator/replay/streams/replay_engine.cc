@@ -101,7 +101,7 @@ void ReplayEngine::SetGpuSpeed(GpuIndex gpu, double speed) {
 }
 
 void ReplayEngine::Halt(uint32_t part) {
-  for (const uint32_t connection : executor_->Close(part)) {
+  for (const ConnectionId connection : executor_->Close(part)) {
     observer_.OnConnectionClosed(connection);
   }
   ledger_.Halt(part, streams_.Halt(part));
@@ -192,28 +192,29 @@ void ReplayEngine::OnChannelFinished(uint32_t operation, int64_t end_ps, const C
   streams_.OnChannelFinished(operation, end_ps, path);
 }
 
-void ReplayEngine::OnPacketLost(uint32_t connection, LinkId link) {
+void ReplayEngine::OnPacketLost(ConnectionId connection, LinkId link) {
   CheckNothingFailsAhead();
   const uint32_t collective = executor_->connection_table().connections()[connection].collective;
-  if (collective != Connection::kNone &&
-      !executor_->connection_table().IsClosed(ConnectionId{connection})) {
+  if (collective != Connection::kNone && !executor_->connection_table().IsClosed(connection)) {
     ledger_.NotePacketLost(collective);
   }
   observer_.OnPacketLost(connection, link);
 }
 
-void ReplayEngine::OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) {
+void ReplayEngine::OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) {
   observer_.OnPacketRepeated(connection, payload_bytes);
 }
 
-void ReplayEngine::OnRetransmission(uint32_t connection) {
+void ReplayEngine::OnRetransmission(ConnectionId connection) {
   CheckNothingFailsAhead();
   observer_.OnRetransmission(connection);
 }
 
-void ReplayEngine::OnLossRecovered(uint32_t connection) { observer_.OnLossRecovered(connection); }
+void ReplayEngine::OnLossRecovered(ConnectionId connection) {
+  observer_.OnLossRecovered(connection);
+}
 
-void ReplayEngine::OnConnectionError(uint32_t id, bool at_sender, const std::string& why) {
+void ReplayEngine::OnConnectionError(ConnectionId id, bool at_sender, const std::string& why) {
   CheckNothingFailsAhead();
   const Connection& connection = executor_->connection_table().connections()[id];
   if (ledger_.IsAborted(calls_.PartOf(connection.from_gpu))) return;

@@ -41,15 +41,15 @@ namespace railyard {
 class ReplayObserver {
  public:
   virtual ~ReplayObserver() = default;
-  virtual void OnPacketLost(uint32_t connection, LinkId link) = 0;
-  virtual void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) = 0;
-  virtual void OnRetransmission(uint32_t connection) = 0;
-  virtual void OnLossRecovered(uint32_t connection) = 0;
+  virtual void OnPacketLost(ConnectionId connection, LinkId link) = 0;
+  virtual void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) = 0;
+  virtual void OnRetransmission(ConnectionId connection) = 0;
+  virtual void OnLossRecovered(ConnectionId connection) = 0;
   // Called when a queue pair or NVLink of the job failed and that rank's process receives the
   // error. The observer decides how the job continues: RestartAt(), Abort().
   virtual void OnRankError(uint32_t rank, const std::string& why) = 0;
   // Called when the programs that used the connection have ended: its losses will not be repaired.
-  virtual void OnConnectionClosed(uint32_t /*connection*/) {}
+  virtual void OnConnectionClosed(ConnectionId /*connection*/) {}
   // Called when a halted part of the job restarts.
   virtual void OnPartRestarted(uint32_t /*part*/) {}
   // Called when an observed collective begins, or a share of its payload has been received; 1: all.
@@ -241,11 +241,11 @@ class ReplayEngine final : private LaneObserver,
 
   // Implements LaneObserver.
   void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) override;
-  void OnPacketLost(uint32_t connection, LinkId link) override;
-  void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) override;
-  void OnRetransmission(uint32_t connection) override;
-  void OnLossRecovered(uint32_t connection) override;
-  void OnConnectionError(uint32_t connection, bool at_sender, const std::string& why) override;
+  void OnPacketLost(ConnectionId connection, LinkId link) override;
+  void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) override;
+  void OnRetransmission(ConnectionId connection) override;
+  void OnLossRecovered(ConnectionId connection) override;
+  void OnConnectionError(ConnectionId connection, bool at_sender, const std::string& why) override;
   void OnPayloadTaken(uint32_t collective, uint64_t bytes) override;
   void OnDetour(std::span<const GpuIndex> gpus) override;
 

@@ -32,16 +32,17 @@ SocketConnections::SocketConnections(TcpTransport& tcp, FabricSimulatorImpl& eng
 
 // --- Opening -------------------------------------------------------------------------------------
 
-uint32_t SocketConnections::AddThread() {
+SocketConnections::HelperThreadId SocketConnections::AddThread() {
   thread_free_ps_.push_back(0);
-  return static_cast<uint32_t>(thread_free_ps_.size() - 1);
+  return HelperThreadId{thread_free_ps_.size() - 1};
 }
 
-int64_t SocketConnections::Occupy(uint32_t thread, int64_t duration_ps) {
+int64_t SocketConnections::Occupy(const Thread& thread, int64_t duration_ps) {
   const int64_t now_ps = engine_.NowPs();
-  if ((thread & kProxy) != 0)
-    return proxies_.Occupy(GpuIndex{thread & ~kProxy}, now_ps, duration_ps);
-  int64_t& free_ps = thread_free_ps_[thread];
+  if (const GpuIndex* const gpu = std::get_if<GpuIndex>(&thread)) {
+    return proxies_.Occupy(*gpu, now_ps, duration_ps);
+  }
+  int64_t& free_ps = thread_free_ps_[std::get<HelperThreadId>(thread)];
   free_ps = std::max(free_ps, now_ps) + duration_ps;
   return free_ps;
 }
@@ -52,17 +53,16 @@ FlowId SocketConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuInde
   SocketConnection& opened = connections_.emplace_back();
   opened.user = sink;
   opened.first_stream = static_cast<uint32_t>(streams_.size());
-  AddStream(id, entropy, kProxy | source_gpu, kProxy | destination_gpu, source_gpu,
-            destination_gpu);
-  std::vector<std::pair<uint32_t, uint32_t>> threads;
+  AddStream(id, entropy, {source_gpu, destination_gpu}, source_gpu, destination_gpu);
+  std::vector<Copiers> helpers;
   for (uint32_t i = 0; i < settings_.nthreads; ++i) {
-    const uint32_t sending = AddThread();
-    threads.emplace_back(sending, AddThread());
+    const HelperThreadId sending = AddThread();
+    helpers.push_back({sending, AddThread()});
   }
   // Socket i belongs to thread i modulo the number of threads.
   for (uint32_t i = 0; i < settings_.data_sockets(); ++i) {
-    const auto& [sending, receiving] = threads[i % threads.size()];
-    AddStream(id, Mix64(entropy ^ (i + 1)), sending, receiving, source_gpu, destination_gpu);
+    AddStream(id, Mix64(entropy ^ (i + 1)), helpers[i % helpers.size()], source_gpu,
+              destination_gpu);
     opened.data_queue_pairs.push_back(streams_.back().queue_pair);
   }
   if (opened.data_queue_pairs.empty()) {
@@ -71,15 +71,13 @@ FlowId SocketConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuInde
   return id;
 }
 
-void SocketConnections::AddStream(uint32_t id, uint64_t entropy, uint32_t send_thread,
-                                  uint32_t receive_thread, GpuIndex source_gpu,
-                                  GpuIndex destination_gpu) {
+void SocketConnections::AddStream(uint32_t id, uint64_t entropy, const Copiers& copiers,
+                                  GpuIndex source_gpu, GpuIndex destination_gpu) {
   const auto number = static_cast<uint32_t>(streams_.size());
   Stream& stream = streams_.emplace_back();
   stream.connection = id;
   stream.tie = Mix64(entropy);
-  stream.send_thread = send_thread;
-  stream.receive_thread = receive_thread;
+  stream.copiers = copiers;
   stream.queue_pair = tcp_.Open({this, number}, source_gpu, destination_gpu, entropy);
   tcp_.ReadByHand(stream.queue_pair);
 }
@@ -122,7 +120,7 @@ void SocketConnections::StartCopy(uint32_t id, Direction direction, uint32_t byt
   const Stream& stream = streams_[id];
   const bool is_in = direction == Direction::kIn;
   const int64_t copied_ps =
-      Occupy(is_in ? stream.send_thread : stream.receive_thread,
+      Occupy(is_in ? stream.copiers.sending : stream.copiers.receiving,
              TransferTimePs(bytes, is_in ? settings_.send_rate_bps : settings_.receive_rate_bps));
   const auto direction_bit = static_cast<uint32_t>(direction);
   // The remaining bits of the tie still order events; the target distinguishes equal ones.

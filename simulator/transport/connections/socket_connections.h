@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <variant>
 #include <vector>
 
 #include "simulator/transport/contract/composite_transport.h"
@@ -55,7 +56,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   StateOwner* state() override { return this; }
   std::string state_name() const override { return "the threads of sockets"; }
   std::string WhyNeverReplayed() const override {
-    return "when each thread is free, and what its sockets hold, is in no snapshot";
+    return "snapshots do not cover the threads' schedules or the sockets' contents";
   }
   void Visit(StateArchive& archive) override;
 
@@ -71,12 +72,19 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
     MessageSize size;
     bool is_size = false;
   };
+  using HelperThreadId = Identifier<struct HelperThreadIdTag>;
+  // Names a helper thread, or the GPU whose proxy is meant.
+  using Thread = std::variant<HelperThreadId, GpuIndex>;
+  // Names the threads that copy a stream's data into and out of the kernel.
+  struct Copiers {
+    Thread sending;
+    Thread receiving;
+  };
   struct Stream {
     uint32_t connection = 0;  // socket connection
     FlowId queue_pair;        // of the transport
     uint64_t tie = 0;
-    uint32_t send_thread = 0;
-    uint32_t receive_thread = 0;
+    Copiers copiers;
     std::deque<Piece> unsent;
     std::deque<Piece> sent;         // that the receiver has not read
     std::deque<uint32_t> buffered;  // bytes of pieces in the send buffer, not acknowledged
@@ -105,11 +113,11 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   enum class Direction : uint32_t { kIn, kOut };
 
   static void HandleCopy(void* self, uint32_t target);
-  uint32_t AddThread();
-  // Occupies a helper thread, or the proxy of a GPU, for `duration_ps`. Returns when it is done.
-  int64_t Occupy(uint32_t thread, int64_t duration_ps);
-  void AddStream(uint32_t socket_connection, uint64_t entropy, uint32_t send_thread,
-                 uint32_t receive_thread, GpuIndex source_gpu, GpuIndex destination_gpu);
+  HelperThreadId AddThread();
+  // Occupies a thread for `duration_ps`. Returns when it is done.
+  int64_t Occupy(const Thread& thread, int64_t duration_ps);
+  void AddStream(uint32_t socket_connection, uint64_t entropy, const Copiers& copiers,
+                 GpuIndex source_gpu, GpuIndex destination_gpu);
   void Append(uint32_t stream, uint64_t message, const MessageSize& size);
   void StartCopy(uint32_t stream, Direction direction, uint32_t bytes);
   void CopyIn(uint32_t stream);
@@ -127,8 +135,6 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   void ReportSent(uint32_t socket_connection);
   void ReportDelivered(uint32_t socket_connection);
 
-  static constexpr uint32_t kProxy = 1u << 31;  // in a thread's number: the proxy of a GPU
-
   TcpTransport& tcp_;
   FabricSimulatorImpl& engine_;
   NetSocketSettings settings_;
@@ -137,7 +143,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   // Both are deques, because their elements must not move when others are added.
   std::deque<SocketConnection> connections_;
   std::deque<Stream> streams_;
-  std::vector<int64_t> thread_free_ps_;
+  std::vector<int64_t> thread_free_ps_;  // by HelperThreadId
 };
 
 }  // namespace railyard
