@@ -11,9 +11,9 @@
 namespace railyard {
 namespace {
 
-TEST(CongestionControlsTest, AllSevenAreThereByName) {
-  EXPECT_THAT(CongestionControlNames(),
-              ::testing::ElementsAre("NONE", "DCQCN", "DCTCP", "TIMELY", "HPCC", "SWIFT", "CUBIC"));
+TEST(CongestionControlsTest, AllAreThereByName) {
+  EXPECT_THAT(CongestionControlNames(), ::testing::IsSupersetOf({"NONE", "DCQCN", "DCTCP", "TIMELY",
+                                                                 "HPCC", "SWIFT", "CUBIC"}));
   for (const std::string& name : CongestionControlNames()) {
     const auto control = CongestionControlNamed(name)->Create<CongestionControl>();
     ASSERT_TRUE(control) << name;

@@ -41,7 +41,7 @@ TEST(RecursiveDoublingTest, ServesAllReduceOfPowersOfTwo) {
 
 TEST(RegisteredAlgorithmsTest, OneOfTheSameNameIsReplaced) {
   RegisterAlgorithm("none", [](const AlgorithmRequest&) { return nullptr; });
-  EXPECT_THAT(RegisteredAlgorithms(), ::testing::ElementsAre("none", "recursive_doubling"));
+  EXPECT_THAT(RegisteredAlgorithms(), ::testing::IsSupersetOf({"none", "recursive_doubling"}));
   RegisterAlgorithm("none", [](const AlgorithmRequest& request) {
     return MakeAlgorithm("recursive_doubling", request);
   });

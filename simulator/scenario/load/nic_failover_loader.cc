@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/names.h"
 #include "simulator/scenario/load/fault_targets.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 
@@ -109,6 +110,14 @@ void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
                      const NetIbSettings& net_ib, NcclSettings& nccl, Diagnostics& diagnostics) {
   if (!scenario.Has("nic_failover")) return;
   const ProtoCursor cursor = scenario.Child("nic_failover");
+  const std::string transport = scenario.Text("transport", "");
+  if (!transport.empty() && transport != "rdma" && transport != "sockets") {
+    scenario.Error(diagnostics, "nic_failover",
+                   fmt::format("has no effect on transport {}, which has no queue pairs to move "
+                               "(expected transport: \"rdma\", or no nic_failover)",
+                               Quote(transport)));
+    return;
+  }
   if (!cursor.Has("policy")) {
     cursor.Missing(diagnostics, "policy", "PXN or REPLAN");
     return;

@@ -12,6 +12,7 @@
 
 #include <ns3/string.h>
 
+#include "simulator/diagnostics/names.h"
 #include "simulator/scenario/schema/model_attributes.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/transport/congestion/congestion_controls.h"
@@ -52,6 +53,17 @@ std::optional<ns3::ObjectFactory> RegisteredNamed(const ProtoCursor& block,
   return factory;
 }
 
+// Returns the controls of RDMA that `block` may name.
+std::vector<std::string> ControlsOfRdma(const google::protobuf::Message& block) {
+  const google::protobuf::OneofDescriptor& choices = *block.GetDescriptor()->oneof_decl(0);
+  std::vector<std::string> names;
+  for (int i = 0; i < choices.field_count(); ++i) {
+    const std::string& name = choices.field(i)->name();
+    if (name != "cubic" && name != "registered") names.push_back(name);
+  }
+  return names;
+}
+
 std::optional<ns3::ObjectFactory> LoadCongestionControl(const ProtoCursor& nic, bool is_tcp,
                                                         Diagnostics& diagnostics) {
   if (!nic.Has("congestion_control")) return std::nullopt;
@@ -63,16 +75,16 @@ std::optional<ns3::ObjectFactory> LoadCongestionControl(const ProtoCursor& nic, 
   if (chosen == nullptr) {
     nic.Error(diagnostics, "congestion_control",
               is_tcp ? "is empty (expected cubic in it, e.g. { cubic {} })"
-                     : "is empty (expected none, dcqcn, dctcp, timely, hpcc or swift in it, e.g. "
-                       "{ dcqcn {} })");
+                     : fmt::format("is empty (expected {} in it, e.g. {{ dcqcn {{}} }})",
+                                   JoinAlternatives(ControlsOfRdma(message))));
     return std::nullopt;
   }
   if (is_tcp != (chosen->name() == "cubic")) {
     nic.Error(diagnostics, "congestion_control",
               is_tcp
                   ? fmt::format("{} is of RDMA (expected cubic with TCP sockets)", chosen->name())
-                  : "cubic is of TCP (expected none, dcqcn, dctcp, timely, hpcc or swift, or "
-                    "nccl.NET: \"Socket\")");
+                  : fmt::format("cubic is of TCP (expected {}, or nccl.NET: \"Socket\")",
+                                JoinAlternatives(ControlsOfRdma(message))));
     return std::nullopt;
   }
   if (chosen->name() == "registered") return RegisteredNamed(block, diagnostics);

@@ -59,7 +59,9 @@ struct FlowStatus {
 
 // Declares what a transport does: it carries flows of messages from one GPU to another. A sender
 // may post a message when the receiver has granted it (unless the transport buffers messages) and
-// fewer than 8 messages are incomplete.
+// fewer than 8 messages are incomplete. A transport whose messages do not cross the network in
+// packets reports their payload to FabricNetwork::CountFlowInjected() and CountFlowDelivered(),
+// from which results, the check of bytes and the watchdog take what went on.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -72,7 +74,8 @@ class Transport {
   // Grants one more message to the sender. With `tells_sender` the sender learns of it:
   // OnGranted().
   virtual void Grant(FlowId flow, bool tells_sender) = 0;
-  // Starts nothing more on the flow. Packets that are in flight arrive.
+  // Starts nothing more on the flow. Packets that are in flight arrive; users ignore calls for
+  // flows that they have closed.
   virtual void Close(FlowId flow) = 0;
 
   // Returns whether the receiver buffers messages before they are granted. If so, the sender need

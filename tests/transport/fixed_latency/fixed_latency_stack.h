@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A transport that exists to show what one takes: messages arrive after a fixed latency, at a fixed
-// rate for each flow, and are never lost. They cross no link of the fabric.
+// rate for each flow, and are never lost. They cross no link of the fabric, so the transport
+// reports their payload to the network.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +11,38 @@
 
 #include <ns3/simulator.h>
 
+#include "simulator/fabric/fabric_network.h"
+#include "simulator/state/field_table.h"
 #include "simulator/transport/contract/network_stack.h"
 #include "simulator/units/units.h"
 
 namespace railyard::testing {
 
+// Holds one flow; its field table makes it known to the replay cache.
+struct FixedLatencyFlow {
+  SinkRef user;
+  int64_t free_ps = 0;  // when the sender has sent what it has begun
+  uint32_t under_way = 0;
+  bool is_closed = false;
+
+  static constexpr auto Fields() {
+    return FieldTable("flow", field::NoState("user", &FixedLatencyFlow::user, "it never changes"),
+                      field::Instant("free_ps", &FixedLatencyFlow::free_ps),
+                      field::AtRest("under_way", &FixedLatencyFlow::under_way),
+                      field::Constant("is_closed", &FixedLatencyFlow::is_closed));
+  }
+};
+
 class FixedLatencyTransport final : public Transport, public StateOwner {
  public:
-  // `shows_state`: else it registers no state.
+  // `shows_state`: else it registers no state. Without a network, payload is reported to none.
   FixedLatencyTransport(FabricSimulatorImpl& engine, int64_t latency_ps, uint64_t rate_bps,
-                        bool shows_state)
-      : engine_(engine), latency_ps_(latency_ps), rate_bps_(rate_bps), shows_state_(shows_state) {}
+                        bool shows_state, FabricNetwork* network = nullptr)
+      : engine_(engine),
+        latency_ps_(latency_ps),
+        rate_bps_(rate_bps),
+        shows_state_(shows_state),
+        network_(network) {}
 
   FlowId Open(const SinkRef& sink, GpuIndex /*source_gpu*/, GpuIndex /*destination_gpu*/,
               uint64_t /*entropy*/) override {
@@ -29,15 +51,18 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
   }
   // Every packet arrives, so a sender needs no acknowledgement.
   void Post(FlowId id, const PostedMessage& message) override {
-    Flow& flow = flows_[id];
+    FixedLatencyFlow& flow = flows_[id];
     flow.free_ps =
         std::max(flow.free_ps, engine_.NowPs()) + TransferTimePs(message.size.bytes, rate_bps_);
     ++flow.under_way;
+    const uint64_t payload_bytes = message.size.data_bytes;
+    if (network_ != nullptr) network_->CountFlowInjected(payload_bytes);
     At(flow.free_ps, [this, id] {
       const SinkRef user = flows_[id].user;
       if (!flows_[id].is_closed) user.sink->OnCompleted(user.number);
     });
-    At(flow.free_ps + latency_ps_, [this, id] {
+    At(flow.free_ps + latency_ps_, [this, id, payload_bytes] {
+      if (network_ != nullptr) network_->CountFlowDelivered(payload_bytes);
       --flows_[id].under_way;
       const SinkRef user = flows_[id].user;
       if (!flows_[id].is_closed) user.sink->OnDelivered(user.number);
@@ -60,22 +85,12 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
   StateOwner* state() override { return shows_state_ ? this : nullptr; }
   std::string state_name() const override { return "flows of fixed latency"; }
   void Visit(StateArchive& archive) override {
-    archive.Constant(flows_.size());
+    archive.Named("flows").Constant(flows_.size());
     archive.Section();
-    for (Flow& flow : flows_) {
-      archive.Require(flow.under_way == 0 || flow.is_closed);
-      archive.Instant(flow.free_ps);
-    }
+    VisitFields(flows_, archive);
   }
 
  private:
-  struct Flow {
-    SinkRef user;
-    int64_t free_ps = 0;  // when the sender has sent what it has begun
-    uint32_t under_way = 0;
-    bool is_closed = false;
-  };
-
   template <typename Action>
   void At(int64_t time_ps, Action action) {
     ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(time_ps - engine_.NowPs())),
@@ -86,14 +101,15 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
   int64_t latency_ps_;
   uint64_t rate_bps_;
   bool shows_state_;
-  std::vector<Flow> flows_;
+  FabricNetwork* network_;
+  std::vector<FixedLatencyFlow> flows_;
 };
 
 class FixedLatencyStack final : public NetworkStack {
  public:
   FixedLatencyStack(FabricSimulatorImpl& engine, int64_t latency_ps, uint64_t rate_bps,
-                    bool shows_state)
-      : transport_(engine, latency_ps, rate_bps, shows_state) {}
+                    bool shows_state, FabricNetwork* network = nullptr)
+      : transport_(engine, latency_ps, rate_bps, shows_state, network) {}
 
   Transport& Between(GpuIndex /*source_gpu*/, GpuIndex /*destination_gpu*/) override {
     return transport_;

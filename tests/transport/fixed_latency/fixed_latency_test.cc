@@ -22,7 +22,7 @@ void Register(const std::string& name, int64_t latency_ps, bool shows_state = tr
   RegisterNetworkStack(
       name, [latency_ps, shows_state](const NetworkStackParts& parts, const NetworkStackSettings&) {
         return std::make_unique<FixedLatencyStack>(parts.network.engine(), latency_ps, kRateBps,
-                                                   shows_state);
+                                                   shows_state, &parts.network);
       });
 }
 
@@ -88,6 +88,28 @@ TEST(FixedLatencyTest, WhereNothingIsInTheWayNothingIsSaid) {
 TEST(FixedLatencyTest, WhatIsReplayedIsWhatWouldHaveBeenSimulated) {
   Register("fixed", 100 * kPsPerUs);
   EXPECT_EQ(RunOver("fixed", 40, ReplayCacheMode::kVerify).collectives.size(), 40u);
+}
+
+// 1 GiB takes 86 ms at the rate, without a packet; the payload that arrives is progress.
+TEST(FixedLatencyTest, AWatchdogSeesMessagesThatAreNoPackets) {
+  Register("fixed", 100 * kPsPerUs);
+  const LoadedScenario loaded(
+      "fabric { rail_optimized { servers: 2 gpus_per_server: 1 } }\n"
+      "transport: \"fixed\"\nnccl { MAX_NCHANNELS: 1 }\nwatchdog { no_progress: \"10ms\" }\n"
+      "workload { program { collectives { kind: ALL_REDUCE bytes: \"1GiB\" } } }\n");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  const RunResult result = RunScenario(*loaded.scenario, {});
+  EXPECT_EQ(result.status, RunStatus::kCompleted) << result.status_detail;
+  EXPECT_GE(result.payload_bytes, uint64_t{2} << 30);  // each rank sends all of it
+}
+
+TEST(FixedLatencyTest, FailoverOfNicsNeedsQueuePairs) {
+  Register("fixed", 100 * kPsPerUs);
+  EXPECT_THAT(LoadedScenario(std::string(kFabric) + kWorkload +
+                             "transport: \"fixed\" nic_failover { policy: PXN }")
+                  .findings,
+              HasSubstr("nic_failover: has no effect on transport \"fixed\", which has no queue "
+                        "pairs to move"));
 }
 
 TEST(FixedLatencyTest, ANameThatNobodyHasRegisteredIsRefused) {
