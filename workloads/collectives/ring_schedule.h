@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Describes NCCL's ring algorithms as a CollectiveSchedule: AllReduce only, AllGather,
-// ReduceScatter, Broadcast and Reduce, with the steps of src/device/{all_reduce,all_gather,
+// Describes NCCL's ring algorithms as a CollectiveSchedule: AllReduce, AllGather, ReduceScatter,
+// Broadcast and Reduce, with the steps of src/device/{all_reduce,all_gather,
 // reduce_scatter,broadcast,reduce}.h, once per channel.
 #pragma once
 
@@ -66,7 +66,7 @@ class RingSchedule final : public CollectiveSchedule {
     uint64_t bytes = 0;
     uint64_t step_count = 0;
     uint64_t last_loop = 0;              // AllReduce only: the loop with smaller chunks
-    uint64_t last_loop_chunk_bytes = 0;  // AllReduce
+    uint64_t last_loop_chunk_bytes = 0;  // AllReduce only
   };
   Step AllReduceStep(const Channel& channel, uint32_t position, uint64_t step) const;
   uint64_t AllReduceAlikeFrom(const Channel& channel, uint32_t position, uint64_t step) const;
