@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A priority queue of plain event records for simulated time, constant time per event for what lies
-// within some microseconds, without allocation once it has grown to its working size.
+// Implements a priority queue of plain event records by simulated time. It takes constant time per
+// event within some microseconds, and allocates no memory once it has grown to its working size.
 //
 // Events are ordered by (time, tie, target); insertion order plays no part. Time is cut into
 // buckets of 2^kBucketShift picoseconds:

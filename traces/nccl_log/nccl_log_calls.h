@@ -94,12 +94,12 @@ using CallList = boost::container::deque<
 struct LoggedCalls {
   std::vector<LogProcess> processes;
   std::vector<CommunicatorHandle> handles;
-  CallList calls;         // without errors of their own lines, in the order of lines
+  CallList calls;         // of lines without errors, in the order of lines
   int time_decimals = 0;  // largest number in the time stamps
 };
 
 // Reads the files to their ends. `report` counts the lines, the calls seen, and the calls dropped
-// because of their own line.
+// because of errors in their lines.
 LoggedCalls ReadLoggedCalls(const std::vector<std::string>& files, ImportReport& report,
                             Diagnostics& diagnostics);
 

@@ -19,7 +19,7 @@ class WrappedCall {
   static bool MayBeginIn(std::string_view line, const std::vector<LogRecord>& records);
 
   void Begin(const std::string& line);
-  // Joins the next line, unless it has a record of its own or its reading is ambiguous.
+  // Joins the next line, unless it contains a record itself or its reading is ambiguous.
   Appended Append(std::string_view line);
   void Clear() { text_.clear(); }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Describes NCCL's CollNetDirect AllReduce as a CollectiveSchedule (src/device/all_reduce.h): every
 // GPU of a server is the head of one slice. Warps of one CTA send the other heads their slices over
-// NVLink (scatter), add up the server's data of their own slice and hand it to the network, whose
-// switches add up the data of all servers (reduce), pass the sum on to the server's GPUs
+// NVLink (scatter), add up the server's data of the head's slice and send it to the network, whose
+// switches add up the data of all servers (reduce), forward the sum to the server's GPUs
 // (broadcast), and receive the other slices' sums (gather).
 #pragma once
 

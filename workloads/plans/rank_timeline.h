@@ -49,7 +49,7 @@ struct ExpertTime {
   int64_t exchange_ps = 0;  // with each rank's actual bytes
   int64_t wait_ps = 0;      // for ranks that compute longer before them
 };
-// Returns the times by rank of the trace. Ranks wait only for operations of their own streams.
+// Returns the times by rank of the trace. Ranks wait only for operations of their streams.
 std::vector<ExpertTime> ExpertTimesOf(const Trace& trace,
                                       const std::function<int64_t(const PlannedCall&)>& time_ps);
 
