@@ -8,8 +8,8 @@
 //   half1/router<m>.<c> ──LOCAL── half1/router<m>.<c'>  if c - c' is in X'
 //   half0/router<x>.<y> ──GLOBAL── half1/router<m>.<c>  if y = m·x + c
 //
-// Numbers are integers modulo q; X and X' are sets of powers of a primitive root (section III.A of
-// the paper, after Hafner 2004).
+// Here numbers are integers modulo q, and X and X' are sets of powers of a primitive root (section
+// III.A of the paper, after Hafner 2004).
 #pragma once
 
 #include <cstdint>

@@ -5,11 +5,11 @@
 //   gpu<i> ──HOST── nic<i mod N>                with more NICs than GPUs also nic<j> to gpu<j mod
 //   G>
 //
-// or, with a PCIe tree,
+// With a PCIe tree it is
 //
 //   gpu<i>, nic<j> ──HOST── pcieswitch0..P-1 ──HOST── hostbridge0..B-1 ──HOST── each other
 //
-// over which GPUs communicate with each other too. In servers without such a tree it is not
+// and GPUs communicate with each other over the tree too. In servers without such a tree it is not
 // modelled that a GPU and its NIC share a PCIe switch with other devices.
 #pragma once
 

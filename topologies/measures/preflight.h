@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Static checks of a fabric before it is simulated: errors, and properties worth knowing.
+// Checks a fabric statically before it is simulated: errors, and properties worth knowing.
 #pragma once
 
 #include <cstdint>

@@ -93,7 +93,7 @@ class EcmpRouting {
   // without the cable itself.
   uint32_t FarthestFrom(LinkId link) const;
 
-  // Returns, by device, how many links between switches a path from there to the switch `to` has;
+  // Returns, by device, the number of links between switches on a path from it to the switch `to`;
   // kUnreachable for devices that are not switches or have no path. Valiant's detours are left out,
   // and the view is that of devices that no news has reached. Nothing is cached, so that all pairs
   // of a large fabric can be examined.

@@ -34,8 +34,8 @@ class ChakraGraph {
   bool EndRank();
 
   bool HasRank(uint32_t rank) const { return ranks_.contains(rank); }
-  // rank_count() returns the number of ranks that were begun, the next function the highest number
-  // of these ranks and their peers.
+  // rank_count() returns the number of ranks that were begun, highest_rank() the highest number of
+  // these ranks and of their peers.
   size_t rank_count() const { return ranks_.size(); }
   uint32_t highest_rank() const { return highest_rank_; }
   bool has_messages() const { return has_messages_; }

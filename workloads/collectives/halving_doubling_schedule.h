@@ -4,9 +4,8 @@
 // Thakur, Rabenseifner, Gropp, IJHPCA 2005). In phase d a rank exchanges half of its current data
 // with the rank at distance 2^d, until each holds a part of the result, and then repeats the phases
 // in reverse. If the number of ranks n is not a power of two and p is the next lower one, the first
-// n
-// - p even ranks send their data to the next rank and receive the result from it. NCCL has no such
-// algorithm.
+// (n - p) even ranks send their data to the next rank and receive the result from it. NCCL has no
+// such algorithm.
 #pragma once
 
 #include <cstdint>

@@ -128,7 +128,7 @@ class PartitionReplayer {
   uint32_t CollectiveOf(uint32_t operation) const;
   bool IsOnDetour(const Partition& partition) const;
 
-  // Begin of episodes (partition_replayer.cc).
+  // These begin episodes (partition_replayer.cc).
   void BeginEpisode(uint32_t partition, uint32_t collective);
   bool MayHaveEpisode(uint32_t partition, uint32_t collective);
   bool MayLast(const Partition& partition, uint32_t collective,
@@ -144,11 +144,11 @@ class PartitionReplayer {
   int64_t NextDisturbancePs(bool by_faults) const;
   void CheckIsApart(const Call& call);
   void Follow(uint32_t operation);
-  // End of episodes.
+  // These end episodes.
   void FinishReplay(const Partition& partition, const CurrentEpisode& episode);
   void CheckEpisode(const Partition& partition, const CurrentEpisode& episode);
 
-  // State, and simulation ahead of time (partition_speculation.cc).
+  // These handle state and simulation ahead of time (partition_speculation.cc).
   Rest RestOf(const Partition& partition, bool is_begin);
   void AddCounts(const Partition& partition, const RestCountChanges& changes);
   uint32_t RecordAhead(const Partition& partition, const std::vector<EpisodeCall>& calls,

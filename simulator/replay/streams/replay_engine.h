@@ -102,9 +102,9 @@ class ReplayEngine final : private LaneObserver,
   // Schedules the first operation of every stream.
   void Start() { streams_.Start(); }
 
-  // --- A run of which several processes simulate some ranks each, in place of Start()
-  // (replay_shards.cc) - Opens the connections of all calls, which the processes then have in
-  // common. Returns why the run cannot be divided; empty if it can.
+  // --- A run whose ranks several processes simulate (replay_shards.cc), in place of Start()
+  // Opens the connections of all calls, which the processes then have in common. Returns why the
+  // run cannot be divided; empty if it can.
   std::string PrepareShards();
   // Returns whether PrepareShards() numbered connections as Start() does.
   bool has_numbers_of_one_process() const { return has_numbers_of_one_process_; }

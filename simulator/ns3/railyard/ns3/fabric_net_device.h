@@ -52,7 +52,7 @@ class FabricNetDevice : public ns3::NetDevice {
   void SendWaiting();
   void SetLinkUp(bool is_up);
 
-  // Implement ns3::NetDevice.
+  // These implement ns3::NetDevice.
   void SetIfIndex(uint32_t index) override { if_index_ = index; }
   uint32_t GetIfIndex() const override { return if_index_; }
   ns3::Ptr<ns3::Channel> GetChannel() const override;
