@@ -59,7 +59,8 @@ void AppendPart(Parts& parts, uint64_t bytes, const Contributors& contributors);
 
 // Holds the union of both operands' contributions to each byte or, which is an error, a rank that
 // both contain. Only one of the two is set. Precondition: both operands have the same number of
-// bytes. NOLINTNEXTLINE(bugprone-exception-escape): to move Parts throws nothing
+// bytes.
+// NOLINTNEXTLINE(bugprone-exception-escape): to move Parts throws nothing
 struct PartsSum {
   Parts parts;
   int64_t twice = -1;
