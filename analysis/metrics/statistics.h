@@ -10,9 +10,9 @@
 
 namespace railyard {
 
-// Returns the index of the nearest-rank percentile in a sorted list. It is the smallest value for
-// which at least permille/1000 of all values are not above it. Precondition: count > 0 and permille
-// in 1..1000.
+// Returns the index of the nearest-rank percentile in a sorted list, i.e. that of the smallest
+// value such that at least permille/1000 of all values do not exceed it. Precondition: count > 0
+// and permille in 1..1000.
 size_t NearestRankIndex(size_t count, uint32_t permille);
 
 struct DurationStatistics {

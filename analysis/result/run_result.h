@@ -138,8 +138,7 @@ struct FaultResult {
   uint64_t bytes_hit = 0;             // sizes of the collectives that lost a packet to it
   int64_t time_to_detect_ps = -1;     // for links that are down, since from_ps; -1 if not detected
   int64_t first_retransmission_ps = -1;  // since time zero; -1 if none
-  int64_t time_to_recover_ps =
-      -1;  // first delivery after the last loss, since from_ps; -1 if never
+  int64_t time_to_recover_ps = -1;  // first delivery after its last loss, since from_ps; -1: never
 };
 
 // Holds the time that all calls of a rank waited for a transfer or rank beyond the usual time of
@@ -254,8 +253,7 @@ struct JobResult {
   int64_t start_ps = 0;
   int64_t end_ps = 0;
   int64_t baseline_end_ps = 0;  // of the paired fault-free run; 0 without one
-  int64_t alone_end_ps =
-      0;  // alone on the same GPUs and fabric, without faults; 0 without such a run
+  int64_t alone_end_ps = 0;     // alone on the same GPUs, without faults; 0 without such a run
   AbortResult abort{};
   RestartResult restart{};
 };

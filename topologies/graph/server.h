@@ -43,8 +43,7 @@ struct ServerSpec {
   int64_t nvswitch_latency_ps = 100 * kPsPerNs;
 
   uint64_t host_rate_bps = 440'000'000'000;  // PCIe, after packet overhead, each way
-  int64_t host_delay_ps =
-      450 * kPsPerNs;  // PCIe and the DMA engine, one way; with a tree, per link
+  int64_t host_delay_ps = 450 * kPsPerNs;    // PCIe and DMA engine, one way; with a tree, per link
   // GPUs are attached in order to the switches or, without switches, to the host bridges; NICs are
   // attached to the host bridges.
   struct PcieTree {

@@ -142,9 +142,8 @@ class EcmpRouting {
     RunLengths wave_of_device;
   };
   struct Destination {
-    DeviceId device{0};  // a NIC, or the switch of a detour
-    std::vector<const Distances*>
-        attachments;  // to that switch, or to each switch with a link to the NIC that is up
+    DeviceId device{0};                         // a NIC, or the switch of a detour
+    std::vector<const Distances*> attachments;  // to that switch, or to each with a live NIC link
   };
   struct NicEnds {
     DeviceId from{0};

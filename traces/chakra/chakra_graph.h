@@ -87,8 +87,7 @@ class ChakraGraph {
   uint64_t missing_dependencies_ = 0;
   bool took_ctrl_deps_ = false;
   bool took_groups_from_use_ = false;
-  std::map<std::string, std::vector<uint32_t>, std::less<>>
-      users_;  // by group: the ranks of files that use it
+  std::map<std::string, std::vector<uint32_t>, std::less<>> users_;  // by group: ranks of its files
   // These belong to the rank that is being read.
   Rank* rank_ = nullptr;
   uint32_t rank_number_ = 0;

@@ -130,8 +130,7 @@ struct TraceOperation {
   // As the log states them for this collective; equal on all of its ranks.
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
-  bool begins_iteration =
-      false;  // first operation of the rank in an iteration of the job after the first
+  bool begins_iteration = false;  // first of the rank in an iteration after the job's first
   // For AllToAll, Gather and Scatter: the rank's part for itself is already in place; otherwise it
   // is copied there.
   bool in_place = false;

@@ -142,8 +142,7 @@ class CollectiveSchedule {
   // Returns the lane's message rule. In Send and Recv each message has its own protocol and
   // credits.
   virtual const MessageRule& MessageRuleOf(const LaneId& /*lane*/) const { return message_rule(); }
-  virtual uint32_t BatchCount(RankIndex rank,
-                              uint32_t channel) const = 0;  // 0 if the channel is idle here
+  virtual uint32_t BatchCount(RankIndex rank, uint32_t channel) const = 0;  // 0 if idle here
   virtual uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const = 0;
   virtual LanePeers PeersOf(const LaneId& lane) const = 0;
   // Returns the lane's share of the warps that move data in its direction, which are half of the

@@ -54,10 +54,9 @@ class CollnetBlocksSchedule final : public ShapedSchedule {
 
   std::shared_ptr<const HeadTable> table_;
   CollnetBlocksParameters parameters_;
-  uint64_t blocks_of_chunk_ = 1;  // whole blocks
-  uint64_t chunks_of_block_ = 1;  // if a block has several
-  uint32_t ranks_between_servers_ =
-      0;  // distance of a rank to the rank at its position in the next server
+  uint64_t blocks_of_chunk_ = 1;        // whole blocks
+  uint64_t chunks_of_block_ = 1;        // if a block has several
+  uint32_t ranks_between_servers_ = 0;  // from a rank to its counterpart in the next server
 };
 
 }  // namespace railyard

@@ -23,8 +23,8 @@ namespace railyard {
 // The largest number of heads of a server, NCCL_MAX_NVLS_ARITY (src/include/device.h).
 inline constexpr uint32_t kNvlsHeadsMax = 32;
 
-// The number of warps of a CTA at whose rate kLocalCtaGbPerS is stated
-// (simulator/execution/lanes/gpu_costs.cc). A lane's warps are counted as shares of it.
+// The number of warps of the CTA whose rate NCCL states (kLocalCtaGbPerS in
+// simulator/execution/lanes/gpu_costs.cc). A lane's warps are counted as shares of this number.
 inline constexpr uint32_t kWarpsOfRate = 16;
 
 struct NvlsParameters {

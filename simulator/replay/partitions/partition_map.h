@@ -78,8 +78,7 @@ class PartitionMap {
   Settings settings_;
   std::unique_ptr<NvlinkPartitions> nvlinks_;  // null if there are no partitions
   std::vector<Partition> partitions_;
-  std::vector<uint32_t>
-      of_nics_;  // by communicator: its partition of NICs; empty if there are none
+  std::vector<uint32_t> of_nics_;  // by communicator: its partition of NICs; may be empty
   int64_t least_launch_ps_ = kNeverPs;
 };
 

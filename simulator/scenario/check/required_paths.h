@@ -76,8 +76,7 @@ class RequiredPaths {
   const EcmpRouting routing_;
   NicReach reach_;
   const TraceCommunicator* communicator_ = nullptr;
-  std::set<std::pair<const TraceCommunicator*, int32_t>>
-      islands_;  // examined communicators and servers
+  std::set<std::pair<const TraceCommunicator*, int32_t>> islands_;  // examined, by server
   // The pairs that have been examined, by the GPUs at both ends.
   std::set<std::pair<DeviceId, DeviceId>> joined_in_server_;
   std::set<std::pair<DeviceId, DeviceId>> joined_by_nvlink_;

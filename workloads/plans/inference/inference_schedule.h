@@ -33,9 +33,8 @@ class InferenceCost {
  public:
   struct PartTimes {
     int64_t attention_ps = 0;
-    int64_t dense_ps = 0;  // the feed-forward network of layers without experts
-    int64_t experts_ps =
-        0;  // of layers with experts; with expert parallelism, the part that is not routed
+    int64_t dense_ps = 0;    // the feed-forward network of layers without experts
+    int64_t experts_ps = 0;  // of layers with experts; if parallel, only what is not routed
     int64_t embedding_ps = 0;
     int64_t output_ps = 0;
   };

@@ -54,8 +54,7 @@ class TrainingTimes {
   std::array<int64_t, 2> adapter_ps_{};       // of attention, of the feed-forward network
   int64_t embedding_ps_ = 0;
   int64_t output_ps_ = 0;
-  double backward_ratio_ =
-      2;  // gradients of inputs and of weights, each as long as the forward pass
+  double backward_ratio_ = 2;  // gradients of inputs and of weights, each a forward pass
 };
 
 }  // namespace railyard
