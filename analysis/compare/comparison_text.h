@@ -9,17 +9,17 @@
 
 namespace railyard {
 
-// Returns a sentence with the verdict, a table by kind, and the bytes per tier where they differ.
+// Returns a sentence with the verdict, a table by kind, and the bytes per tier if they differ.
 std::string ComparisonText(const Comparison& comparison, double threshold);
 
-// Returns the sentence with the verdict, and those with what else differs (statuses, collectives
+// Returns the sentence with the verdict, and sentences on other differences (statuses, collectives
 // without a partner), with these names of the results.
 std::string ComparisonVerdict(const Comparison& comparison, const std::string& second,
                               const std::string& first);
 std::vector<std::string> ComparisonNotes(const Comparison& comparison, const std::string& second,
                                          const std::string& first);
 
-// Returns "+12.30 %" of 0.123; a factor where a percentage would be hard to read.
+// Returns "+12.30 %" for 0.123; a factor if a percentage would be hard to read.
 std::string DifferenceText(double difference);
 // Returns "+1.00 % to +3.00 %".
 std::string IntervalText(const KindComparison& kind);

@@ -16,7 +16,7 @@ struct StoredCollective {
   std::string kind;    // "AllReduce"
   uint32_t ranks = 0;
   uint64_t bytes = 0;
-  std::optional<int64_t> duration_ps;  // absent: the run ended before the collective did
+  std::optional<int64_t> duration_ps;  // absent if the run ended before the collective
 };
 
 struct StoredTier {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Confidence by resampling.
+// Computes confidence intervals by resampling.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Interval {
 // Returns the 95 % percentile interval of 1,000 resamples (Efron and Tibshirani, "An introduction
 // to the bootstrap", chapter 13); nullopt for fewer than 8 values, which are too few to resample.
 // `statistic` gets the indices of a resample, `count` of them below `count`, drawn with
-// replacement. The draws are keyed: equal values give equal intervals.
+// replacement. The draws are keyed, so equal values give equal intervals.
 std::optional<Interval> BootstrapInterval(
     size_t count, const std::function<double(std::span<const size_t> picks)>& statistic);
 

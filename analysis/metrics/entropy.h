@@ -7,7 +7,7 @@
 namespace railyard {
 
 // Computes Shannon's entropy in bits of the shares that parts have in their sum. n equal parts have
-// log2 n bits, a single part has none.
+// log2 n bits, a single part has 0.
 class EntropySum {
  public:
   void Add(double part) {
@@ -16,7 +16,7 @@ class EntropySum {
     sum_ += part;
     sum_of_logs_ += part * std::log2(part);
   }
-  uint64_t parts() const { return parts_; }  // but those of 0
+  uint64_t parts() const { return parts_; }  // except parts of 0
   double Bits() const {
     return parts_ < 2 ? 0 : std::fmax(0, std::log2(sum_) - sum_of_logs_ / sum_);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Metrics of each job of a run: how it ended, and how much the other jobs slowed it down.
+// Computes metrics of each job of a run: how it ended, and how much the other jobs slowed it down.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace railyard {
 
-// The useful work of a job. A job that did not complete has lost all of its work.
+// Describes the useful work of a job. A job that did not complete has lost all of its work.
 struct JobOutcome {
   std::optional<double> goodput;   // fault-free time over time; nullopt without a paired run
   std::optional<int64_t> lost_ps;  // time beyond the fault-free time
-  // The same, less the time that checkpoints take without any failure: the share of time in which
-  // training made lasting progress ("effective training time", Llama 3, arXiv 2407.21783).
+  // The goodput minus the share of time that checkpoints take without any failure: the share of
+  // time in which training made lasting progress ("effective training time", Llama 3, arXiv
+  // 2407.21783).
   std::optional<double> effective_training_time_ratio;
 };
 JobOutcome OutcomeOfJob(const RunResult& result, const JobResult& job);
@@ -24,7 +25,7 @@ JobOutcome OutcomeOfJob(const RunResult& result, const JobResult& job);
 // without faults; nullopt if there was no such run or it did not complete.
 std::optional<int64_t> AloneTimePs(const JobResult& job);
 
-// Returns the job's time beside the other jobs over its time alone, both without faults; nullopt if
+// Returns the job's time with the other jobs over its time alone, both without faults; nullopt if
 // one of the two runs is missing.
 std::optional<double> Interference(const RunResult& result, const JobResult& job);
 // Returns the same ratio for the durations of one collective.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The figures every report derives from a RunResult, each defined once. docs/results.md explains
-// them to the reader of the results.
+// Derives from a RunResult the figures that all reports share, each defined once. docs/results.md
+// explains them to the reader of the results.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace railyard {
 // Returns "COMPLETED", "JOB_ABORTED", "STALLED", "INTERRUPTED" or "TIME_ENDED".
 std::string_view RunStatusName(RunStatus status);
 
-// Returns 0 if `whole` is 0.
+// Returns part / whole; 0 if `whole` is 0.
 double Share(uint64_t part, uint64_t whole);
 
 // Returns the share of all packet hops, control packets included, that took a single event.
 double ShortFormShare(const RunResult& result);
 
-// Figures of one collective; nullopt if it did not complete or the divisor is 0.
+// These return figures of one collective; nullopt if it did not complete or the divisor is 0.
 std::optional<double> BusbwGBps(const CollectiveResult& collective);  // nccl-tests'; 10^9 bytes/s
 std::optional<double> Slowdown(const CollectiveResult& collective);   // duration over bound
 
@@ -36,9 +36,9 @@ std::optional<double> Stretch(const RunResult& result, const CollectiveResult& c
 // measured where the job was captured; nullopt if nothing was measured or it did not complete.
 std::optional<double> MeasuredRatio(const CollectiveResult& collective);
 
-// A group of collectives.
+// Summarizes a group of collectives.
 struct CollectiveTotals {
-  std::string kind;  // empty: every kind
+  std::string kind;  // empty for all kinds together
   uint64_t count = 0;
   uint64_t bytes = 0;  // summed nccl-tests' sizes
   // Statistics of the completed collectives; nullopt if there is none.
@@ -50,7 +50,7 @@ CollectiveTotals TotalOfCollectives(const RunResult& result);
 // Returns the totals in the order in which the kinds first occur.
 std::vector<CollectiveTotals> TotalsByKind(const RunResult& result);
 
-// Collectives of one kind, size and number of ranks whose durations were measured.
+// Summarizes the collectives of one kind, size and number of ranks whose durations were measured.
 struct MeasuredTotals {
   std::string_view kind;
   uint64_t bytes = 0;  // nccl-tests' size of each
@@ -82,8 +82,8 @@ struct PairCounts {
 };
 PairCounts CountPairs(const RunResult& result);
 
-// Bytes that all GPUs sent to, and received from, one kind of switches for one in-network
-// operation.
+// Counts the bytes that all GPUs sent to, and received from, one kind of switches for one
+// in-network operation.
 struct InNetworkTotals {
   std::string_view switches;
   std::string_view operation;
@@ -93,9 +93,9 @@ struct InNetworkTotals {
 // Returns the totals in the order of the rows; empty if no switch reduced or multicast anything.
 std::vector<InNetworkTotals> TotalsInNetwork(const RunResult& result);
 
-// Stretches of the collectives that ended before a fault began, that overlapped with it, and that
-// began after it had ended for the last time. A member is nullopt if no such collective has a
-// stretch, or the fault never began.
+// Summarizes the stretches of the collectives that ended before a fault began, that overlapped with
+// it, and that began after it had ended for the last time. A member is nullopt if no such
+// collective has a stretch, or the fault never began.
 struct StretchesAroundFault {
   std::optional<StretchStatistics> before;
   std::optional<StretchStatistics> during;
@@ -106,9 +106,9 @@ StretchesAroundFault StretchesAround(const RunResult& result, const FaultResult&
 // Attributes the time that collectives took longer to faults, by cause; the parts sum to all the
 // time added since the first fault began. Time-outs and retransmissions are attributed to the
 // faults by which the collective lost packets, and slow peers to the stragglers that were active
-// meanwhile. If there are none, and for all other causes, the time goes to the faults that were
-// active meanwhile or caused the collective's losses, else to the fault that ended last. Several
-// faults share a part equally. Empty without a paired run.
+// meanwhile. If there are no such faults, and for all other causes, the time is attributed to the
+// faults that were active meanwhile or caused the collective's losses, else to the fault that ended
+// last. Several faults share a part equally. The result is empty without a paired run.
 std::vector<AddedTime> AddedByFaults(const RunResult& result);
 
 // Returns the time from the fault's first begin to the end of the last collective whose bus
@@ -117,7 +117,7 @@ std::vector<AddedTime> AddedByFaults(const RunResult& result);
 // reached full bandwidth again.
 std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultResult& fault);
 
-// Returns the estimate over the simulated time of the fault-free job, less 1; nullopt without an
+// Returns the estimate over the simulated time of the fault-free job, minus 1; nullopt without an
 // estimate or a completed fault-free run.
 std::optional<double> EstimateDifference(const RunResult& result);
 // Returns the sum of the simulated iterations of the estimate's rank.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Order statistics by nearest rank: every figure is a value that occurred, never an interpolation.
+// Computes order statistics by nearest rank: every figure is a value that occurred, never an
+// interpolation.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +10,9 @@
 
 namespace railyard {
 
-// Returns the index of the nearest-rank percentile in a sorted list: of the smallest value such
-// that at least permille/1000 of all values are not above it. Precondition: count > 0 and permille
-// in 1..1000.
+// Returns the index of the nearest-rank percentile in a sorted list, i.e. that of the smallest
+// value such that at least permille/1000 of all values do not exceed it. Precondition: count > 0
+// and permille in 1..1000.
 size_t NearestRankIndex(size_t count, uint32_t permille);
 
 struct DurationStatistics {
@@ -23,8 +24,8 @@ struct DurationStatistics {
   int64_t max_ps = 0;
 };
 
-// The mean is the sum of the sorted values over their number, so it does not depend on their order,
-// and is exactly 1 when every value is.
+// Summarizes ratios. The mean is the sum of the sorted values over their number, so it does not
+// depend on their order, and is exactly 1 if every value is.
 struct StretchStatistics {
   double mean = 0;
   double p50 = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Metrics of the kind of traffic that a run had. docs/results.md defines them.
+// Computes metrics that characterize the traffic of a run. docs/results.md defines them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Statistics of message sizes in bytes, each counted as often as it occurs.
+// Summarizes message sizes in bytes, each counted as often as it occurs.
 struct SizeStatistics {
   uint64_t count = 0;
   double mean = 0;
@@ -23,15 +23,16 @@ struct SizeStatistics {
 };
 
 struct TrafficFigures {
-  double pair_entropy_bits = 0;              // of how the payload divides over ordered pairs
-  std::optional<double> pair_entropy_share;  // of that of an even matrix over all pairs
+  double pair_entropy_bits = 0;              // of the distribution of payload over ordered pairs
+  std::optional<double> pair_entropy_share;  // relative to that of an even matrix over all pairs
   uint64_t links_used = 0;
-  // Statistics over the links with payload; the latter two over the links with two bursts or more.
+  // Statistics over the links with payload; for the latter two, over the links with two or more
+  // bursts.
   std::optional<StretchStatistics> flow_entropy_bits;
   std::optional<DurationStatistics> link_periods;
   std::optional<StretchStatistics> link_duty;
   std::optional<SizeStatistics> message_sizes;
-  uint64_t iterations = 0;  // of all jobs, that ended
+  uint64_t iterations = 0;  // that ended, of all jobs
   std::optional<StretchStatistics> drift;
   std::optional<StretchStatistics> all_to_all_drift;
   std::optional<StretchStatistics> all_to_all_imbalance;

@@ -12,22 +12,23 @@ namespace railyard {
 
 class PcapngWriter {
  public:
-  // Numbers of the registry of link types (tcpdump.org/linktypes.html). InfiniBand's packets are in
-  // records of Endace's Extensible Record Format: tshark 4.0 does not know InfiniBand's own number.
+  // Lists numbers of the registry of link types (tcpdump.org/linktypes.html). InfiniBand's packets
+  // are written as records of Endace's Extensible Record Format, because tshark 4.0 does not know
+  // InfiniBand's number.
   enum class LinkType : uint16_t { kEthernet = 1, kErf = 197 };
 
   struct Frame {
     int64_t time_ns = 0;
     uint32_t length_bytes = 0;      // on the link, without preamble and frame check sequence
-    std::string_view bytes{};       // its beginning, at most as long as the interface's snap length
-    std::string_view comment = {};  // shown beside the frame; empty: none
+    std::string_view bytes{};       // the first ones, up to the interface's snap length
+    std::string_view comment = {};  // shown with the frame; may be empty
   };
 
-  // Returns whether this writer wrote a file under its present name, which it notes in the file:
-  // copies are not ours. Returns false if the file cannot be read.
+  // Returns whether this writer made the file at its present path, as noted in the file. A copied
+  // file does not count. Returns false if the file cannot be read.
   static bool IsOurs(const std::string& path);
 
-  // This and all functions below throw EnvironmentError if the file cannot be written.
+  // Creates the file. This and all functions below throw EnvironmentError if it cannot be written.
   explicit PcapngWriter(const std::string& path);
 
   // Returns the interface's number.

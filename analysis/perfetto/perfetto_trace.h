@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Writes a trace that the Perfetto UI and trace_processor open: processes with tracks, slices,
-// instants and counters. Packets are written as they come, in any order of time; readers sort them.
-// Times are picoseconds, which the format rounds down to nanoseconds.
+// instants and counters. Packets are written in the order of calls, with times in any order;
+// readers sort them. Times are in picoseconds and are rounded down to nanoseconds, the format's
+// unit.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace perfetto {
 class TracePacket;
 }
 
-// An arrow leads from the slice that begins a flow to the one that ends it.
+// Names the flows that a slice begins and ends. An arrow leads from the slice that begins a flow to
+// the slice that ends it.
 struct PerfettoFlows {
   std::vector<uint64_t> begins{};
   std::vector<uint64_t> ends{};
@@ -28,24 +30,24 @@ struct PerfettoFlows {
 
 class PerfettoTrace {
  public:
-  using Track = uint64_t;  // 0: none
+  using Track = uint64_t;  // 0 for no track
   using Argument = std::pair<const char*, std::variant<bool, uint64_t, int64_t, std::string_view>>;
   using Arguments = std::vector<Argument>;
-  // EnvironmentError where the file cannot be written, here and in all that follows.
+  // Creates the file. This and all functions below throw EnvironmentError if it cannot be written.
   explicit PerfettoTrace(const std::string& path);
   PerfettoTrace(const PerfettoTrace&) = delete;
   PerfettoTrace& operator=(const PerfettoTrace&) = delete;
   ~PerfettoTrace();
 
-  // Process numbers are positive.
+  // Adds a process and returns its track. Precondition: the number is positive.
   Track AddProcess(int32_t number, const std::string& name);
   Track AddTrack(Track parent, const std::string& name);
   Track AddCounter(Track parent, const std::string& name, const char* unit);
 
-  // Slices of one track nest, or follow one another.
+  // Adds a slice. Slices of one track must be nested or disjoint.
   void AddSlice(Track track, int64_t begin_ps, int64_t end_ps, std::string_view name,
                 const Arguments& arguments = {}, const PerfettoFlows& flows = {});
-  // A slice that has no end.
+  // Adds a slice without an end.
   void AddOpenSlice(Track track, int64_t begin_ps, std::string_view name,
                     const Arguments& arguments = {});
   void AddInstant(Track track, int64_t time_ps, std::string_view name,
@@ -53,7 +55,7 @@ class PerfettoTrace {
   void AddValue(Track counter, int64_t time_ps, double value);
 
   uint64_t bytes() const { return bytes_; }
-  // The file is complete.
+  // Completes the file.
   void Close();
 
  private:
@@ -63,7 +65,7 @@ class PerfettoTrace {
   void Annotate(std::string_view name, const Arguments& arguments);
 
   OutputFile file_;
-  std::unique_ptr<perfetto::TracePacket> packet_;  // at hand
+  std::unique_ptr<perfetto::TracePacket> packet_;  // current
   std::string buffer_;
   Track last_track_ = 0;
   uint64_t bytes_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Charts of faults, of what made collectives longer, and of who waited for whom.
+// Makes charts of faults, of the causes that made collectives longer, and of the ranks that waited
+// for each other.
 #include <map>
 #include <set>
 

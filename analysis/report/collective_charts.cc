@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Charts of collectives: stretch over time and its distribution, durations against the bound, what
-// made them longer.
+// Makes charts of collectives: stretch over time and its distribution, durations against the bound,
+// and the causes of added time.
 #include <algorithm>
 #include <array>
 #include <cstddef>

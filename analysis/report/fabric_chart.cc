@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The fabric drawn in its tiers: devices in rows from GPUs up to the core, and how much each cable
-// was used.
+// Draws the fabric in its tiers: devices in rows from GPUs up to the core, and each cable with its
+// utilization.
 #include <algorithm>
 #include <map>
 #include <set>

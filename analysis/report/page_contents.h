@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A page as data: verdict, key figures and charts, which the page's programs draw. All pages that
-// this library writes have the same frame.
+// Represents a page as data: verdict, key figures and charts, which the page's scripts draw. All
+// pages that this library writes have the same frame.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct PageContents {
   std::string title;                                       // of the window
   std::string subject;                                     // beside the program's name
   std::string provenance;                                  // at the bottom
-  std::vector<std::pair<std::string, StoredValue>> run{};  // figures that drawings read, by key
+  std::vector<std::pair<std::string, StoredValue>> run{};  // figures that the scripts read, by key
   std::vector<Phrase> verdict{};                           // the first sentence is the heading
   std::vector<KeyFigure> figures{};
   ChartTable faults{};  // the spans of time that charts shade
@@ -25,10 +25,10 @@ struct PageContents {
   std::vector<std::string> notes{};
 };
 
-// The contents as JSON.
+// Returns the contents as JSON.
 std::string PageJson(const PageContents& contents);
 
-// The whole page. EnvironmentError where !CanWriteReports().
+// Returns the whole page. Throws EnvironmentError if !CanWriteReports().
 std::string PageOf(const PageContents& contents);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The files of page/ and the charts' library, as they were when the program was built
+// Holds the files of page/ and ECharts, as they were when the program was built
 // (cmake/RailyardEmbed.cmake).
 #pragma once
 
@@ -16,5 +16,5 @@ extern const std::string_view kPageComparisonDrawings;
 extern const std::string_view kPageStudyDrawings;
 extern const std::string_view kPageFidelityDrawings;
 extern const std::string_view kPageScript;
-extern const std::string_view kEcharts;  // empty: it was not there
+extern const std::string_view kEcharts;  // empty if the program was built without it
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The tables of one result directory, read by SQL.
+// Reads the tables of one result directory by SQL.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@
 
 namespace railyard {
 
-// Thrown where results.sqlite is not a file that `railyard run` wrote.
+// Is thrown if results.sqlite is not a file that `railyard run` wrote.
 struct UnreadableResult {
   std::string why;
 };
 
-// A cell of a table: NULL, an integer, a real number or a text.
+// Holds a cell of a table: NULL, an integer, a real number or a text.
 using StoredValue = std::variant<std::monostate, int64_t, double, std::string>;
 
-// The rows that a query selects, one after the other. Every method may throw UnreadableResult.
+// Returns the rows that a query selects, one after the other. Every method may throw
+// UnreadableResult.
 class StoredRows {
  public:
   StoredRows(sqlite3* database, const std::string& sql);
 
-  // False after the last row.
+  // Returns false after the last row.
   bool Next();
   int column_count() const { return sqlite3_column_count(statement_.get()); }
   std::string ColumnName(int column) const { return sqlite3_column_name(statement_.get(), column); }
@@ -33,9 +34,9 @@ class StoredRows {
     return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
   }
   int64_t Integer(int column) const;
-  // The same as a truth; NULL is none.
+  // Returns the cell as a bool; NULL is false.
   bool Holds(int column) const { return !IsNull(column) && Integer(column) != 0; }
-  // A finite number, integers included.
+  // Returns a finite number, which may be an integer in the table.
   double Real(int column) const;
   std::string Text(int column) const;
 
@@ -47,17 +48,17 @@ class StoredRows {
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
-// Opens results.sqlite of a directory for reading. Only plain tables are accepted: the file may
-// come from anybody, and a view could compute without end.
+// Opens results.sqlite of a directory for reading. Only plain tables are accepted, because the file
+// may come from anybody and a view could compute forever.
 class ResultStore {
  public:
-  // UnreadableResult where there is no such file, or where it is none of Railyard's.
+  // Throws UnreadableResult if there is no such file, or if Railyard did not write it.
   explicit ResultStore(const std::string& directory);
 
   StoredRows Rows(const std::string& sql) const { return {database_.get(), sql}; }
-  // The first column of the first row; NULL where there is no row.
+  // Returns the first column of the first row, or NULL if there is none.
   StoredValue First(const std::string& sql) const;
-  // The same of a query whose answer is a whole number; 0 where it is NULL.
+  // Returns the same for a query of an integer; 0 if it is NULL.
   int64_t Count(const std::string& sql) const;
   bool HasTable(const std::string& name) const;
   // Returns whether the run was compared with one without its faults.

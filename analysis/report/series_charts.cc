@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Charts over time, of results that hold time series.
+// Makes charts over time, for results that hold time series.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

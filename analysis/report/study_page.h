@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The page of a study: its figures across its axes, with bands of confidence, and heat maps.
+// Makes the page of a study: its figures across its axes, with confidence bands, and heat maps.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// A figure over the runs of a point that have it.
+// Summarizes a figure over the runs of a point that have it.
 struct PointFigure {
   uint64_t runs = 0;
   double mean = 0;
@@ -20,7 +20,7 @@ struct PointFigure {
 struct StudySummary {
   struct Point {
     std::vector<std::string> values;   // of the axes
-    std::vector<PointFigure> figures;  // of each of the study's figures
+    std::vector<PointFigure> figures;  // one per figure of the study
   };
   std::string name;
   std::string scenario;  // a path
@@ -31,7 +31,7 @@ struct StudySummary {
   uint64_t runs_with_result = 0;
 };
 
-// Returns the page. Throws EnvironmentError where !CanWriteReports().
+// Returns the page. Throws EnvironmentError if !CanWriteReports().
 std::string StudyPage(const StudySummary& study);
 
 }  // namespace railyard

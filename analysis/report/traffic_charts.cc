@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Charts of who sent to whom, and over which links.
+// Makes charts of the traffic between pairs and over links.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The sentence a report begins with, and its key figures. Each figure is the answer to a query.
+// Writes the sentences with which a report begins, and its key figures. Each figure is the answer
+// to a query.
 #pragma once
 
 #include <string>
@@ -10,13 +11,13 @@
 
 namespace railyard {
 
-// How a figure is written.
+// Says how a figure is written.
 enum class FigureUnit { kTime, kBytes, kCount, kRatio, kShare, kText };
 
-// A part of a sentence: words, or a figure with the query that gave it.
+// Holds a part of a sentence: words, or a figure with its query.
 struct Phrase {
   std::string text;
-  std::string sql{};  // empty: words
+  std::string sql{};  // empty if these are words
   StoredValue value{};
 };
 
@@ -25,7 +26,7 @@ struct KeyFigure {
   Phrase figure;
 };
 
-// The figure that `sql` selects.
+// Returns the figure that `sql` selects.
 Phrase FigureOf(const ResultStore& store, FigureUnit unit, std::string sql);
 
 // Returns sentences on what happened, what it cost and what limited it.

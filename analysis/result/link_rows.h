@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// This file has rows of what links did in a time. A series of a large fabric has tens of thousands
-// of them, most with few and small numbers, so they are kept in as few bytes as these need.
+// Stores a row of figures per link and bin. A series of a large fabric has tens of thousands of
+// rows, most with few and small numbers, so a row takes only as many bytes as these need.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,11 @@
 
 namespace railyard {
 
-// One direction of a link within a bin. The queue is that of the port that sends into the link.
+// Holds the figures of one direction of a link within a bin. The queue is that of the port that
+// sends into the link.
 struct LinkBin {
   uint32_t link = 0;        // into RunResult::links
-  uint64_t wire_bytes = 0;  // that arrived, of any kind
+  uint64_t wire_bytes = 0;  // that arrived, of any kind of packet
   uint64_t payload_bytes = 0;
   uint64_t packets = 0;
   uint64_t dropped_packets = 0;
@@ -23,14 +24,14 @@ struct LinkBin {
   uint64_t queue_max_bytes = 0;  // of the samples
 
   void Add(const LinkBin& other);
-  // Whether all of it is 0, of whatever link.
+  // Returns whether all figures are 0.
   bool IsNothing() const;
 };
 
-// The share of what a link of that rate could have carried in that time.
+// Returns the share of the link's capacity that was used.
 double UtilizationOf(const LinkBin& row, uint64_t rate_bps, int64_t time_ps);
 
-// Rows of different links, ascending. They are read from the first on.
+// Holds rows of different links, ascending by link. They can only be read in this order.
 class LinkRows {
  public:
   // Reads row after row; compares with std::default_sentinel.
@@ -50,16 +51,17 @@ class LinkRows {
     void ReadRow();
 
     const uint8_t* next_ = nullptr;
-    size_t left_ = 0;  // rows, with the one that is read
+    size_t left_ = 0;  // rows, the current one included
     LinkBin row_{};
   };
 
   LinkRows() = default;
   LinkRows(std::initializer_list<LinkBin> rows);
 
-  // Adds the row of a link that is greater than those there are. One that is nothing is left out.
+  // Adds a row; rows of zeros are omitted. Precondition: its link is greater than those of all
+  // earlier rows.
   void Append(const LinkBin& row);
-  // Removes all rows, but not their memory.
+  // Removes all rows, but keeps the memory.
   void Clear();
 
   size_t size() const { return count_; }
@@ -71,14 +73,16 @@ class LinkRows {
  private:
   void AppendNumber(uint64_t number);
 
-  // A row is the distance of its link from the one before, a byte that tells which of its numbers
-  // are not 0, and these. A byte has seven bits of a number, the lowest first.
+  // A row consists of the distance of its link from the previous row's, a byte that says which of
+  // its numbers are not 0, and these numbers. Each byte of a number has seven of its bits, the
+  // lowest first.
   std::vector<uint8_t> bytes_;
   uint32_t count_ = 0;
   uint32_t last_link_ = 0;
 };
 
-// Writes the rows of both to `sum`, which is neither; those of one link are added up.
+// Writes the rows of both to `sum`, with rows of the same link added up. Precondition: `sum` is
+// neither of them.
 void AddUp(const LinkRows& rows, const LinkRows& more, LinkRows& sum);
 
 }  // namespace railyard

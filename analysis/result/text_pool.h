@@ -8,15 +8,15 @@
 
 namespace railyard {
 
-// Stores the texts of rows, one behind the other. They live as long as the pool.
+// Stores the texts of rows contiguously. They live as long as the pool.
 class TextPool {
  public:
-  // For texts that many rows share: equal ones are stored once.
+  // Stores a text that many rows share: equal texts are stored once.
   std::string_view Keep(std::string_view text) {
     const auto known = kept_.find(text);
     return known != kept_.end() ? *known : *kept_.insert(Add(text)).first;
   }
-  // For texts that are all different.
+  // Stores a text without looking for an equal one.
   std::string_view Add(std::string_view text) {
     auto* const copy = static_cast<char*>(characters_.allocate(text.size(), 1));
     std::copy(text.begin(), text.end(), copy);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Counts what links carried, what waited for them and how fast queue pairs might send, over time:
-// in bins that follow one another from time zero on, as wide as a budget of bins and rows allows.
-// A long time in which nothing happens is one bin. Sums over bins equal the totals of the run.
+// Records over time how much links carried, how much was queued for them and how fast queue pairs
+// could send. Consecutive bins begin at time zero and are as narrow as a budget of bins and rows
+// allows. A long time in which nothing happens is one bin. Sums over bins equal the totals of the
+// run.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +15,14 @@
 
 namespace railyard {
 
-// Counts what the network and its queue pairs did within a bin.
+// Holds the counters of the network and its queue pairs within a bin.
 struct NetworkBin {
   uint64_t ecn_marked = 0;
   uint64_t cnp = 0;
   uint64_t nacks = 0;
   uint64_t timeouts = 0;
   uint64_t retransmitted_packets = 0;
-  // Sums over samples of queue pairs that had something to send.
+  // These are sums over samples of queue pairs that had data to send.
   uint64_t queue_pairs = 0;
   double rate_sum_bps = 0;
   uint64_t rate_min_bps = UINT64_MAX;
@@ -31,12 +32,12 @@ struct NetworkBin {
   void Add(const NetworkBin& other);
 };
 
-// Holds what happened after `begin_ps`, up to and including `end_ps`.
+// Covers the time after `begin_ps`, up to and including `end_ps`.
 struct TimeBin {
   int64_t begin_ps = 0;
   int64_t end_ps = 0;
-  uint64_t samples = 0;     // how often queues and queue pairs were looked at
-  int64_t replayed_ps = 0;  // time that the replay cache knew, in one partition of links or in all
+  uint64_t samples = 0;     // how often queues and queue pairs were sampled
+  int64_t replayed_ps = 0;  // time that was replayed, in some or all partitions of links
   NetworkBin network{};
   LinkRows links{};
 };
@@ -48,38 +49,39 @@ class TimeSeries {
   static constexpr size_t kRowsMax = 10'000;
 
   std::span<const TimeBin> bins() const { return bins_; }
-  // How wide bins are now, at most, in which something happens.
+  // Returns the largest width, at present, of a bin in which something happens.
   int64_t bin_ps() const { return bin_ps_; }
-  // When the last bin is to end.
+  // Returns the time at which the last bin ends.
   int64_t end_ps() const { return bins_.empty() ? 0 : bins_.back().end_ps; }
 
-  // Rows that are allowed: kRowsMax, or four of each link of a fabric.
+  // Sets the budget of rows: kRowsMax, or four per link of the fabric if that is more.
   void AllowLinks(size_t link_count) { rows_max_ = std::max(kRowsMax, 4 * link_count); }
 
   // Adds bins until one ends at `time_ps` or later.
   void Extend(int64_t time_ps);
-  // Nothing happens from the last bin's end until `time_ps`, later: one bin.
+  // Adds one bin from the last bin's end until `time_ps`, in which nothing happens; none if
+  // `time_ps` is not later.
   void Skip(int64_t time_ps);
-  // Adds what happened from `from_ps` to `until_ps`, evenly spread over the bins between them; all
-  // of it at `until_ps` where that is not later.
+  // Spreads the figures evenly over the bins between `from_ps` and `until_ps`; adds all to the bin
+  // of `until_ps` if that is not later.
   void Add(int64_t from_ps, int64_t until_ps, const LinkRows& links, const NetworkBin& network);
   void AddReplayed(int64_t from_ps, int64_t until_ps);
-  // Adds what was seen at an instant: of links the queue alone, of queue pairs their limits.
+  // Adds a sample at an instant: the queues of links and the limits of queue pairs.
   void AddSample(int64_t time_ps, const LinkRows& links, const NetworkBin& network);
-  // From now on bins are twice as wide; neighbours that are together no wider become one.
+  // Doubles the width of bins; merges neighbours that are together no wider.
   void Double();
-  // The run has ended: so has the last bin in which it was.
+  // Ends the last bin at the end of the run.
   void Finish(int64_t time_ps);
 
  private:
-  // The bin of an instant, which is added if it is not there.
+  // Returns the bin of an instant, and adds it if it does not exist.
   size_t BinOf(int64_t time_ps);
   void AddRows(TimeBin& bin, const LinkRows& links);
   void KeepToBudget();
 
   int64_t bin_ps_ = kFirstBinPs;
   std::vector<TimeBin> bins_;
-  LinkRows sum_;  // of the call at hand
+  LinkRows sum_;  // of the current call
   size_t rows_ = 0;
   size_t rows_max_ = kRowsMax;
 };

@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// Printed in place of a figure that does not exist.
+// The text that is printed in place of a figure that does not exist.
 inline constexpr std::string_view kAbsentText = "-";
 
 std::string CountText(uint64_t value);                          // "1,234,567"

@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// Returns lines of at most 100 columns, the last one ended. Names from input files are truncated to
-// fit, and their control characters replaced.
+// Returns lines of at most 100 columns, each with a line end. Names from input files are truncated
+// to fit, and their control characters are replaced.
 std::string PrintRunTable(const RunResult& result);
 
 }  // namespace railyard

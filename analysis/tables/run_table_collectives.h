@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The part of the printed table about collectives: their durations by kind, the slowest ones, and
-// those that were replayed with another algorithm than their log states.
+// Prints the part of the table about collectives: their durations by kind, the slowest, and those
+// that were replayed with an algorithm other than their log states.
 #pragma once
 
 #include "analysis/result/run_result.h"

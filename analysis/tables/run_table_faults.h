@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The part of the printed table about faults: the effect of each, and the packets that were lost.
+// Prints the part of the table about faults: the effect of each, and the packets that were lost.
 #pragma once
 
 #include "analysis/result/run_result.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The part of the printed table about restarts: the time that jobs lost to restarts and
-// checkpoints.
+// Prints the part of the table about restarts: the time that jobs lost to restarts and checkpoints.
 #pragma once
 
 #include "analysis/result/run_result.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The part of the printed table about traffic: bytes per tier, and the kind of traffic.
+// Prints the part of the table about traffic: bytes per tier, and figures that characterize the
+// traffic.
 #pragma once
 
 #include "analysis/result/run_result.h"

@@ -21,7 +21,7 @@ class TerminalText {
   void Detail(std::string_view text);  // below an item
   // Precondition: the table is not too wide.
   void Table(const TextTable& table);
-  // Says in which file a list continues. Prints nothing if the list was shown in full.
+  // Prints in which file a list continues; nothing if the list was shown in full.
   void AndMore(size_t left_out, std::string_view noun, std::string_view file = "results.sqlite");
 
   std::string Take();

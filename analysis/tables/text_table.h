@@ -16,13 +16,13 @@ struct TextColumn {
   Align align = Align::kRight;
 };
 
-// Each column is as wide as its widest cell; two spaces between columns, none at the end of a line.
-// A UTF-8 character counts as one column.
+// Prints each column as wide as its widest cell, with two spaces between columns and none at the
+// end of a line. A UTF-8 character counts as one column.
 class TextTable {
  public:
   explicit TextTable(std::vector<TextColumn> columns);
 
-  // Precondition: as many cells as columns.
+  // Precondition: there is one cell per column.
   void AddRow(std::vector<std::string> cells);
   // Adds a line below the last row, outside the columns.
   void AddLine(std::string line);
@@ -30,7 +30,7 @@ class TextTable {
   std::string ToString() const;
 
  private:
-  // A row of cells or, if it has no cells, a line.
+  // Holds a row of cells or, if it has no cells, a line.
   struct Row {
     std::vector<std::string> cells;
     std::string line;

@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// Appends `text`, in double quotes if it holds a comma, a quote or a line end.
+// Appends `text` to `line`, in double quotes if it holds a comma, a quote or a line end.
 void AppendCsvField(std::string_view text, std::string& line);
 
 void WriteCsv(const ResultTable& table, OutputFile& file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The tables of a result, each defined once: the CSV files and the database are two forms of them.
+// Defines the tables of a result, from which both the CSV files and the database are written.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 
 namespace railyard {
 
-// monostate: the figure does not exist.
+// Holds a figure, or monostate if it does not exist.
 using Cell = std::variant<std::monostate, int64_t, double, bool, std::string_view>;
 
 enum class ColumnType : uint8_t { kInteger, kReal, kBoolean, kText, kAny };
 
 struct ResultColumn {
-  const char* name;  // its unit last
+  const char* name;  // ends with the unit
   ColumnType type;
 };
 
@@ -28,21 +28,21 @@ struct ResultTable {
   const char* name;
   std::vector<ResultColumn> columns;
   size_t row_count = 0;
-  // Appends the cells of one row, as many as there are columns. Text lives as long as the table and
-  // the RunResult.
+  // Appends the cells of one row, one per column. Text lives as long as the table and the
+  // RunResult.
   std::function<void(size_t row, std::vector<Cell>& cells)> append_row;
 };
 
-// The RunResult must outlive the table.
+// Returns the table of collectives. For all tables, the RunResult must outlive the table.
 ResultTable CollectivesTable(const RunResult& result);
 ResultTable JobsTable(const RunResult& result);
 ResultTable PairsTable(const RunResult& result);
 ResultTable InNetworkTable(const RunResult& result);
 ResultTable LinksTable(const RunResult& result);
-// Figures about the kind of traffic: each link's flows and bursts, message sizes, iterations and
-// their matrices.
+// Returns the figures that characterize the traffic: flows and bursts of each link, message sizes,
+// iterations and their matrices.
 ResultTable TrafficTable(const RunResult& result);
-// RunResult::series: a row per bin, and one per bin and link that had something in it.
+// Returns RunResult::series: a row per bin, and one per bin and link with a figure other than 0.
 ResultTable SeriesTable(const RunResult& result);
 ResultTable LinkSeriesTable(const RunResult& result);
 ResultTable QueueSeriesTable(const RunResult& result);
@@ -50,13 +50,13 @@ ResultTable TransfersTable(const RunResult& result);
 ResultTable MessageSizesTable(const RunResult& result);
 ResultTable IterationsTable(const RunResult& result);
 ResultTable IterationPairsTable(const RunResult& result);
-// The parts of the estimated rank's time, by iteration; no rows without an estimate.
+// Returns the parts of the estimated rank's time, by iteration; no rows without an estimate.
 ResultTable BreakdownTable(const RunResult& result);
 ResultTable DropsTable(const RunResult& result);
 ResultTable FaultsTable(const RunResult& result);
 ResultTable WaitsTable(const RunResult& result);
 ResultTable NotesTable(const RunResult& result);
-// One row per figure of the whole run: key, value.
+// Returns one row per figure of the whole run: key, value.
 ResultTable RunFiguresTable(const RunResult& result);
 
 }  // namespace railyard

@@ -19,8 +19,8 @@ enum ExitStatus : int {
 };
 
 // Runs one command and returns its exit status. Findings and failures go to standard error,
-// everything else to standard output. A process may run at most one `run`. Precondition:
-// InitVirtualTime() was called.
+// everything else to standard output. Calls must not overlap. Precondition: InitVirtualTime() was
+// called.
 int RunCli(int argc, const char* const* argv);
 
 // Prints "railyard: error: WHAT" to standard error; prints nothing if that cannot be written.

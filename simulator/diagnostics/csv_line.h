@@ -10,7 +10,7 @@ namespace railyard {
 
 struct CsvCell {
   std::string text;
-  int column = 1;  // where it begins
+  int column = 1;  // of its first character
 };
 
 // Splits a line of comma-separated values (RFC 4180) into cells, without a CR at its end; nullopt

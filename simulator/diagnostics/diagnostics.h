@@ -33,8 +33,8 @@ struct Finding {
   std::string ToString() const;
 };
 
-// Keeps the first kFindingsMax findings, more than anybody reads, and counts the rest, so that
-// memory does not grow with a mistake that is repeated a million times.
+// Keeps the first kFindingsMax findings, more than anybody reads, and counts the rest, so that a
+// mistake that is repeated a million times needs no more memory.
 class Diagnostics {
  public:
   static constexpr size_t kFindingsMax = 1'000;
@@ -48,7 +48,7 @@ class Diagnostics {
   const std::vector<Finding>& findings() const { return findings_; }
   // Returns one line per finding, files in the order of their first finding, within them by line
   // and column. Notes follow their finding, which is the last one before them; repeats are omitted.
-  // A last line says how many findings there were beyond those that are kept.
+  // A last line gives the number of findings that were not kept.
   std::string ToString() const;
 
  private:

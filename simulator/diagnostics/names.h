@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Formats the user's own words in findings: quoted, truncated, and with a suggestion for what was
-// meant.
+// Formats the user's own words in findings: quoted, truncated, and with a suggestion of the
+// intended word.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Declares fabric events, the plain records that carry a simulation. ns-3 events run beside them.
+// Declares fabric events, the plain records of which a simulation consists. ns-3 events run in
+// addition to them.
 //
 // The total order of events is intrinsic: (time, class, entity id). No insertion counter takes
 // part, so a result cannot depend on when an event was scheduled or in which form. The pair (class,
@@ -12,8 +13,8 @@
 
 namespace railyard {
 
-// Identifies a class of events. Its value is its priority: among the events of one picosecond those
-// with a lower value happen first. Clients choose a value and register it
+// Identifies a class of events. Its value is its priority: among the events of one picosecond,
+// those with a lower value run first. Clients choose a value and register it
 // (FabricSimulatorImpl::Register).
 enum class EventClass : uint8_t {
   kNs3 = 63,  // ordinary ns-3 events, in the order of their insertion
@@ -23,8 +24,8 @@ inline constexpr int kEventClassCount = 64;
 // States what a pending event of a class means for the state of the simulation.
 enum class PendingMeans : uint8_t {
   kUnderWay,  // something is in progress
-  kNothing,   // it passes without effect, or its effect is known already
-  kObserver,  // an observer will look at the run, and may end it
+  kNothing,   // it will have no effect, or its effect is known already
+  kObserver,  // an observer will examine the run, and may end it
   kChange,    // the conditions of the simulation will change
   kAnything,  // not known
 };
@@ -37,13 +38,13 @@ struct EventTraits {
 // Marks a place in the total order of events, between those before it and itself.
 struct EventPlace {
   int64_t time_ps = 0;
-  uint64_t tie = 0;  // class and id; 0: before all events of the picosecond
+  uint64_t tie = 0;  // class and id; 0 is before all events of the picosecond
 
   auto operator<=>(const EventPlace&) const = default;
 };
 
-// Runs one event. `context` is what was registered; `target` what was scheduled. The time is
-// FabricSimulatorImpl::NowPs().
+// Runs one event. `context` was given at the registration, `target` when the event was scheduled.
+// The time is FabricSimulatorImpl::NowPs().
 using EventHandler = void (*)(void* context, uint32_t target);
 
 }  // namespace railyard

@@ -33,8 +33,8 @@ namespace railyard {
 // Threads: one thread runs the simulation and makes all calls, except that ScheduleWithContext and
 // Stop() may come from any thread, as in ns-3.
 //
-// Exceptions: one that an event throws leaves Run(). That event is spent, and the next Run() goes
-// on with the one after it.
+// Exceptions: an exception that an event throws leaves Run(). That event is over, and the next
+// Run() continues with the following event.
 //
 // Attribute NextEventSequence: see GetTypeId().
 class FabricSimulatorImpl final : public ns3::SimulatorImpl {
@@ -52,9 +52,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   static FabricSimulatorImpl& Get();
 
   // --- Fabric events -------------------------------------------------------------------------
-  // Makes a client the one that handles events of a class; `context` must outlive the run. A class
-  // that has a client, and kNs3, are errors of the program. Within a handler ns-3 code sees
-  // Simulator::NO_CONTEXT.
+  // Registers the handler of a class of events; `context` must outlive the run. Registering a class
+  // twice, or kNs3, is a program error. Within a handler ns-3 code sees Simulator::NO_CONTEXT.
   void Register(EventClass event_class, const EventTraits& traits, EventHandler handler,
                 void* context);
   const EventTraits& TraitsOf(EventClass event_class) const {
@@ -79,32 +78,33 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
       visit(event.time_ps, static_cast<EventClass>(event.tie >> kIdBits));
     });
   }
-  // Calls `begin`, then runs the events that it schedules and all that follow from them to their
-  // end, while all other pending events wait; afterwards the time is the present again. These
-  // events must not touch the state of the others, and may schedule fabric events only. Calls do
-  // not nest. An exception ends it too.
+  // Calls `begin`, then runs the events that it schedules and all events that follow from them,
+  // while all other pending events wait; afterwards the time is the same as before. These events
+  // must not touch the state of the others, and may schedule fabric events only. Calls do not nest.
+  // An exception ends the call too.
   void RunAhead(const std::function<void()>& begin);
   // Runs the pending fabric events before that place, or up to Stop(), and returns the time of the
-  // first event that is left; INT64_MAX: none is. ns-3 events and samples must not be pending.
+  // first remaining event; INT64_MAX if none remains. Precondition: no ns-3 event or sample is
+  // pending.
   int64_t RunBefore(const EventPlace& end);
   // Returns the place of the event that ran last.
   const EventPlace& last_place() const { return last_place_; }
-  // Sets the time and counts events that other processes have run, at the end of a run.
+  // Sets the time and counts events that other processes have run. Is called at the end of a run.
   void Absorb(int64_t now_ps, uint64_t event_count) {
     now_ps_ = std::max(now_ps_, now_ps);
     event_count_ += event_count;
   }
-  // Makes Run() stop before the first event later than that. By default it runs all events.
+  // Makes Run() stop before the first event later than `time_ps`. By default it runs all events.
   void SetTimeEnd(int64_t time_ps) {
     time_end_ps_ = time_ps;
     limit_ps_ = std::min(time_end_ps_, sample_at_ps_);
   }
-  // Is called by Run() between two events, with the time of the later one, while now is
-  // still the time of the earlier one. Returns when it is to be called next. The call is no
-  // event: it is not counted, and it must not schedule any.
+  // Run() calls it between two events, with the time of the later one, while the current time is
+  // still that of the earlier one. It returns the time of its next call. The call is not an event:
+  // it is not counted, and it must not schedule any.
   using Sample = std::function<int64_t(int64_t next_event_ps)>;
-  // Makes Run() call `sample` before its first event later than `time_ps`. It replaces the sample
-  // that was set before; an empty one ends the calls.
+  // Makes Run() call `sample` before its first event later than `time_ps`. It replaces the previous
+  // sample; an empty one ends the calls.
   void SetSample(int64_t time_ps, Sample sample);
   bool HasReachedTimeEnd() const { return has_reached_time_end_; }
   // Returns the number of fabric and ns-3 events run so far.
@@ -117,7 +117,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // Makes Run() return after the event that is running. Outside of Run() it has no effect on the
   // next one.
   void Stop() override;
-  // Newer versions of ns-3 than 3.37 return the event, 3.37 returns nothing.
+  // Versions of ns-3 after 3.37 return the event; 3.37 returns nothing.
   using StopResult =
       decltype(std::declval<ns3::SimulatorImpl&>().Stop(std::declval<const ns3::Time&>()));
   StopResult Stop(const ns3::Time& delay) override;
@@ -130,17 +130,17 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
                            ns3::EventImpl* event) override;
   ns3::EventId ScheduleNow(ns3::EventImpl* event) override;
   ns3::EventId ScheduleDestroy(ns3::EventImpl* event) override;
-  // Deletes the event: neither the clock nor the event count will see it.
+  // Deletes the event, so that it affects neither the clock nor the event count.
   void Remove(const ns3::EventId& id) override;
-  // Makes the event pass without effect; the clock and the event count still see it.
+  // Disables the event; it still advances the clock and counts as an event.
   void Cancel(const ns3::EventId& id) override;
   bool IsExpired(const ns3::EventId& id) const override;
   void Run() override;
   ns3::Time Now() const override;
   ns3::Time GetDelayLeft(const ns3::EventId& id) const override;
   ns3::Time GetMaximumSimulationTime() const override;
-  // Has no effect, because the timing wheel replaces ns-3's schedulers. It must be accepted because
-  // ns-3 makes this call for every simulator it creates.
+  // Has no effect, because the timing wheel replaces ns-3's schedulers. The call must be accepted
+  // because ns-3 makes it for every simulator that it creates.
   void SetScheduler(ns3::ObjectFactory scheduler_factory) override;
   uint32_t GetSystemId() const override;
   uint32_t GetContext() const override;
@@ -190,17 +190,17 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   int64_t now_ps_ = 0;
   int64_t time_end_ps_ = INT64_MAX;
   int64_t sample_at_ps_ = INT64_MAX;
-  int64_t limit_ps_ = INT64_MAX;  // the earlier of the two
+  int64_t limit_ps_ = INT64_MAX;  // the earlier of time_end_ps_ and sample_at_ps_
   Sample sample_;
   bool has_reached_time_end_ = false;
   uint64_t event_count_ = 0;
   EventPlace last_place_;  // of RunBefore()
-  // Requests that Run() checks before the next event: one relaxed load per event.
+  // These are requests that Run() checks before the next event, by one relaxed load per event.
   std::atomic<uint32_t> attention_{0};
   uint32_t context_ = ns3::Simulator::NO_CONTEXT;
   std::array<Handler, kEventClassCount> handlers_;
   TimingWheel wheel_;
-  std::unique_ptr<TimingWheel> ahead_;  // what waits in RunAhead()
+  std::unique_ptr<TimingWheel> ahead_;  // events that wait during RunAhead()
 
   std::vector<Ns3Event> ns3_events_;
   uint32_t free_ns3_event_;
@@ -209,7 +209,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // it does not come after this one.
   int64_t last_ns3_time_ps_ = -1;
   uint64_t last_ns3_sequence_ = 0;
-  std::unordered_set<uint64_t> removed_;  // sequences still on the wheel that Remove() took back
+  std::unordered_set<uint64_t> removed_;  // sequence numbers on the wheel that Remove() has deleted
   std::deque<ns3::EventId> destroy_events_;
 
   // Other threads read it while Run() sets it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Lets code outside the simulation observe it while it runs, between two events. There is one
-// simulation per process, so there is one observer.
+// Lets code outside the simulation observe it while it runs, between two events. A process runs one
+// simulation at a time, so there is one observer.
 #pragma once
 
 #include <functional>

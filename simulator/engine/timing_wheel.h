@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A priority queue of plain event records for simulated time, constant time per event for what lies
-// within some microseconds, without allocation once it has grown to its working size.
+// Implements a priority queue of plain event records by simulated time. It takes constant time per
+// event within some microseconds, and allocates no memory once it has grown to its working size.
 //
 // Events are ordered by (time, tie, target); insertion order plays no part. Time is cut into
 // buckets of 2^kBucketShift picoseconds:
 //   - the next kSlotCount - 1 buckets are linked lists of chunks of five events, a cache line each,
 //     in one arena, with a 4-byte head each and a two-level bitmap of the occupied ones;
 //   - the open bucket, the one being drained, is a sorted array;
-//   - what is inserted into the open bucket (or, after nothing but withdrawn events were popped,
-//     before it) goes to a small heap beside it, so that no number of such events is quadratic;
-//   - what lies beyond the slots waits in a far heap and leaves it when its bucket opens. With the
-//     slots empty the next bucket is the far heap's first: a sparse simulation scans nothing.
+//   - events that are inserted into the open bucket (or before it, after only withdrawn events were
+//     popped) are stored in a separate small heap, so that their cost is never quadratic;
+//   - events beyond the slots wait in a far heap and leave it when their bucket opens. If the slots
+//     are empty, the next bucket is the far heap's first, so a sparse simulation scans nothing.
 #pragma once
 
 #include <array>
@@ -111,12 +111,12 @@ class TimingWheel {
   struct PrefetchTable {
     const char* const* base = &kNowhere;
     uint64_t stride = 0;       // bytes
-    uint64_t second_line = 0;  // what else is touched of a record: offset, or 0
+    uint64_t second_line = 0;  // offset of the record's second cache line, or 0
   };
   struct Prefetch {
     PrefetchTable records;  // of the event's target
     struct Field {
-      uint64_t offset = 0;  // in the record, of a uint32_t: an index into
+      uint64_t offset = 0;  // of a uint32_t in the record, an index into
       PrefetchTable table;
     };
     std::array<Field, 3> fields;
@@ -139,7 +139,7 @@ class TimingWheel {
   struct alignas(64) Chunk {
     std::array<uint64_t, kChunkEvents> keys;
     std::array<uint32_t, kChunkEvents> targets;
-    uint32_t next;  // in its slot, where it is full, or among the free
+    uint32_t next;  // in its slot, if it is full, or in the free list
   };
   static_assert(sizeof(Chunk) == 64);
   // A head holds a slot's first chunk and the number of events in it. kNoHead counts as a full
@@ -161,7 +161,7 @@ class TimingWheel {
   // A bucket with fewer events than this is too short a time for a prefetch.
   static constexpr size_t kDenseEvents = 4;
 
-  // Above this size another sorting method is faster.
+  // Above this size, another sorting method is faster.
   static constexpr size_t kRankSortMax = 12;
   static constexpr size_t kBinSortMax = 128;
 
@@ -173,7 +173,7 @@ class TimingWheel {
   }
   static void Fetch(const PrefetchTable& table, uint32_t index) {
     const uintptr_t record = reinterpret_cast<uintptr_t>(*table.base) + table.stride * index;
-    // NOLINTBEGIN(performance-no-int-to-ptr): there may be no such record; nothing is read
+    // NOLINTBEGIN(performance-no-int-to-ptr): the record may not exist; nothing is read
     __builtin_prefetch(reinterpret_cast<const void*>(record), 1);
     __builtin_prefetch(reinterpret_cast<const void*>(record + table.second_line), 1);
     // NOLINTEND(performance-no-int-to-ptr)
@@ -205,15 +205,15 @@ class TimingWheel {
   static bool Later(const Event& a, const Event& b);
 
   void InsertOutsideSlots(int64_t time_ps, uint64_t tie, uint32_t target);
-  // Does what std::push_heap does, with the event in registers. That one copies it by way of the
-  // stack, where it reads sixteen bytes that were stored by eight: the processor then waits until
-  // all stores before are done, which at a thousand GPUs took 4 % of the time.
+  // Does the same as std::push_heap, with the event in registers. std::push_heap copies it by way
+  // of the stack, where it reads sixteen bytes that were stored eight at a time, so that the
+  // processor waits until all earlier stores are done; with a thousand GPUs this took 4 % of the
+  // time.
   static void PushHeap(std::vector<Event>& heap, int64_t time_ps, uint64_t tie, uint32_t target);
   void GrowArena();
-  // Puts an empty chunk in front of the slot's. Returns it as a head.
+  // Puts an empty chunk in front of the slot's chunks. Returns it as a head.
   uint32_t AddChunk(uint64_t slot);
-  // Removes the first event of the heap beside the open bucket if it is the earliest of all;
-  // returns whether it was.
+  // Removes the first event of beside_ if it is the earliest of all; returns whether it was.
   bool PopBeside(Event& event);
   // Opens the earliest non-empty bucket and removes its first event; returns false if there is
   // none. Precondition: the open bucket is drained.
@@ -236,12 +236,12 @@ class TimingWheel {
   void BinOpen();
 
   uint64_t open_bucket_ = 0;
-  uint32_t ahead_ = 0;  // of the next bucket, those to be looked at with the next events
+  uint32_t ahead_ = 0;  // events of the next bucket that are due for prefetching
   uint32_t free_chunk_ = kNoChunk;
   std::vector<Chunk> chunks_;
   size_t in_slots_ = 0;
 
-  std::vector<Node> open_;  // [next_in_open_, open_end_) is still to come; grows, never shrinks
+  std::vector<Node> open_;  // [next_in_open_, open_end_) remain; grows, never shrinks
   size_t next_in_open_ = 0;
   size_t open_end_ = 0;
   std::vector<Event> beside_;  // heap

@@ -3,10 +3,10 @@
 
 namespace railyard {
 
-// Sets ns-3's time to picoseconds and binds FabricSimulatorImpl as its simulator, once per process
-// and before anything else touches ns-3's Simulator or Time: a `Time` built earlier is converted at
-// 792 ns each, and a simulator that exists already cannot be replaced (checked). Calling it again
-// is a no-op.
+// Sets ns-3's time resolution to picoseconds and FabricSimulatorImpl as its simulator. Must be
+// called once per process, before anything else uses ns-3's Simulator or Time: converting a `Time`
+// that was built earlier takes 792 ns, and an existing simulator cannot be replaced (checked).
+// Further calls have no effect.
 void InitVirtualTime();
 
 }  // namespace railyard

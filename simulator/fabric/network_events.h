@@ -22,7 +22,7 @@ struct LinkStateChanged {
 };
 struct PauseSent {
   int64_t time_ps;
-  LinkId link;  // whose sender shall stop, or go on
+  LinkId link;  // the link whose sender pauses or resumes
   bool xoff;
 };
 struct EcnMarked {

@@ -86,7 +86,7 @@ struct alignas(64) Packet {
   uint8_t flags = 0;
   uint16_t echo = 0;  // ACK: packets that came in marked since the last one.
                       // Aggregation: payload where it is not empty.
-                      // Other data, and a host read's request: of the payload, what is flags.
+                      // Other data, and a host read's request: payload bytes that are flags.
                       // An Ethernet frame: whether its sender reacts to marks
   uint16_t tag = 0;   // NVLink groups: which of its GPUs a copy is for; an operand's message slot.
                       // A host read's request: the bytes it is for.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Switches optical circuits by their timetable: at the end of each slot its cables lose their
-// light, and the next slot's cables carry after the dark time. The timetable is known, so routes
-// change without detection: away from a circuit a drain time before it ends, to a new one when it
-// carries. The model has no senders that hold back for a circuit, and no clock error. A packet that
-// is still queued for, or on, a circuit that ends is lost as on a cable that fails.
+// light, and the next slot's cables carry packets after the dark time. The timetable is known, so
+// routes change without detection: they leave a circuit a drain time before it ends, and use a new
+// one as soon as it carries packets. The model has no senders that wait for a circuit, and no clock
+// error. A packet that is queued for a circuit or on it when it ends is lost, as on a cable that
+// fails.
 //
 // While no packet is in flight, steps before the next other event are skipped, because they have no
 // effect.
@@ -21,7 +22,7 @@ namespace railyard {
 class CircuitScheduler {
  public:
   // All references must outlive this; `routing` knows the circuits of time 0. Without circuits in
-  // `graph` it does nothing. It stops when no other event is pending, so that a run that waits
+  // `graph` it does nothing. It stops if no other event is pending, so that a run that waits
   // forever is detected.
   CircuitScheduler(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                    std::function<void()> on_routes_changed);
@@ -34,7 +35,7 @@ class CircuitScheduler {
     uint64_t slot = 0;
     Phase phase = Phase::kDrain;
     Step Next() const;
-    Step Before() const;  // precondition: not the first
+    Step Before() const;  // precondition: this is not the first
     auto operator<=>(const Step&) const = default;
   };
 
@@ -55,7 +56,8 @@ class CircuitScheduler {
   FabricNetwork& network_;
   EcmpRouting& routing_;
   std::function<void()> on_routes_changed_;
-  // This is the last step that was taken. It starts as if the light of slot 0 had been switched on.
+  // This is the last step that was taken. Initially it is the step that switches on the light of
+  // slot 0.
   std::optional<Step> taken_;
 };
 

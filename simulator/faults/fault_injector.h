@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Applies faults: each begins and ends at the instants of its timeline. When links go down or come
-// back, the fabric's routes follow after detection and convergence, at each switch and NIC in its
-// turn. A fault loses or delays packets; it never pauses time.
+// back, the fabric's routes follow after detection and convergence, separately at each switch and
+// NIC. A fault loses or delays packets; it never pauses time.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ class FaultInjector {
   struct Hooks {
     std::function<void()> before_first_fault;  // at its instant, before anything changes
     std::function<void()> on_routes_changed;
-    // Sets the share of its speed at which a GPU works from now on; 0: it stands still.
+    // Sets the speed of a GPU from now on, as a share of its full speed; 0 halts it.
     std::function<void(GpuIndex gpu, double speed)> set_gpu_speed{};
     // Starts or stops the traffic of a kBackgroundLoad.
     std::function<void(uint32_t fault, bool runs)> set_load{};
   };
-  // All references must outlive this. Schedules the faults that are not anchored to anything.
+  // All references must outlive this. Schedules the faults without an anchor.
   FaultInjector(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
                 const RoutingDelays& delays, FabricNetwork& network, EcmpRouting& routing,
                 Hooks hooks);
@@ -47,32 +47,32 @@ class FaultInjector {
   // Records the history of a fault so far.
   struct History {
     int64_t first_begin_ps = kNeverPs;
-    int64_t last_end_ps = kNeverPs;  // while it does not hold
+    int64_t last_end_ps = kNeverPs;  // while it is not active
     uint64_t begins = 0;
-    int64_t first_detection_ps = kNeverPs;  // that its links are down
+    int64_t first_detection_ps = kNeverPs;  // of its links that are down
   };
   const History& history(uint32_t fault) const { return states_[fault].history; }
 
-  // Returns the servers that an inspection finds broken now: a cable of theirs is known to be down,
-  // or a GPU stands still.
+  // Returns the servers that an inspection finds broken now: those with a cable that is known to be
+  // down, or with a halted GPU.
   std::set<int32_t> BrokenServers() const;
 
-  // Returns the fault that causes a loss on `link` now; for a missing route (UINT32_MAX) the last
-  // one that changed routes; -1 if there is none.
+  // Returns the fault that causes a loss on `link` now; for a missing route (UINT32_MAX), the last
+  // fault that changed routes; -1 if there is none.
   int32_t FaultOfLoss(LinkId link) const;
 
  private:
   struct State {
     History history;
-    int64_t anchor_ps = kNeverPs;  // that its times count from
+    int64_t anchor_ps = kNeverPs;  // from which its times count
     uint64_t number = 0;           // of `interval`
     std::optional<FaultInterval> interval;
     bool holds = false;
-    bool is_known = false;  // that its links are down
+    bool is_known = false;  // its links are known to be down
   };
-  // Describes a change of links' state on its way to the switches and NICs that route.
+  // Describes a change of links' state that is spreading to the switches and NICs.
   struct News {
-    uint32_t order = 0;  // among the news of an instant: as they were announced
+    uint32_t order = 0;  // of announcement, among the news of one instant
     uint32_t fault = 0;
     bool up = false;
     bool is_detected = false;
@@ -95,7 +95,7 @@ class FaultInjector {
   void ScheduleNews(uint32_t news, int64_t time_ps);
   void Announce(uint32_t fault, bool up);
   bool Detect(News& news);
-  int64_t NextWavePs(const News& news) const;  // kNeverPs: all know
+  int64_t NextWavePs(const News& news) const;  // kNeverPs if all devices know
   void Spread(uint32_t news);
 
   const FabricGraph& graph_;
@@ -107,11 +107,11 @@ class FaultInjector {
   LinkEffects effects_;
   std::vector<State> states_;
   std::vector<News> news_;
-  // of `news_`: those that have reached all devices, or will reach none
+  // elements of news_ that have reached all devices, or will reach none
   std::vector<uint32_t> free_news_;
-  uint32_t announced_ = 0;                           // ever, modulo 2^32
+  uint32_t announced_ = 0;                           // news so far, modulo 2^32
   std::unordered_map<LinkId, uint32_t> known_down_;  // by how many faults
-  uint64_t conditions_ = 0;                          // of those that hold
+  uint64_t conditions_ = 0;                          // a number of the set of active faults
   int32_t last_routed_fault_ = -1;
   bool disarmed_ = false;
   bool has_begun_ = false;

@@ -18,11 +18,11 @@ enum class FaultKind : uint8_t {
   kLinkDown,        // links carry nothing
   kSwitchReboot,    // a switch's cables carry nothing
   kDegrade,         // links send at a lower rate
-  kLoss,            // links lose some of what they carry
-  kDelay,           // links hold back what they carry
-  kPauseStorm,      // the device at a link's end sends pause frames all the time
+  kLoss,            // links lose some of their packets
+  kDelay,           // links delay their packets
+  kPauseStorm,      // the device at a link's end sends pause frames continually
   kBackgroundLoad,  // GPUs outside the job send to others
-  kStraggler,       // GPUs work more slowly, or not at all
+  kStraggler,       // GPUs work more slowly, or halt
 };
 std::string_view FaultKindName(FaultKind kind);  // "LINK_DOWN", …
 
@@ -30,14 +30,14 @@ std::string_view FaultKindName(FaultKind kind);  // "LINK_DOWN", …
 struct LossSpec {
   enum class Model : uint8_t {
     kUniform,         // each with `probability`
-    kGilbertElliott,  // each with that of the state the link is in
+    kGilbertElliott,  // each with the probability of the link's state
     kBitErrors,       // each with 1 - (1 - bit_error_ratio)^bits
-    kNumbered,        // of `kind` those from the first_number-th on, `count` of them
+    kNumbered,        // `count` packets of `kind`, from the first_number-th on
   };
   Model model = Model::kUniform;
   double probability = 0;
   double bit_error_ratio = 0;
-  // The transition probabilities per packet, out of the good state and back into it, and the loss
+  // The transition probabilities per packet, from the good state to the bad and back, and the loss
   // probability in each state.
   double to_bad = 0;
   double to_good = 1;
@@ -61,19 +61,19 @@ struct FaultSpec {
   std::string name;
   FaultKind kind = FaultKind::kLinkDown;
   std::string target;         // for people
-  std::vector<LinkId> links;  // directions, ascending, each once
+  std::vector<LinkId> links;  // directions, ascending, without duplicates
   std::vector<GpuIndex> gpus;
   FaultTimeline timeline;
-  bool is_noticed = true;  // links that are down are seen to be so
-  uint64_t seed = 0;       // of all that is drawn for it
+  bool is_noticed = true;  // links that are down are detected
+  uint64_t seed = 0;       // of all draws for it
   // For kDegrade, the rate, or the share of each link's rate; other faults have neither.
   uint64_t rate_bps = 0;
   double rate_share = 0;
   LossSpec loss;
-  // For kDelay, the least delay, and the most that is added to it.
+  // For kDelay, the minimum delay and the largest random addition.
   int64_t delay_ps = 0;
   int64_t jitter_ps = 0;
-  double speed = 1;  // kStraggler: share of its full speed; 0: it stands still
+  double speed = 1;  // kStraggler: share of full speed; 0 halts the GPU
   LoadSpec load;
   SourceLocation where;
 };

@@ -13,7 +13,7 @@ namespace railyard {
 
 struct FaultInterval {
   int64_t from_ps = 0;
-  int64_t until_ps = kNeverPs;  // kNeverPs: permanent
+  int64_t until_ps = kNeverPs;  // kNeverPs if permanent
   bool operator==(const FaultInterval&) const = default;
 };
 
@@ -23,28 +23,28 @@ struct FaultAnchor {
   bool is_set() const { return fault != kNone || !collectives.empty(); }
   uint32_t fault = kNone;             // its first begin
   bool at_end = false;                // its last end instead
-  std::vector<uint32_t> collectives;  // whichever of them gets there first
-  double progress = 0;  // share of the collective's payload received; 0: its first rank begins
+  std::vector<uint32_t> collectives;  // the first that gets there counts
+  double progress = 0;                // share of its payload received; 0: its first rank begins
 };
 
 // Describes the intervals of a fault. They do not overlap and are in order. Draws are keyed with
 // the fault's seed and the interval's number.
 struct FaultTimeline {
   FaultAnchor anchor;
-  // The first interval begins here, counted from the anchor or time 0.
+  // The begin of the first interval, counted from the anchor or time 0.
   int64_t at_ps = 0;
   int64_t until_ps = kNeverPs;
-  // The links carry again this long after an interval's end.
+  // The time from an interval's end until the links carry packets again.
   int64_t training_ps = 0;
-  // The interval repeats with this period, each time delayed by less than the jitter.
-  int64_t period_ps = 0;  // 0: no repetition
+  // The period with which the interval repeats; each repetition is delayed by less than the jitter.
+  int64_t period_ps = 0;  // 0 without repetition
   int64_t jitter_ps = 0;
-  uint64_t count = 1;  // intervals in all
-  // Recorded intervals, in ascending order, replace all of the above.
+  uint64_t count = 1;  // total number of intervals
+  // Recorded intervals, ascending; if there are any, they replace all of the above.
   std::vector<FaultInterval> recorded;
   // Random intervals replace all of the above. From at_ps to until_ps, times between failures and
   // times to repair are drawn from exponential distributions with these means.
-  double mean_between_ps = 0;  // a cable's is a century: beyond what an integer holds
+  double mean_between_ps = 0;  // a double, because a cable's is a century
   double mean_repair_ps = 0;
 
   bool IsOnceAtGivenTime() const {
@@ -52,7 +52,7 @@ struct FaultTimeline {
   }
 
   // Returns interval `number`, counted from the anchor; nullopt if there is none. `before` must be
-  // the previous one unless `number` is 0. Training is not included.
+  // the previous one unless `number` is 0. `training_ps` is not included.
   std::optional<FaultInterval> Interval(uint64_t number, const std::optional<FaultInterval>& before,
                                         uint64_t seed) const;
 };

@@ -13,7 +13,7 @@ namespace railyard {
 
 class KeyedDraw {
  public:
-  // `stream` separates several draws for the same index.
+  // `stream` distinguishes several draws for the same index.
   constexpr KeyedDraw(uint64_t seed, uint64_t stream, uint64_t index)
       : bits_(Mix64(Mix64(Mix64(seed) ^ stream) ^ index)) {}
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Applies the combined effect of active faults to links. If several act on one link, it is down
-// while any of them has it down, sends at the lowest rate, loses what any of them loses, and delays
-// by the sum of their delays.
+// Applies the combined effect of active faults to links. If several faults act on one link, it is
+// down while any of them takes it down, sends at the lowest rate, loses the packets that any of
+// them loses, and delays packets by the sum of the delays.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class LinkEffects {
   void Begin(uint32_t fault);
   void End(uint32_t fault);
 
-  // Returns the fault that caused the loss which is being reported on `link`; -1 if no fault of a
-  // link did.
+  // Returns the fault that caused the loss that is being reported on `link`; -1 if it was not a
+  // fault of a link.
   int32_t FaultOfLoss(LinkId link) const;
 
  private:
@@ -41,9 +41,9 @@ class LinkEffects {
     uint32_t down_count = 0;
     uint32_t storm_count = 0;
     int32_t last_down_fault = -1;
-    std::vector<uint32_t> degrading;  // faults that hold
+    std::vector<uint32_t> degrading;  // active faults
     std::vector<uint32_t> delaying;
-    std::vector<Loss> losses;  // of all faults that ever held
+    std::vector<Loss> losses;  // of all faults that were ever active
     uint64_t delayed_packets = 0;
   };
 

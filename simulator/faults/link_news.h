@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// Describes how the news of a link's change spreads. It does so in waves: the devices of a wave
-// have new routes at the same instant.
+// Describes how the news of a link's change spreads in waves: the devices of a wave have new routes
+// at the same instant.
 struct LinkNews {
   LinkId link{0};
   std::vector<uint32_t> wave_of_device;
@@ -20,8 +20,8 @@ struct LinkNews {
 };
 
 // Plans the news of a change of `link`. A device at the link's end learns of the change after its
-// detection delay, any other a hop after its neighbour. Each has new routes after its own
-// convergence delay.
+// detection delay, any other device one hop delay after its neighbour. Each has new routes after
+// its convergence delay.
 LinkNews PlanLinkNews(const FabricGraph& graph, const EcmpRouting& routing,
                       const RoutingDelays& delays, LinkId link);
 

@@ -22,7 +22,7 @@ class PacketLoss {
  private:
   const LossSpec* spec_;
   uint64_t seed_;
-  uint64_t asked_ = 0;  // packets; of kNumbered, those of its kind
+  uint64_t asked_ = 0;  // packets; for kNumbered, those of its kind
   bool is_bad_ = false;
 };
 

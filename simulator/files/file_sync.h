@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Forces many files to disk in about the time that one takes.
+// Forces many files to disk in about the time of one file.
 #pragma once
 
 #include <string>
 
 namespace railyard {
 
-// Forces the files of a directory, without those of directories in it, and the directory itself to
-// disk. Throws EnvironmentError if the disk fails or is full.
+// Forces the files of a directory, without subdirectories, and the directory itself to disk. Throws
+// EnvironmentError if the disk fails or is full.
 void SyncFilesIn(const std::string& directory);
 
 // Forces a whole file system to disk, for files of many directories. It must be made before the

@@ -13,11 +13,11 @@
 namespace railyard {
 
 // Writes a buffered output. A regular file appears complete or not at all: it is written under
-// another name beside its final place (that of its target for a symbolic link), forced to disk
-// unless the caller does that, then renamed over it. "-" is standard output. Devices and pipes are
-// written to and never replaced, and so are the files behind standard output and standard error
-// (/dev/stdout). A signal that interrupts the program while a regular file is unfinished takes
-// effect after the file has been removed.
+// another name in the directory of its final place (for a symbolic link, that of its target),
+// forced to disk unless the caller does that, then renamed to its final name. "-" is standard
+// output. Devices and pipes are written to and never replaced, and so are the files behind standard
+// output and standard error (/dev/stdout). A signal that interrupts the program while a regular
+// file is unfinished takes effect after the file has been removed.
 class OutputFile {
  public:
   explicit OutputFile(std::string path, Sync sync = Sync::kAtOnce);
@@ -27,18 +27,19 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   void Write(std::string_view text);
-  // Writes buffered data, forces the file to disk if that is due, and gives it its name.
+  // Writes buffered data, forces the file to disk if the caller does not, and renames it to its
+  // final name.
   void Close();
 
  private:
   void OpenUnfinished();
   void Flush();
 
-  std::optional<Interruptible> interruptible_;  // of a regular file; ends after all else
+  std::optional<Interruptible> interruptible_;  // of a regular file; destroyed last
   std::string path_;
   Sync sync_;
-  std::string target_;      // where a regular file goes
-  std::string unfinished_;  // its name until Close(); empty: it is no regular file
+  std::string target_;      // final place of a regular file
+  std::string unfinished_;  // its name until Close(); empty if not a regular file
   std::string buffer_;
   int descriptor_ = -1;
 };
@@ -46,7 +47,7 @@ class OutputFile {
 // Writes `text` as the whole file.
 void WriteOutput(const std::string& path, std::string_view text, Sync sync = Sync::kAtOnce);
 
-// Returns true if two paths mean one regular file, existing or not.
+// Returns true if two paths refer to the same regular file, existing or not.
 bool IsSameFile(const std::string& a, const std::string& b);
 
 // Throws EnvironmentError "cannot WHAT PATH: REASON" with the reason from errno.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Messages that cross the fabric as max-min fair flows instead of packets: flow mode.
+// Implements flow mode, in which messages cross the fabric as max-min fair flows instead of
+// packets.
 //
 // A pipe carries messages along a route, one after the other. The message at its head is a flow:
-// its bytes, headers included, cross the links of the route at the rate that MaxMinRates gives to
-// it, and have left when the last has. The message arrives a latency later, which its sender
-// states. The rates change when a flow begins or ends, once for all changes of an instant. Nothing
-// waits in queues, nothing is lost, and what senders do not send as messages (acknowledgements,
-// pause frames) takes no bandwidth.
+// its bytes, headers included, cross the links of the route at the rate that MaxMinRates assigns to
+// it; it has left when its last byte has. The message arrives after a further latency, which its
+// sender states. The rates change when a flow begins or ends, once for all changes of an instant.
+// There are no queues and no losses, and acknowledgements and pause frames, which are not messages,
+// take no bandwidth.
 //
-// Pipes with the same route form a bundle of MaxMinRates. What a bundle has served each of its
-// flows is one number, so a change of its rate touches one record, whatever the number of its
-// flows.
+// Pipes with the same route form a bundle of MaxMinRates. The bytes that a bundle has served each
+// of its flows are one number, so a change of its rate touches one record for any number of flows.
 #pragma once
 
 #include <array>
@@ -28,11 +28,11 @@
 
 namespace railyard {
 
-// Number of a pipe, dense from 0.
+// Identifies a pipe by a dense number from 0.
 using PipeId = Identifier<struct PipeIdTag>;
 
-// One of the paths over which a route is striped, and its weight among them. The links of a path
-// all carry the same; those of a multicast are the link up and all links down.
+// Describes one of the paths over which a route is striped, and its weight among them. All links of
+// a path carry the same bytes; those of a multicast are the link up and all links down.
 struct FlowPath {
   std::vector<LinkId> links;
   uint32_t weight = 1;
@@ -40,29 +40,29 @@ struct FlowPath {
 };
 using FlowRoute = std::vector<FlowPath>;
 
-// A message as it crosses links.
+// Describes a message on links.
 struct FlowMessage {
   uint64_t wire_bytes = 0;     // with headers; more than 0
   uint64_t payload_bytes = 0;  // counted as payload on each link
   int64_t latency_ps = 0;      // from the last byte's departure to the arrival
 };
 
-// Interface of a user of pipes. Each callback identifies the pipe by the number under which its
-// user opened it.
+// Is the interface of a user of pipes. Each callback identifies the pipe by the number under which
+// its user opened it.
 class PipeUser {
  public:
   virtual ~PipeUser() = default;
-  // Called when the oldest message that has not left has left now. The user must not send.
+  // Is called when the oldest message that had not left leaves. The user must not send in it.
   virtual void OnLeft(uint32_t /*number*/) {}
-  // Called after one or more calls of OnLeft(). The user may send again.
+  // Is called after one or more calls of OnLeft(). The user may send again.
   virtual void OnAllLeft() {}
-  // Called when the oldest message that has left has arrived.
+  // Is called when the oldest message that has left has arrived.
   virtual void OnArrived(uint32_t number) = 0;
 };
 
 class FlowNetwork final : public StateOwner {
  public:
-  // Maximum number of a pipe's messages that have not arrived.
+  // The maximum number of a pipe's messages that have not arrived.
   static constexpr uint32_t kMessagesMax = 8;
 
   // Registers its events with the engine, which allows one instance at a time. The capacities are
@@ -79,11 +79,11 @@ class FlowNetwork final : public StateOwner {
   void Visit(StateArchive& archive) override;
 
  private:
-  // A bundle counts what it has served in units of 2^-24 bytes, modulo 2^64.
+  // A bundle counts the bytes that it has served in units of 2^-24 bytes, modulo 2^64.
   static constexpr int kServedBits = 24;
 
   struct Pipe {
-    uint64_t finish = 0;  // the bundle will have served so much when the head has left
+    uint64_t finish = 0;  // `served` of the bundle when the head will have left
     int64_t last_arrival_ps = 0;
     BundleId bundle{0};
     uint32_t number = 0;
@@ -93,11 +93,11 @@ class FlowNetwork final : public StateOwner {
     uint8_t arrived = 0;
     std::array<FlowMessage, kMessagesMax> messages{};
   };
-  // A flow of a bundle. `finish` is copied from its pipe.
+  // Describes a flow of a bundle. `finish` is copied from its pipe.
   struct Flow {
     uint64_t finish = 0;
     PipeId pipe{0};
-    // Orders a heap with the earliest on top, among flows whose ends differ by less than 2^63.
+    // Orders a heap with the earliest end on top. Ends must differ by less than 2^63.
     bool operator<(const Flow& other) const {
       const auto ahead = static_cast<int64_t>(finish - other.finish);
       return ahead != 0 ? ahead > 0 : pipe > other.pipe;
@@ -112,7 +112,8 @@ class FlowNetwork final : public StateOwner {
     std::vector<Flow> flows{};    // a heap
     FlowRoute route{};
     uint64_t weights = 0;  // of the route's paths
-    // Messages that have left and are not yet in the links' counters; all have the same size.
+    // The number of messages that have left and are not yet in the links' counters; all have the
+    // same size.
     uint64_t uncounted = 0;
     bool is_uncounted = false;  // in uncounted_
     bool is_changed = false;    // in changed_
@@ -146,8 +147,8 @@ class FlowNetwork final : public StateOwner {
   std::vector<Bundle> bundles_;
   std::unordered_multimap<uint64_t, BundleId> bundle_of_route_;  // by a hash of the route
   std::vector<BundleId> uncounted_;
-  std::vector<BundleId> changed_;  // whose flows have changed in this instant
-  std::vector<PipeId> left_;       // in one event
+  std::vector<BundleId> changed_;  // bundles whose flows have changed at this instant
+  std::vector<PipeId> left_;       // pipes of which messages left in this event
   std::vector<PipeUser*> users_told_;
   uint64_t under_way_ = 0;  // messages that have not arrived
   bool is_solve_pending_ = false;

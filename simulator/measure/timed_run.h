@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Runs scenarios for their times alone, each in a process of its own: a process simulates once, and
-// its memory is free again when it ends. The processes are forked copies of this one, so they share
-// what it has in memory, and nothing is written to files for them.
+// Runs scenarios for their times only, each in a separate process, so that several run at once and
+// the memory of each is free again when it ends. The processes are forked copies of this one, so
+// they share its memory, and no files are written for them.
 #pragma once
 
 #include <cstddef>

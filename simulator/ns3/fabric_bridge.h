@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Carries ns-3's packets as packets of the fabric, from NIC to NIC. An ns3::Packet waits in a table
-// while a packet of its size crosses the fabric's links and queues.
+// Carries ns-3's packets as packets of the fabric, from NIC to NIC. An ns3::Packet is kept in a
+// table while a packet of its size crosses the fabric's links and queues.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ namespace railyard {
 
 class FabricNetDevice;
 
-// A NIC shares its port between a device and the NIC's queue pairs: the device keeps at most half
-// of the NIC's read-ahead (ReadAheadPs) in the port, so that each of the two has about half of a
-// port that both want to fill.
+// Sends the frames of all attached devices. A NIC's port is shared by its device and its queue
+// pairs: the device keeps at most half of the NIC's read-ahead (ReadAheadPs) in the port, so that
+// each gets about half of the port's rate if both have data for all of it.
 class FabricBridge final : public PacketSink {
  public:
   // All references must outlive this. `full_wire_bytes` is the size of a full packet of the NICs.
   FabricBridge(const FabricGraph& graph, FabricNetwork& network, const EcmpRouting& routing,
                uint32_t full_wire_bytes);
 
-  // The device at the NIC receives what is sent to it.
+  // Registers `device` at the NIC; it receives the frames that are sent to this NIC.
   void Attach(DeviceId nic, FabricNetDevice& device) { devices_[nic] = &device; }
   void OnRoutesChanged() { paths_.clear(); }
 
@@ -49,7 +49,7 @@ class FabricBridge final : public PacketSink {
   };
   void Send(const Way& way, const Frame& frame);
 
-  // PacketSink.
+  // Implements PacketSink.
   void OnPacketAtNic(PacketId packet) override;
   void OnPacketInMemory(PacketId packet) override;
   void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
@@ -61,7 +61,7 @@ class FabricBridge final : public PacketSink {
     DeviceId from{};
     DeviceId to{};
   };
-  // A device's packets in the port of one of its NIC's links.
+  // Describes a device's packets in the port of one of its NIC's links.
   struct InPort {
     struct Departure {
       int64_t time_ps = 0;
@@ -95,10 +95,10 @@ class FabricBridge final : public PacketSink {
       return a.from == b.from && a.to == b.to && a.entropy == b.entropy;
     }
   };
-  std::unordered_map<Way, PathRef, WayHash, SameWay> paths_;  // while routes stay
+  std::unordered_map<Way, PathRef, WayHash, SameWay> paths_;  // cleared when routes change
   std::unordered_map<LinkId, InPort> ports_;
   std::vector<UnderWay> under_way_;  // by Packet::flow
-  std::vector<uint32_t> free_;       // of these
+  std::vector<uint32_t> free_;       // unused elements of under_way_
   uint32_t sent_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads what the fabric needs to know of an Ethernet frame.
+// Reads from an Ethernet frame the headers that the fabric evaluates.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ inline constexpr uint16_t kEtherTypeIpv6 = 0x86DD;
 
 struct FrameHeaders {
   ns3::Mac48Address destination;
-  // Over the addresses, the protocol and the ports of TCP or UDP; fragments are hashed without
-  // ports. Frames other than IP are hashed by their type.
+  // Hash over addresses, protocol and TCP or UDP ports; fragments are hashed without ports. Frames
+  // other than IP are hashed by their type.
   uint64_t flow_hash = 0;
-  bool is_ecn_capable = false;  // the IP header says ECT(0) or ECT(1)
+  bool is_ecn_capable = false;  // the IP header has ECT(0) or ECT(1)
 };
 
 FrameHeaders ReadFrame(const ns3::Packet& frame);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A trace source whose object learns of each sink that connects, so that what nobody listens to
-// costs nothing.
+// Notifies a trace source's object when a sink connects, so that a trace source without sinks costs
+// nothing.
 #pragma once
 
 #include <string>

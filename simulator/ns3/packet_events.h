@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Packets of the fabric as arguments of trace sources.
+// Converts packets of the fabric to arguments of trace sources.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace railyard {
 
 std::string_view PacketKindName(PacketKind kind);  // "RDMA_WRITE", …
 
-// `packet` is on its link, or waits for it.
+// Returns the event for a packet that is on its link or waits for it.
 PacketEvent EventOf(const Packet& packet, const FabricNetwork& network, const FabricGraph& graph,
                     std::optional<DropReason> loss);
 

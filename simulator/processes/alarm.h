@@ -6,8 +6,8 @@
 
 namespace railyard {
 
-// Wakes a wait for a process (ChildProcess::Wait) after so many seconds, and each second from then
-// on. It owns SIGALRM while it lives; only one may exist at a time.
+// Wakes a wait for a process (ChildProcess::Wait) after the given number of seconds, and every
+// second from then on. It owns SIGALRM while it lives; only one may exist at a time.
 class Alarm {
  public:
   explicit Alarm(int64_t seconds);

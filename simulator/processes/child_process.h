@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Runs child processes that do not outlive this one: forked copies of it, and this program started
-// with other arguments.
+// Runs child processes that do not outlive this process: forked copies of it, and this program with
+// other arguments.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 namespace railyard {
 
 // Owns a child process, which ends with this object. A forked copy is killed then, and when its
-// parent dies. A started program gets SIGTERM, so that it can clean up, and is killed if it takes
-// longer than ten seconds.
+// parent dies. A started program receives SIGTERM, so that it can clean up, and is killed if that
+// takes longer than ten seconds.
 class ChildProcess {
  public:
   ChildProcess() = default;
@@ -26,8 +26,8 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess();  // NOLINT(bugprone-exception-escape)
 
-  // Returns true in the child, which signals from a terminal or to the process group do not reach.
-  // `what` is used in messages. Throws EnvironmentError if the fork fails.
+  // Returns true in the child, which does not receive signals from a terminal or to the process
+  // group. `what` is used in messages. Throws EnvironmentError if the fork fails.
   [[nodiscard]] bool Fork(std::string_view what);
   // Starts `railyard ARGUMENTS…`, with its standard output and error in the file `log` if that is
   // not empty. Throws EnvironmentError if it cannot be started.
@@ -39,12 +39,13 @@ class ChildProcess {
 
   // Holds an exit status as in a shell: 128 + signal if a signal ended the process.
   struct Exit {
-    size_t index = 0;  // of the process among those waited for
+    size_t index = 0;  // of the process among `processes`
     int status = 0;
   };
-  // Waits until one of the processes has ended. Those that do not run are skipped; one must run.
-  // Returns nullopt if a signal was noted (NotedInterruption()); all processes continue then.
-  // `on_wake` is called whenever this process has caught another signal, for instance a timer's.
+  // Waits until one of the processes has ended. Processes that do not run are skipped; at least one
+  // must run. Returns nullopt if a signal was noted (NotedInterruption()); all processes continue
+  // then. `on_wake` is called whenever this process has caught another signal, for instance a
+  // timer's.
   static std::optional<Exit> WaitForAny(std::span<ChildProcess* const> processes,
                                         const std::function<void()>& on_wake = {});
   std::optional<int> Wait(const std::function<void()>& on_wake = {});
@@ -54,9 +55,9 @@ class ChildProcess {
   bool HasEnded(int& status);
 
   pid_t id_ = 0;
-  pid_t parent_ = 0;  // forked copies of it have other children
+  pid_t parent_ = 0;  // to distinguish it from its forked copies
   bool is_copy_ = false;
-  // Notes the signals that end waiting.
+  // Notes the signals that end a wait.
   Interruptible interruptible_;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Hands values of a forked copy of this process over to it, in the order in which the copy puts
-// them. They stand in memory that both processes have and that grows, so neither waits for the
-// other.
+// Passes values from a forked copy of this process to this process, in the order in which the copy
+// puts them. They are stored in shared memory that grows, so neither process waits for the other.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +35,7 @@ class Handover {
   void Write(const void* data, size_t bytes);
   bool Read(void* data, size_t bytes);
 
-  int file_ = -1;        // without a name; both processes write and read at offsets of their own
+  int file_ = -1;        // unnamed; each process uses its own offset
   size_t position_ = 0;  // of the next value
 };
 

@@ -8,10 +8,10 @@
 
 namespace railyard {
 
-// Notes these signals while an instance exists, instead of letting them end the program. One that
-// comes more than a second later ends it at once. A signal that was ignored when the program
-// started stays ignored. When the last instance is destroyed and the note was not taken, the signal
-// has its usual effect. One thread makes all instances, and they nest.
+// Notes these signals while an instance exists, instead of letting them end the program. A second
+// signal that arrives more than a second later ends it at once. A signal that was ignored when the
+// program started stays ignored. When the last instance is destroyed and the note was not taken,
+// the signal has its usual effect. One thread makes all instances, and they nest.
 class Interruptible {
  public:
   Interruptible();
@@ -25,7 +25,7 @@ int NotedInterruption();
 // Takes the noted signal and returns it; the caller then ends the current work.
 int TakeInterruption();
 
-// Sets a function that the signal handler calls, so it must be async-signal-safe; null: none.
+// Sets a function that the signal handler calls, so it must be async-signal-safe; null for none.
 void SetInterruptionHook(void (*hook)());
 
 // Returns e.g. "SIGTERM".

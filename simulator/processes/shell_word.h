@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-// Returns the word as a shell reads it: in single quotes where it needs them.
+// Returns the word as a shell reads it: in single quotes if necessary.
 std::string ShellWord(const std::string& word);
 
 }  // namespace railyard

@@ -5,7 +5,8 @@
 
 namespace railyard {
 
-// Keeps all signals from this thread while it lives, and from threads that it starts meanwhile.
+// Blocks all signals for this thread while it lives, and for threads that this thread starts
+// meanwhile.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -7,7 +7,7 @@
 
 namespace railyard {
 
-// Makes a new directory and removes it with its contents, also if a signal interrupts the program.
+// Makes a new directory and removes it with its contents, even if a signal interrupts the program.
 // Throws EnvironmentError if it cannot be made.
 class TemporaryDirectory {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A paired run, without faults or with one of the jobs alone, as a forked child process that shares
-// one table with its parent.
+// Runs a paired run, without faults or with one of the jobs alone, in a forked child process that
+// shares one table with its parent.
 #pragma once
 
 #include <atomic>
@@ -16,18 +16,18 @@
 
 namespace railyard {
 
-// Times of one collective; 0: it did not end.
+// Holds the times of one collective; 0 if it did not end.
 struct CollectiveOutcome {
   int64_t duration_ps = 0;
   int64_t wait_ps = 0;
-  PathTimes spent_ps{};  // where paths are kept
+  PathTimes spent_ps{};  // if paths are kept
 };
 
 class Baseline {
  public:
   struct Outcome {
     std::vector<CollectiveOutcome> collectives;
-    std::vector<int64_t> job_end_ps;  // 0: it did not end
+    std::vector<int64_t> job_end_ps;  // 0 if it did not end
     int64_t simulated_time_ps = 0;
     double cpu_seconds = 0;
   };
@@ -44,14 +44,14 @@ class Baseline {
   bool is_running() const { return child_.is_running(); }
   bool is_child() const { return is_child_; }
 
-  // In the child: writes the outcome to the table and ends the process.
+  // Is called in the child. Writes the outcome to the table and ends the process.
   [[noreturn]] void Finish(const Outcome& outcome);
-  // In the parent: waits for the child; `on_wake` is as for ChildProcess. Returns nullopt if a
-  // signal was noted, in which case the child is ended. Throws EnvironmentError if the child did
-  // not finish.
+  // Is called in the parent. Waits for the child; `on_wake` is as for ChildProcess. Returns nullopt
+  // if a signal was noted, in which case the child is ended. Throws EnvironmentError if the child
+  // did not finish.
   std::optional<Outcome> Wait(const std::function<void()>& on_wake);
 
-  // The child's progress as it last reported it.
+  // Holds the child's progress as it last reported it.
   struct Progress {
     int64_t simulated_time_ps = 0;
     double share_done = 0;

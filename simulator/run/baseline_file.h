@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Keeps the outcome of a fault-free run in a file, for other runs that have the same one.
+// Keeps the outcome of a fault-free run in a file, for other runs with the same fault-free run.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 namespace railyard {
 
 // Returns the outcome, whose cpu_seconds are 0; nullopt if the file is absent, incomplete or
-// damaged, or has another key. Throws EnvironmentError if it cannot be read, or is no file of
-// fault-free runs.
+// damaged, or has another key. Throws EnvironmentError if it cannot be read, or if it is not a file
+// of fault-free runs.
 std::optional<Baseline::Outcome> ReadBaselineFile(const BaselineFile& file, size_t collectives,
                                                   size_t jobs);
 
-// Writes it, complete or not at all, in place of an earlier one. Throws EnvironmentError if it
-// cannot be written.
+// Writes the outcome, complete or not at all, in place of an earlier one. Throws EnvironmentError
+// if it cannot be written.
 void WriteBaselineFile(const BaselineFile& file, const Baseline::Outcome& outcome);
 
 }  // namespace railyard

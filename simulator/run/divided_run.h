@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Simulates a run on several cores at once, with the result that one has: processes that each
-// simulate a shard of the fabric (shard_process.h). Processes, because ns-3 has one simulator per
-// process, and because none then needs to take care of what another one does.
+// Simulates a run on several cores; the result equals that of one core. Each shard of the fabric is
+// simulated by a process (shard_process.h) because ns-3 has one simulator per process.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,8 @@
 
 namespace railyard {
 
-// Returns why a run of the scenario cannot be divided, as far as its settings tell; empty: it can.
+// Returns why a run of the scenario cannot be divided, as far as its settings determine that; empty
+// if it can.
 std::string WhyNotDivided(const Scenario& scenario, const RunOptions& options);
 
 class DividedRun {
@@ -23,12 +23,12 @@ class DividedRun {
   // The fabric must be that of the run and outlive this.
   DividedRun(const FabricGraph& graph, uint32_t shards) : map_(DivideIntoShards(graph, shards)) {}
 
-  // Simulates the run and adds to its parts what the processes have simulated. Returns why it had
-  // to be given up; the parts are of no use then. Empty: it was not. Throws EnvironmentError if a
-  // process fails.
+  // Simulates the run and adds the results of the processes to its parts. Returns why it had to be
+  // given up, in which case the parts must not be used; empty if it was not. Throws
+  // EnvironmentError if a process fails.
   std::string Run(const PreparedRun& run, RunMonitor& monitor);
 
-  // Return the totals of all processes.
+  // These return the totals of all processes.
   double cpu_seconds() const { return cpu_seconds_; }
   uint64_t peak_rss_bytes() const { return peak_rss_bytes_; }
   // Returns how the run was divided. Valid after Run() has returned an empty text.

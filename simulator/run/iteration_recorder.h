@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Computes the traffic matrix of each iteration, and its distance from the one before, from the
-// schedules of the collectives that ended, so that replayed iterations count as simulated ones do.
+// Computes the traffic matrix of each iteration, and its distance from that of the previous
+// iteration, from the schedules of the collectives that ended, so that replayed iterations count
+// like simulated ones.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +23,17 @@ namespace railyard {
 
 class IterationRecorder {
  public:
-  // Most rows of `iteration_pairs` in a result.
+  // The largest number of rows of `iteration_pairs` in a result.
   static constexpr size_t kRowsMax = 200'000;
 
-  // All must outlive this. `result` has its collectives, jobs and pairs already.
+  // All must outlive this. `result` must have its collectives, jobs and pairs already.
   IterationRecorder(const Scenario& scenario, const Job& job, const ReplayEngine& replay,
                     RunResult& result);
   // Fills the result's `traffic` and, if not all matrices are kept, adds to its `notes`.
   void Record();
 
  private:
-  // Bytes of a kind of collective, and of a layer, from one GPU to another.
+  // Holds the bytes of a kind of collective, and of a layer, from one GPU to another.
   struct Cell {
     std::string_view kind;
     uint32_t layer = IterationPairResult::kNoLayer;
@@ -41,7 +42,7 @@ class IterationRecorder {
     uint64_t bytes = 0;
     auto Place() const { return std::tie(kind, layer, source, destination); }
   };
-  using Matrix = std::vector<Cell>;  // ascending by place, each once
+  using Matrix = std::vector<Cell>;  // ascending by place, without duplicates
   struct Call {
     uint32_t rank = 0;
     uint32_t operation = 0;
@@ -50,21 +51,21 @@ class IterationRecorder {
     std::vector<uint32_t> collectives;
     std::vector<Call> p2p_calls;
   };
-  // Bytes that a rank of an AllToAll sends to and receives from others.
+  // Holds the bytes that a rank of an AllToAll sends to and receives from others.
   struct Load {
     uint64_t sent = 0;
     uint64_t received = 0;
   };
-  // Collectives of one communicator with equal keys have the same schedule.
+  // Identifies a schedule: collectives of one communicator with equal keys have the same schedule.
   using Key = std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
 
-  // The collectives of an iteration.
+  // Counts the collectives of an iteration.
   struct Counts {
     struct Entry {
-      uint32_t example = 0;  // one of them
+      uint32_t example = 0;  // one of these collectives
       uint64_t count = 0;
     };
-    bool has_p2p = false;  // it has sends and receives, which `of_key` leaves out
+    bool has_p2p = false;  // it has sends and receives, which are not in `of_key`
     std::map<Key, Entry> of_key;
   };
 
@@ -73,7 +74,7 @@ class IterationRecorder {
   std::vector<Iteration> IterationsOf(uint32_t part) const;
   bool HasEnded(const Iteration& iteration) const;
   Counts CountsOf(const Iteration& iteration) const;
-  // False if either has sends and receives.
+  // Returns false if either has sends and receives.
   static bool HaveEqualCounts(const Counts& counts, const Counts& others);
   Matrix MatrixOf(const Iteration& iteration, const Counts& counts);
   void AddCollectives(const Counts& counts, Matrix& matrix);
@@ -81,7 +82,7 @@ class IterationRecorder {
   const RankPairBytes& ScheduleOf(const Key& key, const JobCollective& collective);
   std::optional<double> ImbalanceOf(const Iteration& iteration) const;
   static void Merge(Matrix& matrix);
-  // Reduces a matrix to the cells that drift compares: pairs only, or the AllToAlls by layer.
+  // These reduce a matrix to the cells that drift compares: pairs only, or the AllToAlls by layer.
   static Matrix PairsOf(const Matrix& matrix);
   static Matrix AllToAllsOf(const Matrix& matrix);
   static std::optional<double> Distance(const Matrix& before, const Matrix& after);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Ends a job that does not restart. Only ranks with a failing queue pair see an error; all others
-// hang until they are ended.
+// Ends a job that does not restart. Only ranks with a failing queue pair receive an error; all
+// others hang until they are ended.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// Returns when the last rank of a job with an error at `now_ps` will have been ended, as far as is
+// Returns when the last rank of a job with an error at `now_ps` will have been ended, as far as
 // known now.
 int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t now_ps,
                        const ReplayEngine& replay, uint32_t part);
@@ -26,7 +26,7 @@ class JobAborter {
              FabricSimulatorImpl& engine, uint32_t part)
       : detection_(detection), replay_(replay), engine_(engine), part_(part) {}
 
-  // Reports an error to a rank now. The first one ends the job, after detection.
+  // Reports an error to a rank now. The first error ends the job, after detection.
   void OnRankError(uint32_t rank, const std::string& why);
   bool has_error() const { return !ranks_.empty(); }
   // Returns true while ranks hang that will be ended.

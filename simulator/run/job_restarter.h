@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Restarts a job that failed: its ranks end, it is queued, loads its last checkpoint and continues
-// from there on the same fabric. Faults and other jobs continue meanwhile.
+// from it on the same fabric. Faults and other jobs continue meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace railyard {
 // Restarts one of the jobs of a run.
 class JobRestarter {
  public:
-  // `job` is the replayed job, of which `part` is to restart. All references must outlive this.
+  // `job` is the replayed job, `part` the part that restarts. All references must outlive this.
   struct Run {
     const FabricGraph& fabric;
     Job& job;
@@ -55,11 +55,11 @@ class JobRestarter {
   const RestartSettings& settings_;
   uint32_t part_;
   Run run_;
-  uint64_t checkpoint_ = 0;           // how many are saved
-  int64_t progress_ps_;               // when the last was, or when the job began, again or first
+  uint64_t checkpoint_ = 0;           // number of saved checkpoints
+  int64_t progress_ps_;               // when the last was saved, or the last (re)start of the job
   std::vector<int32_t> spares_;       // servers
   std::optional<int64_t> failed_ps_;  // until it restarts
-  std::string why_;                   // the same
+  std::string why_;                   // until it restarts
   RestartResult result_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Records the effect of each fault: the ranks that lost packets to it, when these were first sent
-// again, and when the last loss was repaired.
+// Records the effect of each fault: the ranks that lost packets to it, the time of the first
+// retransmission, and the time at which the last loss was repaired.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,18 @@ class LossRecorder final : public ReplayObserver {
     std::set<uint32_t> collectives;
     std::set<GpuIndex> gpus;
     std::set<ConnectionId> unrecovered;
-    // Parts of the job whose connections had lost something to it when the part was halted; they
-    // have recovered when the part restarts.
+    // The parts of the job of which connections had lost packets to it when the part was halted;
+    // these have recovered when the part restarts.
     std::set<uint32_t> halted_parts;
     int64_t first_retransmission_ps = -1;
     int64_t last_recovery_ps = -1;
-    // Payload sent again by connections that have lost something to it since they were last in
-    // order. A connection that has lost something to several faults counts for each of them.
+    // The payload retransmitted by connections that have lost packets to it since they were last in
+    // order. A connection that has lost packets to several faults counts for each of them.
     uint64_t retransmitted_bytes = 0;
   };
 
   explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
-  // Receives errors, which decide how the job continues; see ReplayObserver.
+  // Receives errors and decides how the job continues; see ReplayObserver.
   using OnError = std::function<void(uint32_t rank, const std::string& why)>;
   void SetOnRankError(OnError on_rank_error) { on_rank_error_ = std::move(on_rank_error); }
   // Must be called before the first fault.
@@ -50,7 +50,7 @@ class LossRecorder final : public ReplayObserver {
   void OnRankError(uint32_t rank, const std::string& why) override { on_rank_error_(rank, why); }
   void OnConnectionClosed(ConnectionId connection) override;
   void OnPartRestarted(uint32_t part) override;
-  // Faults may be anchored to a collective's progress.
+  // Passes the progress on to faults that are anchored to it.
   void OnCollectiveProgress(uint32_t collective, double progress) override {
     faults_->OnCollectiveProgress(collective, progress);
   }
@@ -63,7 +63,7 @@ class LossRecorder final : public ReplayObserver {
   std::vector<FaultLosses> losses_;
   struct Hit {
     std::set<uint32_t> faults;
-    // retransmissions may continue, of packets that were in flight meanwhile
+    // retransmissions of packets that were in flight meanwhile may continue
     bool is_recovered = false;
   };
   std::unordered_map<ConnectionId, Hit> hits_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Captures packets that cross a link between servers, as pcapng with the headers that they would
-// have. A packet is captured when its arrival is processed, also if the link loses it, and has the
-// time of its last bit. The file has a budget; packets beyond it are only counted.
+// have. A packet is captured when its arrival is processed, even if the link loses it, and is
+// stamped with the time of its last bit. The size of the file is limited; further packets are only
+// counted.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +21,27 @@
 
 namespace railyard {
 
-// Returns the links that a name stands for: "server1/nic3>leaf3" for one direction of a cable,
-// "server1/nic3--leaf3" for both. Throws std::invalid_argument, with what is wrong and what would
-// be right, if there are none or they are inside a server.
+// Returns the links to which a name refers: "server1/nic3>leaf3" for one direction of a cable,
+// "server1/nic3--leaf3" for both. Throws std::invalid_argument, which describes the mistake and the
+// right form, if there are none or they are inside a server.
 std::vector<LinkId> FindCapturedLinks(const FabricGraph& graph, const std::string& name);
 
-// Returns the names of the files for these names of links or cables, in their order: e.g.
-// "server1_nic3--leaf3.pcapng". All differ.
+// Returns a file name for each of these names of links or cables, in order: e.g.
+// "server1_nic3--leaf3.pcapng". All are different.
 std::vector<std::string> CaptureFileNames(const std::vector<std::string>& links);
 
 class PacketCapture {
  public:
   // Taps the links. All references must outlive this; `settings` are those of the NICs. Must be
-  // made after the network has been configured, and before the first message is posted.
+  // constructed after the network has been configured, and before the first message is posted.
   PacketCapture(const LinkCapture& capture, const FabricGraph& graph, FabricNetwork& network,
                 const QueueTransport& queue_pairs, const NicSettings& settings);
   PacketCapture(const PacketCapture&) = delete;
   PacketCapture& operator=(const PacketCapture&) = delete;
 
-  // Ends the capture in a forked child: the file is the parent's.
+  // Ends the capture in a forked child, because the file is the parent's.
   void Stop() { is_running_ = false; }
-  // Completes the file. Notes of the result say what is not in it.
+  // Completes the file. Notes of the result say which packets are not in it.
   void Finish(RunResult& result);
 
  private:
@@ -49,9 +50,9 @@ class PacketCapture {
     Frame frame;
     std::string comment;
   };
-  // The part of a queue's stream that precedes a packet.
+  // Describes the part of a queue's stream that precedes a packet.
   struct Position {
-    uint64_t messages = 0;  // that are complete
+    uint64_t messages = 0;  // complete ones
     uint64_t bytes = 0;
   };
 
@@ -76,8 +77,8 @@ class PacketCapture {
   const uint32_t snap_bytes_;
   const uint64_t bytes_max_;
   PcapngWriter file_;
-  // A frame of one link may be captured after a later one of another: at most by the difference of
-  // the times that the devices at their ends need to forward a packet.
+  // The largest time by which a frame of one link may be captured after a later frame of another
+  // link: the difference of the forwarding latencies of the devices at their ends.
   int64_t order_lag_ps_ = 0;
   std::multimap<int64_t, Waiting> waiting_;  // by the time of the last bit
   bool is_running_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Counts payload between pairs of GPUs by the tiers it crossed, and payload of switches that reduce
-// or multicast.
+// Counts payload between pairs of GPUs by the tiers that it crossed, and payload of switches that
+// reduce or multicast.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class PairLedger {
 
  private:
   using Pair = std::pair<uint32_t, uint32_t>;  // source and destination GPU
-  // Switches, operation and GPU, as in an InNetworkResult.
+  // Identifies switches, operation and GPU, as in an InNetworkResult.
   using SwitchUse = std::tuple<std::string_view, std::string_view, uint32_t>;
   struct SwitchBytes {
     std::string tiers;

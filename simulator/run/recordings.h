@@ -19,18 +19,19 @@
 
 namespace railyard {
 
-// The recordings that a run is asked to make while it goes on: time series and a sample of
-// transfers, a timeline, packets.
+// Makes the requested recordings of a run: time series and a sample of transfers, a timeline,
+// packets.
 class Recordings {
  public:
-  // Starts them, before the replay starts. All references but `options` must outlive this.
+  // Starts the recordings, before the replay starts. All references except `options` must outlive
+  // this.
   Recordings(const RunOptions& options, const Scenario& scenario, const Job& job,
              FabricSimulatorImpl& engine, FabricNetwork& network, ReplayEngine& replay);
 
   // Ends all recording in a forked child, and leaves the files to the parent.
   void LeaveToParent();
-  // Lends `result` what there is of its recorded parts while the run goes on; a series is large.
-  // ReturnSoFar() must be called before the run does go on.
+  // Lends `result` its recorded parts so far, while the run is in progress; they are not copied
+  // because a series is large. ReturnSoFar() must be called before the run continues.
   void LendSoFar(RunResult& result);
   void ReturnSoFar(RunResult& result);
   // Completes the files, and the recorded parts of `result`, when the run has ended at `end_ps`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Turns the state of a simulation, in the end or before, into plain numbers.
+// Converts the state of a simulation, at its end or before, to plain numbers.
 #pragma once
 
 #include <string>
@@ -14,23 +14,23 @@
 
 namespace railyard {
 
-// A simulation that has ended, or goes on.
+// Describes a simulation that has ended or is in progress.
 struct RecordedSimulation {
   const Scenario& scenario;
-  const Job& job;  // its ranks where they are by now
+  const Job& job;  // with the current places of its ranks
   const FabricNetwork& network;
   const ReplayEngine& replay;
   const LossRecorder& losses;
   const FaultInjector& faults;
-  std::string interruption{};  // why it was ended before its end; empty: it was not
-  bool goes_on = false;        // its results so far are recorded between two events
+  std::string interruption{};  // why it was ended early; empty if it was not
+  bool goes_on = false;        // it is in progress, between two events
 };
 
 // Returns the kind's name in results: "AllReduce", "SendRecv", …
 std::string_view KindName(const JobCollective& collective);
 
-// Returns all of a result except the process's own use and the baseline. Checks that bytes are
-// conserved.
+// Returns all of a result except the process's resource usage and the baseline. Checks that bytes
+// are conserved.
 RunResult RecordResult(const RecordedSimulation& simulation);
 
 }  // namespace railyard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Handles requests from outside while a run is in progress: to end (interruption.h), or to report
-// its progress, periodically or for a SIGUSR1. Has its results saved every so often. Signal
-// handlers request a look between two events (engine/look.h).
+// its progress, periodically or upon SIGUSR1. Also saves its results periodically. Signal handlers
+// request a look between two events (engine/look.h).
 #pragma once
 
 #include <chrono>
@@ -35,19 +35,19 @@ class RunMonitor {
     FabricSimulatorImpl& engine;
     const FabricNetwork& network;
     const ReplayEngine& replay;
-    std::function<void(const SavingOptions&)> save_so_far;  // calls save with the results so far
+    std::function<void(const SavingOptions&)> save_so_far;  // calls `save` with the results so far
   };
-  // Calls ns3::Simulator::Run(), unless the run is to end already.
+  // Calls ns3::Simulator::Run(), unless the end has been requested already.
   void Run(const Watched& run);
-  // Waits for a run in another process; nullopt if this one is to end.
+  // Waits for a run in another process; returns nullopt if the end of this one is requested.
   std::optional<Baseline::Outcome> WaitFor(Baseline& baseline);
 
-  // Waits for the processes of a divided run, which end early if this one is to end. Throws
-  // EnvironmentError if one of them fails.
+  // Waits for the processes of a divided run, which end early if the end of this one is requested.
+  // Throws EnvironmentError if one of them fails.
   void WaitForParts(std::span<ChildProcess* const> parts, WindowExchange& exchange);
 
   void AddPaired(const Baseline& baseline) { paired_.push_back(&baseline); }
-  // In a forked child: makes it report progress to its parent when asked.
+  // Is called in a forked child. Makes it report progress to its parent on request.
   void BecomeChild(Baseline& baseline);
 
   // Returns e.g. "interrupted by SIGTERM after 6.0 s"; empty if nothing requests the end.
@@ -60,7 +60,7 @@ class RunMonitor {
   void NoteInterruption();
   void ShowIfDue();
   void SaveIfDue(const Watched& run);
-  // Returns the interval at which the monitor looks unasked: that of progress where there is one.
+  // Returns the interval of the monitor's periodic looks: that of progress, if there is one.
   std::chrono::milliseconds Interval() const;
 
   const Interruptible interruptible_;

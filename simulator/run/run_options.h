@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// The progress of a run.
+// Describes the progress of a run.
 struct RunProgress {
   struct Paired {
     std::string name;
@@ -22,67 +22,69 @@ struct RunProgress {
     double share_done = 0;
   };
   int64_t simulated_time_ps = 0;
-  double wall_seconds = 0;  // since the monitor was made
-  double share_done = 0;    // of the calls, and within those that run of their steps
+  double wall_seconds = 0;  // since the construction of the monitor
+  double share_done = 0;    // of the calls; running ones count by their steps
   uint64_t collectives = 0;
-  uint64_t replayed = 0;  // of these, from the replay cache
+  uint64_t replayed = 0;  // of these, replayed from the cache
   uint64_t hops = 0;      // of data and control packets
   uint64_t rss_bytes = 0;
-  std::vector<Paired> paired{};  // runs of other processes that it will be paired with
+  std::vector<Paired> paired{};  // paired runs in other processes
 };
 
 struct ProgressOptions {
-  std::function<void(const RunProgress&)> show{};  // null: progress is not reported
-  std::chrono::milliseconds interval{0};           // 0: only for SIGUSR1
+  std::function<void(const RunProgress&)> show{};  // null if progress is not reported
+  std::chrono::milliseconds interval{0};           // 0 for reports upon SIGUSR1 only
 };
 
-// A run saves its results so far while it goes on, for the case that it is killed.
+// Says how a run saves its results so far, in case it is killed.
 struct SavingOptions {
-  // Gets the results so far, whose status is kRunning: without paired runs and timelines, and with
-  // time series up to their last complete bin. Null: nothing is saved. What it throws ends the run.
+  // Receives the results so far, with the status kRunning, without paired runs and timelines, and
+  // with time series up to their last complete bin. If it is null, nothing is saved. An exception
+  // that it throws ends the run.
   std::function<void(const RunResult&)> save{};
-  // Between the start and the first, and between two. Saving takes at most a fiftieth of a run's
-  // time: the interval is longer where it would take more.
+  // The time from the start to the first save, and between saves. It is extended if saving would
+  // otherwise take more than a fiftieth of the run's time.
   std::chrono::milliseconds interval{60'000};
 };
 
-// A file to which packets are captured (packet_capture.h).
+// Describes a file to which packets are captured (packet_capture.h).
 struct LinkCapture {
   std::string name;           // of the link or cable, as the user stated it
-  std::vector<LinkId> links;  // which it stands for
+  std::vector<LinkId> links;  // to which the name refers
   std::string file;
   uint32_t snap_bytes = UINT16_MAX;  // of each packet
   uint64_t bytes_max = 512u << 20;   // of the file; packets beyond it are only counted
 };
 
-// A file that keeps the outcome of a fault-free run, for other runs that have the same one.
+// Describes a file that keeps the outcome of a fault-free run, for other runs with the same
+// fault-free run.
 struct BaselineFile {
-  std::string path{};  // empty: none
-  // Everything that determines the outcome, as a digest. What the file holds under another key, for
-  // instance of another program, does not count.
+  std::string path{};  // empty for none
+  // A digest of everything that determines the outcome. An outcome with another key, e.g. from
+  // another program, is ignored.
   std::string key{};
 };
 
 struct RunOptions {
-  // Pairs the run with a fault-free one, for stretch. That is a child process, forked at the
-  // instant of the first fault, because up to there the two runs are the same. Pairs each of
-  // several jobs with a run of it alone, for interference, in child processes forked before the
-  // run.
+  // Pairs the run with a fault-free run, for stretch. That run is a child process that is forked at
+  // the instant of the first fault, because until then the two runs are the same. Pairs each of
+  // several jobs with a run of that job alone, for interference, in child processes that are forked
+  // before the run.
   bool baseline = true;
-  // The file from which the outcome of the fault-free run is read, or, if it does not have it, to
-  // which it is written.
+  // The file from which the outcome of the fault-free run is read or, if it lacks it, to which it
+  // is written.
   BaselineFile baseline_file{};
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
   bool partition_episodes = true;  // ReplayRules
-  // The cores to simulate on. A run that cannot be divided among several is simulated on one, and
-  // the result says why.
+  // The number of cores. A run that cannot be divided among several is simulated on one, and the
+  // result says why.
   uint32_t threads = 1;
-  bool is_divided = false;  // among processes: it has nothing to replay
+  bool is_divided = false;  // among processes, so it has nothing to replay
   bool series = false;      // fills RunResult::series and ::transfers, which takes a little time
-  // Files of captured packets. If there are any, the replay cache is off: what it replays crosses
-  // no link.
+  // The files of captured packets. If there are any, the replay cache is off, because replayed
+  // packets cross no link.
   std::vector<LinkCapture> captures{};
-  std::string perfetto_file{};  // where a Perfetto trace is written; empty: none
+  std::string perfetto_file{};  // file name of the Perfetto trace; empty for none
   // The estimate of a plan's job; the result compares it with the simulated breakdown of the same
   // rank.
   std::optional<EstimateResult> estimate{};

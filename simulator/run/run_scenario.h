@@ -9,8 +9,9 @@ namespace railyard {
 
 // Simulates a scenario to its end: COMPLETED, JOB_ABORTED or STALLED. If a signal interrupts it,
 // the result is INTERRUPTED with the figures so far and, if the paired run was cut short, without
-// stretch. One call at a time, after InitVirtualTime(). Throws EnvironmentError if the baseline
-// cannot be forked or dies; the process can simulate nothing more then.
+// stretch. Calls must not overlap, and InitVirtualTime() must have been called. Throws
+// EnvironmentError if the baseline cannot be forked or dies; the process cannot simulate any more
+// then.
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options);
 
 }  // namespace railyard

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads the counters of links and queue pairs every so often while a run goes on, and makes time
-// series of them. Nothing is counted for it that is not counted anyway, and it has no events: the
-// engine calls it between two of them. How often it looks adapts to how much happens, so that it
-// takes a small part of a run's time.
+// Reads the counters of links and queue pairs at intervals during a run and makes time series of
+// them. It needs no additional counters and no events: the engine calls it between two events. The
+// intervals adapt to the rate of events, so that it takes a small part of a run's time.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ namespace railyard {
 class SeriesRecorder {
  public:
   // The references are not used after Stop() or Finish(), one of which must be called before the
-  // engine runs again without this. The engine may end first.
+  // engine runs again without this object. The engine may be destroyed first.
   SeriesRecorder(FabricSimulatorImpl& engine, const FabricNetwork& network, ReplayEngine& replay,
                  size_t link_count);
   SeriesRecorder(const SeriesRecorder&) = delete;
@@ -32,8 +31,8 @@ class SeriesRecorder {
   // Calls `count`, which counts what was replayed from `from_ps` to `until_ps` (CountReplayed), and
   // adds it to the bins of that time.
   void CountSpan(int64_t from_ps, int64_t until_ps, const std::function<void()>& count);
-  // Returns what there is of the run so far, up to the end of the last look. The caller may borrow
-  // it until the run goes on.
+  // Returns the series so far, up to the last look. The caller may borrow it until the run
+  // continues.
   TimeSeries& SoFar() { return series_; }
   // Ends the series at `end_ps`, when the run has ended, and returns it.
   TimeSeries Finish(int64_t end_ps);
@@ -53,11 +52,11 @@ class SeriesRecorder {
 
   // Adds the bin that has ended to the series. Returns the end of the next.
   int64_t OnBinEnd(int64_t next_event_ps);
-  // Adds what was counted since the last call, from `from_ps` on.
+  // Adds the counts since the last call, from `from_ps` on.
   void AddChanges(int64_t from_ps, int64_t until_ps);
   void AddQueues(int64_t time_ps);
   void AddLimits(NetworkBin& network);
-  // Doubles the bins if looking has cost more than its share of the run's time.
+  // Doubles the bins if the looks have cost more than their share of the run's time.
   void KeepToShare();
 
   FabricSimulatorImpl& engine_;
@@ -68,8 +67,8 @@ class SeriesRecorder {
   int64_t seen_until_ps_ = 0;
   std::vector<LinkSeen> links_;
   NetworkSeen network_seen_;
-  LinkRows rows_;       // of the call at hand
-  uint64_t looks_ = 0;  // at links and queue pairs, so far
+  LinkRows rows_;       // of the current call
+  uint64_t looks_ = 0;  // number of links and queue pairs read so far
 };
 
 }  // namespace railyard

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A process that simulates one shard of a divided run: its servers with the calls of their ranks,
-// and its switches.
+// Simulates one shard of a divided run in a process: its servers with the calls of their ranks, and
+// its switches.
 //
 // Simulated time passes in windows. A window begins with the first event of any shard and is as
-// long as the lookahead, so nothing that happens in it has an effect on another shard within it.
-// The run ends with the event that ends the last call of all. Each shard stops at the end of its
-// own last call, and goes on when it is known whether that was the last of all; shards without
-// calls left run each window after the others. So none runs past the end.
+// long as the lookahead, so no event in it affects another shard within it. The run ends with the
+// event that ends the last call of all. Each shard stops at the end of its last call, and continues
+// when it is known whether that was the last of all; shards without calls left run each window
+// after the others. Therefore no shard runs past the end.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace railyard {
 
-// Holds what simulates a run, prepared by ReplayEngine::PrepareShards().
+// Names the parts that simulate a run, prepared by ReplayEngine::PrepareShards().
 struct PreparedRun {
   const FabricGraph& graph;
   FabricSimulatorImpl& engine;
@@ -31,14 +31,14 @@ struct PreparedRun {
   ReplayEngine& replay;
 };
 
-// Tells what a shard has done by the end of the run.
+// Describes the outcome of a shard at the end of the run.
 struct ShardOutcome {
-  std::string obstacle;  // why it cannot go on without the rest of the network; empty: it could
+  std::string obstacle;  // why it needs the rest of the network; empty if it does not
   int64_t end_ps = 0;
-  uint64_t events = 0;  // those that one process alone would have run
+  uint64_t events = 0;  // those that an undivided run would have had too
   uint64_t windows = 0;
-  uint64_t serial_events = 0;  // of the shard that ran most, summed over windows
-  double waiting_seconds = 0;  // for other shards, in real time
+  uint64_t serial_events = 0;  // sum over windows of the busiest shard's events
+  double waiting_seconds = 0;  // wall-clock time, for other shards
   uint64_t crossings = 0;      // to other shards
   double cpu_seconds = 0;
   uint64_t peak_rss_bytes = 0;
@@ -50,7 +50,7 @@ struct ShardOutcome {
   std::vector<ReplayEngine::TakenBytes> taken;
 
   void Put(Handover& to) const;
-  // Returns false if the process ended before it had put all of it.
+  // Returns false if the process ended before it had put all values.
   bool Take(Handover& from);
 };
 
@@ -69,12 +69,12 @@ class ShardProcess {
   void Start();
   // Runs the events before `end`, or up to the end of the shard's last call.
   void RunBefore(const EventPlace& end);
-  // Notes in the outcome what the shard cannot simulate without the rest of the network.
+  // Notes in the outcome why the shard needs the rest of the network, if it does.
   void NoteObstacles();
   const std::vector<ShardReport>& Meet();
   // Runs window by window. Returns the end of the run; an empty place if it gives up.
   EventPlace RunWindows();
-  // Returns the number of its events so far that one process alone would have run.
+  // Returns the number of its events so far that an undivided run would have had too.
   uint64_t EventsOfShard() const;
   ShardOutcome Outcome();
 
@@ -85,7 +85,7 @@ class ShardProcess {
   uint64_t calls_left_ = 0;
   ShardReport report_;
   int64_t next_event_ps_ = 0;
-  int64_t reached_ps_ = 0;        // everything before has happened
+  int64_t reached_ps_ = 0;        // all earlier events have run
   uint64_t reported_events_ = 0;  // by the end of the last round
   std::vector<Crossing> crossings_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One simulation of a scenario: its fabric and all that acts on it. RunScenario() runs it to its
-// end in a simulator of its own; a program of ns-3's runs it beside its own events
-// (simulator/ns3/).
+// Builds one simulation of a scenario: its fabric and everything that acts on it. RunScenario()
+// runs it to its end in a separate simulator; an ns-3 program runs it together with the program's
+// own events (simulator/ns3/).
 #pragma once
 
 #include <chrono>
@@ -37,22 +37,22 @@ namespace railyard {
 double CpuSeconds();
 uint64_t PeakRssBytes();
 
-// Builds the scenario's fabric; its models have the scenario's attributes, and ns-3's defaults
-// where the scenario states none. `scenario` and `engine` must outlive it.
+// Builds the scenario's fabric; its models have the scenario's attributes, and ns-3's defaults for
+// attributes that the scenario does not state. `scenario` and `engine` must outlive it.
 ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorImpl& engine);
 
 class Simulation {
  public:
-  // Names what surrounds a simulation.
+  // Connects a simulation to its surroundings.
   struct Surroundings {
-    // Called at the instant of the first fault, before anything changes.
+    // Is called at the instant of the first fault, before anything changes.
     std::function<void()> before_first_fault{};
-    // Called when the last call has ended or was aborted, or nothing goes on any more; possibly
+    // Is called when the last call has ended or was aborted, or when no call can continue; possibly
     // more than once.
     std::function<void()> on_ended{};
-    // Called when the fabric's routes have changed.
+    // Is called when the fabric's routes have changed.
     std::function<void()> on_routes_changed{};
-    // The job begins so much later than it says. Faults do not.
+    // Delays the begin of the job, but not the faults.
     int64_t job_delay_ps = 0;
   };
 
@@ -65,15 +65,15 @@ class Simulation {
 
   // Schedules the job's first operations.
   void Start();
-  // Must be called in place of Start() if other processes simulate the job.
+  // Must be called instead of Start() if other processes simulate the job.
   void StartDivided();
-  // Counts the looks of a watchdog that had nothing to do.
+  // Counts the looks that the watchdog would have had in a divided run.
   void AbsorbLooks();
 
-  // Returns what this run alone has to say, now that it has ended or, with `goes_on`, between two
-  // events. `interruption` tells why it was ended early; empty: it was not.
+  // Returns the result of this run only, at its end or, with `goes_on`, between two events.
+  // `interruption` says why it was ended early; empty if it was not.
   RunResult Record(const std::string& interruption, bool goes_on) const;
-  // Returns true if the watchdog has found that nothing goes on any more.
+  // Returns true if the watchdog has found that there is no more progress.
   bool has_stalled() const { return watchdog_ && watchdog_->has_barked(); }
 
   const Scenario& scenario() const { return scenario_; }
@@ -94,7 +94,7 @@ class Simulation {
 
   const Scenario& scenario_;
   const Surroundings surroundings_;
-  const std::unique_ptr<Job> own_job_;  // its ranks may be swapped, or it begins later
+  const std::unique_ptr<Job> own_job_;  // set if ranks may be swapped, or if it begins later
   const Job& job_;
   const std::optional<EstimateResult> estimate_;
   std::chrono::steady_clock::time_point wall_start_ = std::chrono::steady_clock::now();
@@ -107,7 +107,7 @@ class Simulation {
   std::unique_ptr<BackgroundLoad> load_;
   std::unique_ptr<CircuitScheduler> circuits_;
   std::deque<JobAborter> aborters_;                        // by part of the job
-  std::vector<std::unique_ptr<JobRestarter>> restarters_;  // by part; null: it does not
+  std::vector<std::unique_ptr<JobRestarter>> restarters_;  // by part; null if it does not restart
   std::unique_ptr<Watchdog> watchdog_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Splits the time of one rank in a run by cause, from when its calls began and ended.
+// Splits the time of one rank in a run by cause, from the begins and ends of its calls.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace railyard {
 
 // Returns the parts by iteration of the rank's program (Job::iteration_begins). The rank's own
-// stream, 0, is followed from the beginning to its last operation; each interval of it belongs to
-// one part, so that the parts sum up to that time. `replay` must have kept the calls of `rank`.
-// Empty unless they have all ended.
+// stream, 0, is followed from the beginning to its last operation; each interval belongs to one
+// part, so that the parts add up to that time. `replay` must have kept the calls of `rank`. The
+// result is empty unless they have all ended.
 std::vector<TimeBreakdown> BreakdownOf(const Job& job, const ReplayEngine& replay, uint32_t rank);
 
 }  // namespace railyard

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Writes a Perfetto trace of a run while it goes on: ranks are processes, their streams, channels
-// and proxies tracks; calls, slices and messages are slices of these, with arrows from what was
-// waited for; links are counters and faults instants, which are added at the end.
+// Writes a Perfetto trace during a run. Ranks are processes, and their streams, channels and
+// proxies are tracks; calls, slices and messages are slices on these, with arrows from the slices
+// for which they waited. Links are counters and faults are instants, which are added at the end.
 //
-// The file has a budget. Where a job has more calls than fit, every k-th collective is shown, with
-// all its ranks. Slices and messages are shown by whole channels of collectives, spread over the
-// run, until their part of the budget is used. What is left out is counted, and a note of the
-// result says it.
+// The size of the file is limited. If a job has more calls than fit, every k-th collective is
+// shown, with all its ranks. Slices and messages are shown by whole channels of collectives, spread
+// over the run, until their share of the size is used. Omitted ones are counted, and a note of the
+// result gives their numbers.
 #pragma once
 
 #include <array>
@@ -44,19 +44,19 @@ class TraceRecorder {
   void Start();
   // Ends the recording. A forked child calls it, because the file is the parent's.
   void Stop() { is_running_ = false; }
-  // Completes the file after the run. All of `result` must be known but its notes; a note about
-  // what was left out is added to them.
+  // Completes the file after the run. All of `result` except its notes must be complete; a note
+  // about omitted slices is added to them.
   void Finish(RunResult& result);
 
  private:
   using Track = PerfettoTrace::Track;
 
-  // States which channels of a collective are shown, one bit each.
+  // Says which channels of a collective are shown, one bit each.
   struct Shown {
     uint64_t decided = 0;
     uint64_t shown = 0;
   };
-  // Holds the messages of a connection while a collective uses it that is shown.
+  // Holds the messages of a connection while a shown collective uses it.
   struct Messages {
     uint32_t sent_collective = UINT32_MAX;
     uint32_t received_collective = UINT32_MAX;
@@ -91,12 +91,12 @@ class TraceRecorder {
   PerfettoTrace trace_;
   bool is_running_ = false;
   uint32_t call_step_ = 1;
-  uint64_t calls_ = 0;  // seen; of them shown
+  uint64_t calls_ = 0;  // seen; the next counts those shown
   uint64_t calls_shown_ = 0;
   uint64_t slices_ = 0;
   uint64_t slices_shown_ = 0;
   uint64_t slice_bytes_ = 0;
-  std::vector<Track> processes_;                            // by rank; 0: none yet
+  std::vector<Track> processes_;                            // by rank; 0 if none yet
   std::map<std::pair<uint32_t, uint32_t>, Track> streams_;  // by rank, stream
   std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, Track>
       channels_;                                     // by rank, communicator, channel, lane

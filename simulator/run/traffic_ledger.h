@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Measures the kind of traffic that a job had: flows on each link, when each link was in use, sizes
-// of messages. It is computed from the bytes of connections and the times of collectives, so
-// replayed collectives count as simulated ones do.
+// Characterizes the traffic of a job: flows on each link, the times in which each link was in use,
+// and sizes of messages. It is computed from the bytes of connections and the times of collectives,
+// so replayed collectives count like simulated ones.
 #pragma once
 
 #include <compare>
@@ -21,12 +21,12 @@ class TrafficLedger {
  public:
   // Takes the bytes that the executor's connections have carried, by their current paths.
   TrafficLedger(const Job& job, const ConnectionTable& table, size_t link_count);
-  // Writes to the links and `traffic` of a result that has its links.
+  // Writes to the links and `traffic` of a result whose links exist already.
   void Record(const Job& job, const ReplayEngine& replay, RunResult& result) const;
 
  private:
-  // The collectives for which a link is in use: all of a communicator's that are planned as a
-  // whole, or the point-to-point ones of one rank.
+  // Identifies the collectives for which a link is in use: all of a communicator's that are planned
+  // as a whole, or the point-to-point ones of one rank.
   struct User {
     static constexpr uint32_t kAllRanks = UINT32_MAX;
     uint32_t communicator = 0;
@@ -38,7 +38,7 @@ class TrafficLedger {
     EntropySum flows;
     uint32_t last_use = kNone;  // into uses_
   };
-  // A user of a link, and the use of the same link before. Users come in order.
+  // Holds a user of a link, and the previous use of the same link. Users are added in order.
   struct Use {
     uint32_t user = 0;  // into users_
     uint32_t before = kNone;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Samples the messages that a run's proxies send over the network: when a message could be posted,
-// was posted and was acknowledged. A message is in the sample if a hash of its connection, of its
-// slot there and of the time at which it could be posted is among the smallest, so that each has
-// the same chance, and the same run has the same sample.
+// Samples the messages that a run's proxies send over the network: the times at which a message
+// could be posted, was posted and was acknowledged. A message is in the sample if the hash of its
+// connection, its slot and the time at which it could be posted is among the smallest, so that all
+// have the same chance, and equal runs have equal samples.
 #pragma once
 
 #include <array>
@@ -49,9 +49,9 @@ class TransferSampler {
   const size_t sample_size_;
   bool is_running_ = false;
   uint64_t seen_ = 0;                                // messages
-  std::unordered_map<uint64_t, Sampled> in_flight_;  // by connection and slot, those drawn
-  // Counts in_flight_ by a hash of their places. At a thousand GPUs a look into the map
-  // for each event of a message would be a cache miss, and nearly no message is drawn.
+  std::unordered_map<uint64_t, Sampled> in_flight_;  // drawn ones, by connection and slot
+  // Counts in_flight_ by a hash of their places. With a thousand GPUs, a look-up in the map for
+  // each event of a message would be a cache miss, although few messages are drawn.
   std::array<uint32_t, 1024> drawn_{};
   std::vector<Sampled> sample_;  // a heap, the largest key first
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Ends a run without progress, even if events still happen: for a stated simulated or real time no
-// call ended and no byte of a job was delivered, while a collective ran or a GPU stood still in its
-// computation.
+// Ends a run without progress, even if events still happen. A run has no progress if, for a stated
+// simulated or real time, no call ended and no byte of a job was delivered while a collective ran
+// or a GPU was halted in its computation.
 #pragma once
 
 #include <condition_variable>
@@ -18,10 +18,11 @@
 
 namespace railyard {
 
-// Checks eight times in the stated time, so it ends a run at most an eighth of it late.
+// Checks eight times within the stated time, so it ends a run at most an eighth of that time late.
 class Watchdog {
  public:
-  // Returns true if the run continues nevertheless, because the job restarts.
+  // Is called before the run is ended. Returns true if the run continues nevertheless, because the
+  // job restarts.
   using OnBark = std::function<bool(const std::string& why)>;
   // All references must outlive this.
   Watchdog(const WatchdogSettings& settings, FabricSimulatorImpl& engine,
@@ -30,11 +31,11 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
-  // Sets what is called when it ends the run; by default that is ns3::Simulator::Stop().
+  // Sets the function that is called when it ends the run; the default is ns3::Simulator::Stop().
   void SetOnEnd(std::function<void()> on_end) { on_end_ = std::move(on_end); }
   // Schedules the first check and starts the clock of real time.
   void Start();
-  // Returns how often it looks before that time in a run that it does not end.
+  // Returns the number of its looks before that time in a run that it does not end.
   uint64_t LooksBefore(int64_t time_ps) const;
   bool has_barked() const { return !why_.empty(); }
   // Returns the reason for which it ended the run.
@@ -66,7 +67,7 @@ class Watchdog {
   Sight in_simulated_time_;
   Sight in_real_time_;
   std::string why_;
-  // A thread requests a look at the simulation at intervals of real time.
+  // These belong to a thread that requests looks at the simulation at intervals of real time.
   std::mutex mutex_;
   std::condition_variable ends_;
   bool ended_ = false;

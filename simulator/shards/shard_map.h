@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Divides a fabric into shards, each of which one process simulates.
+// Divides a fabric into shards, each of which is simulated by one process.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace railyard {
 struct ShardMap {
   uint32_t count = 1;
   std::vector<uint32_t> of_device;
-  // The links that lead to other shards, and those that come from them, by shard.
+  // The links from a shard to other shards, and those from other shards to it, by shard.
   std::vector<std::vector<LinkId>> outgoing;
   std::vector<std::vector<LinkId>> incoming;
-  // The shortest propagation time of these links: nothing that a shard does has an effect on
-  // another one earlier. INT64_MAX where no link joins two shards.
+  // The shortest propagation time of these links, before which no event of a shard affects another
+  // shard. INT64_MAX if no link joins two shards.
   int64_t lookahead_ps = INT64_MAX;
 };
 
-// Each shard gets a run of consecutive servers with all that is in them, as many as the others or
-// one fewer. A switch outside of servers is in the shard to which most of its cables lead; if
-// several have as many, in the one with the fewest switches so far. Precondition: `count` is at
-// least 1 and at most the number of servers.
+// Gives each shard consecutive servers with all that is in them; the numbers of servers differ by
+// at most one. A switch outside servers is in the shard to which most of its cables lead; in a tie,
+// in the shard with the fewest switches so far. Precondition: `count` is at least 1 and at most the
+// number of servers.
 ShardMap DivideIntoShards(const FabricGraph& graph, uint32_t count);
 
 }  // namespace railyard

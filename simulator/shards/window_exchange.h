@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Defines what the processes that simulate shards share: a barrier at the end of each window of
-// simulated time, a ring of crossings from each shard to each other one, and what each tells all
-// others.
+// Defines the shared memory of the processes that simulate shards: a barrier at the end of each
+// window of simulated time, a ring of crossings from each shard to each other shard, and a report
+// of each shard to all others.
 //
-// Every cell is written by one process. A ring that is full makes its writer wait until the reader,
-// which empties its rings while it waits for anything, has made room.
+// Every cell is written by one process only. The writer of a full ring waits until its reader has
+// made room; readers empty their rings while they wait themselves.
 #pragma once
 
 #include <atomic>
@@ -19,20 +19,20 @@ namespace railyard {
 
 // Holds what a shard reports to all shards at the end of a round.
 struct ShardReport {
-  int64_t next_ps = INT64_MAX;  // nothing of it happens before; INT64_MAX: nothing will
-  uint64_t events = 0;          // that it has run since the last round
+  int64_t next_ps = INT64_MAX;  // of its next event; INT64_MAX if there is none
+  uint64_t events = 0;          // run since the last round
   // Is true if all calls of the shard have ended, the last one at `done_at`.
   bool is_done = false;
   EventPlace done_at;
-  bool gives_up = false;  // something happened that needs the whole network in one process
+  bool gives_up = false;  // an event requires the whole network in one process
   bool is_asked_to_end = false;
 };
 
-// Holds the progress of a shard, for those that display it.
+// Holds the progress of a shard, for display.
 struct ShardProgress {
   std::atomic<int64_t> now_ps{0};
   std::atomic<uint64_t> hops{0};
-  std::atomic<double> share_done{0};  // of the run's work
+  std::atomic<double> share_done{0};  // of the run's calls
 };
 
 class WindowExchange {
@@ -57,9 +57,9 @@ class WindowExchange {
     uint32_t shard() const { return shard_; }
 
     void Send(uint32_t to, const Crossing& crossing);
-    // Ends the round: tells all shards the report and waits for those of all. Returns them by
-    // shard; they are valid until the next call. Everything that others sent before they ended the
-    // round, and perhaps what they have sent since, is in received().
+    // Ends the round: sends the report to all shards and waits for theirs. Returns them by shard;
+    // they are valid until the next call. received() then has all crossings that others sent before
+    // they ended the round, and perhaps later ones.
     const std::vector<ShardReport>& Meet(const ShardReport& report);
     // Returns the received crossings. They belong to this shard, which must remove them.
     std::vector<Crossing>& received() { return received_; }
@@ -77,7 +77,7 @@ class WindowExchange {
   };
 
   // --- In any process
-  // Makes the shards see ShardReport::is_asked_to_end.
+  // Sets ShardReport::is_asked_to_end for all shards.
   void AskToEnd();
   bool is_asked_to_end() const;
   ShardProgress& ProgressOf(uint32_t shard) const;

@@ -33,7 +33,7 @@ struct StudyAxis {
   std::string unit{};  // behind a value in fields
   AxisSource source = AxisSource::kValues;
   std::string path{};  // in the study's file: "axes[0]"
-  // Those of its own, in order; empty if they follow from other axes or from named points.
+  // The axis's values, in order; empty if they follow from other axes or named points.
   std::vector<std::string> values{};
   std::vector<SourceLocation> where{};  // of each value, or one for all
   std::optional<Expression> expression{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Reads protobuf text strictly: every unknown field, wrong type, unknown enum value and syntax
-// error is a finding at its line and column, all of them at once; `--set` edits apply on top.
+// error is a finding at its line and column, and all are reported at once; `--set` edits are
+// applied to the result.
 #pragma once
 
 #include <cstdint>
@@ -16,42 +17,42 @@
 
 namespace railyard {
 
-// The place where a field was written: in the file (lines and columns from 1; a column is a
+// Names the place where a field was written: in the file (lines and columns from 1; a column is a
 // character, a tab counts as one), or in a --set.
 struct FieldPlace {
   int line = 0;
   int column = 0;
-  int set_index = -1;  // into TextProtoFile::sets; -1: in the file
+  int set_index = -1;  // into TextProtoFile::sets; -1 for the file itself
 };
 
-// Keyed by the field's path, as in --set: "faults[0].until".
+// Maps a field's path, as in --set, to its place: "faults[0].until".
 using FieldPlaces = std::map<std::string, FieldPlace, std::less<>>;
 
-// A mistake in a field that was found, and reported, when the text was read.
+// Classifies a mistake in a field that was found, and reported, when the text was read.
 enum class FieldMistake {
-  kUnreadable,  // it was given, but its value cannot be had: the message is without it
-  // Given twice or beside its alternative (the first one counts), possibly meant by an unknown
-  // name, or partly not set.
+  kUnreadable,  // it was given, but its value is invalid; the message lacks it
+  // It was given twice or together with its alternative (the first counts), it may be meant by an
+  // unknown name, or it is only partly set.
   kDoubtful,
 };
 using FieldMistakes = std::map<std::string, FieldMistake, std::less<>>;
 
-// The reach of sets' paths from one file into another: `workload.plan.training.iterations` is a
-// field of the file that the string field `workload.plan` names.
+// Describes how paths in sets reach from one file into another: `workload.plan.training.iterations`
+// is a field of the file that the string field `workload.plan` names.
 struct TextProtoReach {
-  std::vector<std::string_view> fields;  // of that kind, by full names, e.g. "railyard.protos.X.y"
-  std::string prefix;  // of all sets of this file: how it was reached, e.g. "workload.plan."
+  std::vector<std::string_view> fields;  // full names of such fields, e.g. "railyard.protos.X.y"
+  std::string prefix;  // of all sets of this file: the path to it, e.g. "workload.plan."
 };
 
-// A parsed file: the message, where each of its fields was written, and what in it was wrong.
+// Holds a parsed file: the message, the place of each of its fields, and the mistakes in it.
 struct TextProtoFile {
   std::string path;
-  bool is_text = true;  // false: a program made the message; findings about it have no line
+  bool is_text = true;  // false if a program made the message; findings then have no line
   std::unique_ptr<google::protobuf::Message> message;
   std::vector<std::string> sets;
   TextProtoReach reach{};
-  // By the path of one of reach.fields: the sets that apply to the file it names, in order. A later
-  // set of the field itself, or of its alternative, removes them.
+  // By the path of one of reach.fields: the sets that apply to the file that it names, in order. A
+  // later set of the field itself, or of its alternative, removes them.
   std::map<std::string, std::vector<std::string>, std::less<>> sets_of_files{};
   FieldPlaces places;
   FieldMistakes mistakes;
@@ -59,8 +60,8 @@ struct TextProtoFile {
   SourceLocation Locate(const FieldPlace& place) const;
   // Returns true if the field of that path, or a message around it, cannot be read.
   bool IsUnreadable(std::string_view field_path) const;
-  // Returns true if anything is wrong with the field, with a message around it or with a field in
-  // it, so that conclusions from it would be guesses. "" is the whole file.
+  // Returns true if there is a mistake in the field, in a message around it or in a field in it, so
+  // that conclusions from it would be guesses. "" is the whole file.
   bool IsDoubtful(std::string_view field_path) const;
 };
 
@@ -85,14 +86,14 @@ inline constexpr size_t kTextProtoBytesMax = size_t{64} << 20;
 inline constexpr int kTextProtoDepthMax = 100;
 inline constexpr int kTextProtoFindingsMax = 100;
 
-// Returns why `path` cannot be an input file ("there is no such file"); empty if it can. For paths
-// in a file, whose finding belongs to the field that names them.
+// Returns why `path` cannot be an input file ("there is no such file"); empty if it can. It is for
+// paths in a file, where the finding belongs to the field that names them.
 std::string WhyNotAFile(const std::string& path);
 
-// A message inside a TextProtoFile together with its place. Loaders use it so that their findings
-// are reported where the user wrote the text. It is cheap to copy; the file must outlive it. Field
-// names must be those of the message's type, and of the kind the method is for: anything else is a
-// program error.
+// Represents a message inside a TextProtoFile together with its place. Loaders use it so that their
+// findings are reported where the user wrote the text. It is cheap to copy; the file must outlive
+// it. Field names must be those of the message's type, and the fields must be of the kind that the
+// method reads; anything else is a program error.
 class ProtoCursor {
  public:
   explicit ProtoCursor(const TextProtoFile& file);
@@ -105,7 +106,7 @@ class ProtoCursor {
   ProtoCursor Child(const char* field, int index = -1) const;
 
   // Returns the place where the field was written, or, if it is absent, where this message starts;
-  // the --set if it came from there.
+  // if a --set wrote it, that --set.
   SourceLocation Where(const char* field, int index = -1) const;
   const SourceLocation& WhereSelf() const { return where_; }
   std::string Path(const char* field, int index = -1) const;  // "faults[0].until"
@@ -115,14 +116,15 @@ class ProtoCursor {
   bool IsDoubtful(const char* field, int index = -1) const;
   bool IsDoubtfulSelf() const { return file_->IsDoubtful(path_); }
 
-  // Reports nothing about a field that could not be read, because that has been reported.
+  // Reports an error at a field, unless the field could not be read, because that has been
+  // reported.
   void Error(Diagnostics& diagnostics, const char* field, std::string what, int index = -1) const;
   void Warning(Diagnostics& diagnostics, const char* field, std::string what, int index = -1) const;
   // Reports `missing (expected …)` at the message's own place, or nothing if the field is doubtful.
   void Missing(Diagnostics& diagnostics, const char* field, std::string_view expected) const;
 
-  // Read string fields with a unit. An absent field has the default; an unreadable one is an error
-  // and has the default.
+  // These read string fields with a unit. An absent field has the default; an unreadable one is an
+  // error and has the default.
   int64_t DurationPs(Diagnostics& diagnostics, const char* field, int64_t default_ps) const;
   uint64_t RateBps(Diagnostics& diagnostics, const char* field, uint64_t default_bps) const;
   uint64_t Bytes(Diagnostics& diagnostics, const char* field, uint64_t default_bytes) const;
@@ -132,8 +134,8 @@ class ProtoCursor {
                   uint64_t max) const;
   bool Flag(const char* field, bool default_value) const;
   std::string Text(const char* field, const std::string& default_value) const;
-  // Returns a path relative to the file in which it was written; one given with --set is relative
-  // to the current directory.
+  // Returns the path in a field. It is relative to the file in which it was written or, if a --set
+  // gave it, to the current directory.
   std::string FilePath(const char* field, int index = -1) const;
 
  private:

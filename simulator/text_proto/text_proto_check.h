@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Checks protobuf text against a message type and continues after each mistake, so that one pass
-// reports all of them; protobuf's own parser stops at the first. The check accepts the text that
-// protobuf's parser accepts, except what that tolerates silently: numbers for enums, `t` for true,
-// *_UNSPECIFIED values.
+// reports all of them; protobuf's own parser stops at the first. The check accepts the same text as
+// protobuf's parser, except forms that the parser accepts silently: numbers for enums, `t` for
+// true, *_UNSPECIFIED values.
 #pragma once
 
 #include <functional>
@@ -18,19 +18,19 @@
 
 namespace railyard {
 
-// The text to check, and its place.
+// Holds the text to check, and its place.
 struct TextProtoCheck {
   std::string_view text;
   const google::protobuf::Descriptor* type = nullptr;
-  std::string path = {};  // of the message the text stands for, "" for a file
-  // Index of the first element of that message's repeated fields (in an edit of one element).
+  std::string path = {};  // of the message that the text represents, "" for a file
+  // The index of the first element of that message's repeated fields (in an edit of one element).
   int first_index = 0;
   std::function<SourceLocation(const FieldPlace&)> locate;
 };
 
 struct CheckedTextProto {
-  FieldPlaces places;      // where each field stands
-  FieldMistakes mistakes;  // empty if nothing is wrong but the syntax
+  FieldPlaces places;      // place of each field
+  FieldMistakes mistakes;  // empty if only the syntax is wrong
   // The text without the fields that are wrong; wrong elements of repeated fields are replaced by
   // empty ones, so that the others keep their numbers. nullopt after a syntax error, which makes
   // the structure of the rest ambiguous, and after too many mistakes.
@@ -43,7 +43,7 @@ CheckedTextProto CheckTextProto(const TextProtoCheck& check, Diagnostics& diagno
 // Returns true if a field's path is `path` itself or a path below it.
 bool IsAtOrBelow(std::string_view field_path, std::string_view path);
 
-// Return the names of a type's fields, and those of an enum's values that may be written.
+// These return the names of a type's fields, and those of an enum's values that may be written.
 std::vector<std::string> FieldNames(const google::protobuf::Descriptor& type);
 std::vector<std::string> ValueNames(const google::protobuf::EnumDescriptor& type);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One edit of a message: `--set FIELD=VALUE`, or a value that a program states.
+// Applies one edit to a message: `--set FIELD=VALUE`, or a value that a program states.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace railyard {
 
-// Applies file.sets[set_index]. `file.places` then says that the fields it sets came from there,
-// and `file.mistakes` has nothing about them. Returns false after an error, which changes only
-// `file.mistakes`.
+// Applies file.sets[set_index]. `file.places` then names this set as the place of the fields that
+// it sets, and `file.mistakes` has no mistake in them. Returns false after an error, which changes
+// only `file.mistakes`.
 bool ApplySet(TextProtoFile& file, int set_index, Diagnostics& diagnostics);
 
-// A value with its type. monostate is a message without fields; a string may also be the name of an
-// enum's value.
+// Holds a value with its type. monostate is a message without fields; a string may also be the name
+// of an enum's value.
 using ProtoValue = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string>;
 
 // Sets the field of that path, as ApplySet() does, to a value of its type; an index one past the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The tokens of protobuf text with their places, and functions that skip malformed text. Errors of
-// the tokenizer become findings.
+// Reads the tokens of protobuf text with their places, and skips malformed text. Errors of the
+// tokenizer become findings.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace railyard {
 
-// A value that is not a string: its tokens stand without a space between them ("300ms" is two).
+// Holds a value that is not a string: tokens without a space between them ("300ms" is two).
 struct TextProtoWord {
   FieldPlace place;
   std::string text;
@@ -35,17 +35,18 @@ class TextProtoTokens {
 
   void Next();
   const Tokenizer::Token& token() { return tokenizer_.current(); }
-  // Properties of the current token.
+  // These are properties of the current token.
   const FieldPlace& place() const { return place_; }
   size_t offset() const { return offset_; }
-  bool is_broken() const { return is_broken_; }  // the tokenizer complained
+  bool is_broken() const { return is_broken_; }  // the tokenizer reported an error
 
-  // Also returns true if there are too many findings to continue.
+  // Returns true at the end, and if there are too many findings to continue.
   bool AtEnd();
   bool At(char symbol);
   bool AtAny(std::string_view symbols);
   bool Take(char symbol);
-  // Precondition: not at an opening or closing bracket, a separator or the end.
+  // Returns the next word. Precondition: the current token is not a bracket, a separator or the
+  // end.
   TextProtoWord TakeWord();
   void TakeSeparator();
   // Returns the current token, for findings.
@@ -59,15 +60,15 @@ class TextProtoTokens {
   void SkipUncoloned();
 
  private:
-  // Turns the tokenizer's columns (bytes from 0, a tab going on to the next multiple of 8) into
-  // characters from 1, and into offsets. Requests must come in the order of the text, so that one
-  // pass answers them all.
+  // Converts the tokenizer's columns (bytes from 0, a tab extends to the next multiple of 8) to
+  // characters from 1, and to offsets. Requests must be in the order of the text, so that one pass
+  // answers them all.
   class ColumnMap {
    public:
     explicit ColumnMap(std::string_view text) : text_(text) {}
 
     FieldPlace At(int line, int column);
-    // Returns the offset of the place asked for last.
+    // Returns the offset of the last requested place.
     size_t offset() const { return position_; }
 
    private:
@@ -78,8 +79,8 @@ class TextProtoTokens {
     int character_ = 1;
   };
 
-  // Errors of the tokenizer itself (an unterminated string, an unknown escape), kept until their
-  // token has been placed.
+  // Keeps errors of the tokenizer (an unterminated string, an unknown escape) until the place of
+  // their token is known.
   class TokenErrors : public google::protobuf::io::ErrorCollector {
    public:
     struct Complaint {
@@ -106,7 +107,7 @@ class TextProtoTokens {
   FieldPlace place_;
   size_t offset_ = 0;
   bool is_broken_ = false;
-  int last_line_ = -1;  // of the token before
+  int last_line_ = -1;  // of the previous token
   int last_end_column_ = -1;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Generates traffic of other jobs over the network: RDMA writes between GPUs, over queue pairs with
 // the job's own window, congestion control and retransmission. Each pair of GPUs begins messages at
-// the offered rate, and pauses while eight of its own are in flight; messages that it could not
-// begin are not made up for.
+// the offered rate, and pauses while eight of its messages are in flight; messages that it could
+// not begin meanwhile are omitted.
 //
-// Not modelled: any other activity of those GPUs. A queue pair that breaks stays silent; no
-// simulated job ends with it.
+// Other activity of those GPUs is not modelled. A queue pair that breaks sends no more; no
+// simulated job ends because of it.
 #pragma once
 
 #include <cstdint>
@@ -36,23 +36,23 @@ class BackgroundLoad final : public MessageSink {
   // Returns the payload of messages that arrived completely, over all loads.
   uint64_t delivered_bytes() const { return delivered_bytes_; }
 
-  // MessageSink.
+  // Implements MessageSink.
   void OnDelivered(uint32_t flow) override;
   void OnCompleted(uint32_t flow) override;
   void OnPacketLost(uint32_t /*flow*/, LinkId /*link*/) override {}
   void OnFailed(uint32_t flow, bool at_sender, const std::string& why) override;
 
  private:
-  static constexpr uint32_t kUnderWayMax = 8;  // as a connection of NCCL has slots
+  static constexpr uint32_t kUnderWayMax = 8;  // the number of slots of a connection of NCCL
 
   struct Flow {
     GpuIndex sender{0};
     GpuIndex receiver{0};
     uint64_t entropy = 0;
-    FlowId number;  // of the transport
+    FlowId number;  // in the transport
     uint64_t message_bytes = 0;
-    int64_t period_ps = 0;  // between two messages at the rate to be offered
-    int64_t next_ps = 0;    // when the next is due
+    int64_t period_ps = 0;  // between two messages at the offered rate
+    int64_t next_ps = 0;    // when the next message is due
     bool runs = false;
     uint32_t under_way = 0;  // messages
     bool is_scheduled = false;

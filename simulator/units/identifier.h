@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Typed identifiers: a link cannot be passed where a device is expected. An identifier is an index
+// Defines typed identifiers, so that a link cannot be passed as a device. An identifier is an index
 // at run time and converts to one; the conversion from an index is explicit.
 #pragma once
 
@@ -16,11 +16,11 @@ namespace railyard {
 template <typename Tag>
 class Identifier {
  public:
-  // The identifier of no object.
+  // Identifies no object.
   static const Identifier kNone;
 
   constexpr Identifier() = default;
-  // Precondition: the number fits 32 bits. Identifiers of other kinds are not integers.
+  // Converts a number. Precondition: it fits 32 bits. Identifiers of other kinds are not integers.
   template <std::integral Integer>
   explicit constexpr Identifier(Integer number) : number_(static_cast<uint32_t>(number)) {}
 

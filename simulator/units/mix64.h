@@ -5,8 +5,9 @@
 
 namespace railyard {
 
-// SplitMix64's step (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA
-// 2014): a bijection of 64 bits in which every input bit flips each output bit about half the time.
+// Implements SplitMix64's step (Steele, Lea, Flood: "Fast splittable pseudorandom number
+// generators", OOPSLA 2014): a bijection of 64 bits in which every input bit flips each output bit
+// about half the time.
 constexpr uint64_t Mix64(uint64_t value) {
   value += 0x9e3779b97f4a7c15;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -14,7 +15,7 @@ constexpr uint64_t Mix64(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// Maps a mixed value evenly onto [0, bound), 0 for bound 0.
+// Maps a mixed value evenly to [0, bound); returns 0 if `bound` is 0.
 constexpr uint64_t ScaleTo(uint64_t mixed, uint64_t bound) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(mixed) * bound) >> 64);
 }

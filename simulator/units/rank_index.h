@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-// A rank within a communicator, as schedules number it. It is not the rank of the job.
+// Identifies a rank within a communicator, as schedules number it. It is not the rank of the job.
 using RankIndex = Identifier<struct RankTag>;
 
 }  // namespace railyard

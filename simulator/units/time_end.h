@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The end of simulated time, which is an outcome of a run in its own right (ADR 0109), and sums of
-// times that stay in range there.
+// Defines the end of simulated time, which is an outcome of a run in its own right (ADR 0109), and
+// sums of times that stay in range near it.
 #pragma once
 
 #include <algorithm>

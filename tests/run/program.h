@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The built program as its users see it: run as a child process, judged by its exit status, what it
-// prints and the files it leaves. There is one simulation per process, so whole runs are tested so.
+// prints and the files it leaves.
 #pragma once
 
 #include <cstddef>

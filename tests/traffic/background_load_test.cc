@@ -76,7 +76,7 @@ TEST_F(BackgroundLoadTest, MessagesBeginAtTheOfferedRate) {
 TEST_F(BackgroundLoadTest, APairPausesWhileEightMessagesAreInFlight) {
   Make({GpuIndex{0}}, {GpuIndex{8}}, 4 * kFlowRateBps);
   load_->Set(0, true);
-  RunUntil(1'000 * kPsPerUs + kLatencyPs);
+  RunUntil(1'000 * kPsPerUs + 2 * kLatencyPs);
   EXPECT_EQ(load_->delivered_bytes(), 100 * kMessageBytes);
   load_->Set(0, false);
   RunUntil(2'000 * kPsPerUs);

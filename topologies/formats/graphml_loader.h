@@ -5,11 +5,11 @@
 //
 //   <node id="a"><data key="k">GPU</data>…</node>   with <key id="k" for="node" attr.name="kind"/>
 //
-// The id of a node serves as its name where it has no name. Data without text count as absent;
-// unknown attributes are named in a warning and ignored. Nested graphs, ports and hyperedges are
-// refused. Boost.Graph's reader gives no line numbers and accepts repeated ids, so this one reads
-// with libxml2, as a stream, without network or external entities and within libxml2's limits on
-// entity expansion.
+// A node without a name is named by its id. Data without text count as absent; unknown attributes
+// are named in a warning and ignored. Nested graphs, ports and hyperedges are refused.
+// Boost.Graph's reader gives no line numbers and accepts repeated ids, so this one reads with
+// libxml2, as a stream, without network or external entities and within libxml2's limits on entity
+// expansion.
 #pragma once
 
 #include <optional>

@@ -5,10 +5,10 @@
 //
 //   graph f { name="f"; a [kind=GPU server=0 local_index=0]; a -- b [tier=HOST rate="55GBps"]; }
 //
-// The id of a node serves as its name where it has no name. Other attributes (label, color, …) are
-// Graphviz's own and ignored. Directed edges count as cables too. Subgraphs, defaults for nodes and
-// edges, ports and HTML texts are refused. Boost.Graph writes DOT but does not read it here: its
-// reader has neither line numbers nor a limit on nesting.
+// A node without a name is named by its id. Other attributes (label, color, …) are for Graphviz and
+// are ignored. Directed edges count as cables too. Subgraphs, defaults for nodes and edges, ports
+// and HTML texts are refused. Boost.Graph writes DOT but does not read it here: its reader has
+// neither line numbers nor a limit on nesting.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The contents of NCCL's topology XML (topologies/formats/nccl_topology_loader.h) as parsed, before
-// any interpretation.
+// Holds the contents of NCCL's topology XML (topologies/formats/nccl_topology_loader.h) as parsed,
+// before any interpretation.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace railyard {
 struct NcclTopologyTree {
   static constexpr uint32_t kNone = UINT32_MAX;  // no node, no rank
 
-  // A device of the PCIe tree. CPUs are its roots and have no link to a parent.
+  // Describes a device of the PCIe tree. CPUs are its roots and have no link to a parent.
   struct Node {
     uint32_t parent = kNone;
     uint32_t depth = 0;
@@ -45,7 +45,7 @@ struct NcclTopologyTree {
   std::vector<Node> nodes{};
   std::vector<Gpu> gpus{};  // at least one
   std::vector<Nic> nics{};
-  CpuVendor cpu = CpuVendor::kUnknown;  // of the first CPU, as NCCL has it (ncclTopoCpuType)
+  CpuVendor cpu = CpuVendor::kUnknown;  // of the first CPU, as in NCCL (ncclTopoCpuType)
 };
 
 // Returns nullopt after an error; every mistake is a finding at its line.

@@ -29,7 +29,7 @@ enum class Ns3NodeKind : uint8_t { kHost, kNvSwitch, kSwitch };
 
 struct Ns3Node {
   Ns3NodeKind kind = Ns3NodeKind::kHost;
-  int line = 1;  // where a finding about it belongs: a switch's id, a host's first link
+  int line = 1;  // for findings: that of a switch's id, or of a host's first link
 };
 
 struct Ns3Link {

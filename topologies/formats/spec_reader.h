@@ -45,7 +45,7 @@ class SpecReader {
 
  private:
   ServerSpec ReadServers(const ProtoCursor& cursor);
-  Platform ReadPlatform(const ProtoCursor& cursor);  // that railyard.protos.Servers name
+  Platform ReadPlatform(const ProtoCursor& cursor);  // as named in railyard.protos.Servers
   void ReadNvlink(const ProtoCursor& cursor, ServerSpec& spec);
   ServerSpec ReadNcclTopology(const ProtoCursor& cursor);
   void ReportAt(const ProtoCursor& cursor, std::string_view field, const std::string& what);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes a checked FabricGraph of a scenario's `fabric { }`.
+// Makes a checked FabricGraph from a scenario's `fabric { }`.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,18 @@
 
 namespace railyard {
 
-// kRun also refuses fabrics that can be shown but not simulated.
+// Says for what a fabric is loaded. kRun also refuses fabrics that can be shown but not simulated.
 enum class FabricUse { kShow, kRun };
 
-// `fabric` is a cursor on a railyard.protos.Fabric: a preset, a generator's parameters, or a file
-// with a railyard.protos.Topology. Returns nullopt after an error, including an error in the text
-// of `fabric` that has been reported before; every mistake is a finding.
+// Returns the fabric of a preset, of a generator's parameters, or of a file with a
+// railyard.protos.Topology; `fabric` is a cursor on a railyard.protos.Fabric. Returns nullopt after
+// an error, including an error in the text of `fabric` that has been reported before; every mistake
+// is a finding.
 std::optional<FabricGraph> LoadFabric(const ProtoCursor& fabric, Diagnostics& diagnostics,
                                       FabricUse use = FabricUse::kRun);
 
-// Whether the fabric can be simulated; what is in the way is found at `fabric`, a cursor as above.
+// Returns whether the fabric can be simulated; each obstacle is a finding at `fabric`, a cursor as
+// above.
 bool CanRun(const FabricGraph& graph, const ProtoCursor& fabric, Diagnostics& diagnostics);
 
 }  // namespace railyard

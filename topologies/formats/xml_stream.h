@@ -29,7 +29,7 @@ class XmlStream {
   // Returns the first error in the XML; empty if there was none so far.
   const std::string& error() const { return error_; }
   int error_line() const { return error_line_; }
-  int error_column() const { return error_column_; }  // 0: not known
+  int error_column() const { return error_column_; }  // 0 if unknown
 
  private:
   static void OnError(void* self, xmlErrorPtr error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fabric of optical circuits at one time.
+// Derives from a fabric of optical circuits the fabric that is connected during one slot.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,14 @@
 
 namespace railyard {
 
-// The fastest circuit switches that were built change over within nanoseconds (Ballani et al.:
-// "Sirius", SIGCOMM 2020). Shorter slots are therefore refused as a mistake in the unit.
+// The shortest slot that is accepted. The fastest circuit switches ever built change over within
+// nanoseconds (Ballani et al.: "Sirius", SIGCOMM 2020). A shorter slot is therefore refused as a
+// mistake in the unit.
 inline constexpr int64_t kSlotPsMin = 10 * kPsPerNs;
 
-// Returns the same devices with the cables of one configuration, all of which are always connected
-// and have new numbers. Precondition: `fabric` has circuits and the slot.
+// Returns a graph of the same devices with the cables that are connected in `slot`. In it they are
+// always connected, and they have new numbers. Precondition: `fabric` has circuits, and its
+// timetable has the slot.
 FabricGraph AtSlot(const FabricGraph& fabric, uint32_t slot);
 
 }  // namespace railyard

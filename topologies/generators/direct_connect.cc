@@ -15,7 +15,8 @@
 #include "topologies/graph/fabric_builder.h"
 
 #ifdef __SANITIZE_ADDRESS__
-// Boost 1.74's matching leaves its blossoms in circles of shared pointers, some KiB for each call.
+// Boost 1.74's matching leaks its blossoms, which are cycles of shared pointers: some KiB for each
+// call.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:weighted_augmenting_path_finder\n";
@@ -33,8 +34,9 @@ using Weighted =
     boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, boost::no_property,
                           boost::property<boost::edge_weight_t, int64_t>>;
 
-// Strides that visit all servers, none the reverse of another: 1, and the nearest to each power of
-// N^(1/rings), so that few steps lead everywhere (TopoOpt's SelectPermutations).
+// Returns strides that visit all servers, of which no two are each other's reverse: 1, and the
+// nearest to each power of N^(1/rings), so that any server is few steps from any other (TopoOpt's
+// SelectPermutations).
 std::vector<uint32_t> RingStrides(uint32_t servers, uint32_t rings) {
   std::vector<uint32_t> all;
   for (uint32_t stride = 1; stride <= servers / 2; ++stride) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Servers cabled to each other as a job's traffic asks for, with few cables each (Wang et al.:
-// "TopoOpt", NSDI 2023, algorithm 1):
+// Generates servers with few cables each, which are cabled to each other according to a job's
+// traffic (Wang et al.: "TopoOpt", NSDI 2023, algorithm 1):
 //
 //   NICs of server<s> ──NIC_LEAF── router<s>, a part of the server
 //   router<s> ──DIRECT── `rings` rings through all servers, of strides 1, then about N^(1/rings), …
-//             ──DIRECT── degree - 2·rings further routers: in each of so many rounds a matching of
-//                        the greatest traffic, whose pairs then count for half
+//             ──DIRECT── degree - 2·rings further routers: each round adds a matching of the
+//                        greatest traffic, and the traffic of its pairs is then halved
 //
-// Rings join all and carry what all take part in; matchings give pairs of a pipeline or an AllToAll
-// cables of their own. Pairs may get parallel cables. Routed by shortest paths over other servers'
-// routers; TopoOpt's joint search over parallelization and routes is left out.
+// Rings join all servers and carry collectives of all ranks; matchings give separate cables to the
+// pairs of a pipeline or an AllToAll. Pairs may get parallel cables. Routes are shortest paths over
+// other servers' routers; TopoOpt's joint search over parallelization and routes is left out.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace railyard {
 
-// The traffic between two servers; the direction does not matter.
+// Describes the traffic between two servers; the direction does not matter.
 struct ServerDemand {
   uint32_t from = 0;
   uint32_t to = 0;

@@ -9,17 +9,17 @@
 namespace railyard {
 namespace {
 
-// The switches of a group that GLOBAL cables end on.
+// Returns the number of switches of a group at which GLOBAL cables end.
 uint32_t GlobalSwitches(const DragonflySpec& spec) {
   return spec.spines_per_group == 0 ? spec.routers_per_group : spec.spines_per_group;
 }
 
-// The ends that a group has for cables to other groups.
+// Returns the number of a group's ends of GLOBAL cables.
 uint64_t GlobalEnds(const DragonflySpec& spec) {
   return uint64_t{GlobalSwitches(spec)} * spec.global_cables_per_router;
 }
 
-// The cables between any two groups.
+// Returns the number of cables between any two groups.
 uint64_t CablesPerPair(const DragonflySpec& spec) {
   return spec.groups < 2 ? 0 : GlobalEnds(spec) / (spec.groups - 1);
 }
@@ -38,7 +38,7 @@ class DragonflyBuilder {
     }
     builder_.AttachInOrder(nics, attachments, spec_.nics_per_router);
     AddGlobalCables();
-    // Minimal routes take local, global, local: three classes at most break every circle.
+    // Minimal routes take a local, a global and a local cable: three classes break every cycle.
     builder_.fabric().deadlock_avoidance = DeadlockAvoidance::kHopClasses;
     if (spec_.valiant) builder_.fabric().routing = RoutingPolicy::kValiant;
     return std::move(builder_).Take();

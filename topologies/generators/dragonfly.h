@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Dragonfly (Kim, Dally, Scott, Abts: "Technology-driven, highly-scalable dragonfly topology", ISCA
-// 2008): groups of fully cabled routers, and cables between every two groups.
+// Generates a dragonfly (Kim, Dally, Scott, Abts: "Technology-driven, highly-scalable dragonfly
+// topology", ISCA 2008): the routers of a group are all cabled to each other, and every two groups
+// are joined by cables.
 //
 //   group<g>/router<r> ──LOCAL── every router of its group, p NICs, h GLOBAL cables
-//   a·h GLOBAL ends of a group, dealt evenly over the other groups; at most a·h + 1 groups
+//   the a·h GLOBAL ends of a group are dealt evenly over the other groups; at most a·h + 1 groups
 //
-// Dragonfly+ (Shpiner et al., HiPINEB 2017), where `spines_per_group` is not 0: NICs hang on
-// group<g>/leaf<l>, every leaf on every group<g>/spine<s>, and the GLOBAL cables on the spines.
+// If `spines_per_group` is not 0, it is a Dragonfly+ (Shpiner et al., HiPINEB 2017): NICs are
+// cabled to group<g>/leaf<l>, every leaf to every group<g>/spine<s>, and the GLOBAL cables end at
+// the spines.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +22,13 @@ namespace railyard {
 struct DragonflySpec {
   NetworkSpec network{};
   uint32_t groups = 9;
-  uint32_t routers_per_group = 4;         // a; of a dragonfly+: leaves
+  uint32_t routers_per_group = 4;         // a; in a dragonfly+: leaves
   uint32_t spines_per_group = 0;          // 0: a dragonfly
   uint32_t nics_per_router = 2;           // p
-  uint32_t global_cables_per_router = 2;  // h; of a dragonfly+: per spine
+  uint32_t global_cables_per_router = 2;  // h; in a dragonfly+: per spine
   LinkSpec local{};
-  LinkSpec global{};     // `count` multiplies each of the global cables
-  bool valiant = false;  // each flow over a switch that it draws
+  LinkSpec global{};     // each global cable is a bundle of `count`
+  bool valiant = false;  // each flow passes a randomly drawn switch
 };
 
 std::vector<SpecProblem> CheckDragonfly(const DragonflySpec& spec);

@@ -24,7 +24,7 @@ uint64_t PodCount(const DualTorSpec& spec) {
   return DivideUp(SegmentCount(spec), spec.segments_per_pod);
 }
 
-// The plane of a ToR.
+// Returns the plane of a ToR.
 uint32_t PlaneOf(const DualTorSpec& spec, uint32_t rail, uint32_t port) {
   return (rail * kPorts + port) % spec.planes;
 }

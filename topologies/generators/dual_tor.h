@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Alibaba HPN's network (Qian et al., SIGCOMM 2024): every NIC has two ports on two top-of-rack
-// switches, and rails within a segment.
+// Generates Alibaba HPN's network (Qian et al., SIGCOMM 2024): every NIC has two ports, cabled to
+// two top-of-rack switches, and a segment has a pair of these switches for each rail.
 //
 //   nic<r> ──NIC_LEAF── segment<s>/rail<r>/tor0 and .../tor1
 //   planes 1 (dual-ToR): every ToR ──LEAF_SPINE── every pod<p>/agg<a> of its pod
@@ -8,7 +8,7 @@
 //   planes 2·rails (rail-only tier 2): tor<t> of rail r only ── pod<p>/plane<2r+t>/agg<a>
 //   every agg of a plane ──SPINE_CORE── every core<c> of its plane
 //
-// Left out: the backup hosts of a segment, and the front-end network.
+// The backup hosts of a segment and the front-end network are left out.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 
 namespace railyard {
 
-// Defaults are the paper's: segments of 1,024 GPUs, 15 of them in a pod, ToRs of 51.2 Tb/s with 60
-// uplinks of 400 Gb/s.
+// Describes the network. The defaults are the paper's: segments of 1,024 GPUs, 15 segments in a
+// pod, ToRs of 51.2 Tb/s with 60 uplinks of 400 Gb/s.
 struct DualTorSpec {
   NetworkSpec network{};  // nic_rate is of each port
   uint32_t planes = 2;

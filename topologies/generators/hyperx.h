@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// HyperX (Ahn et al.: "HyperX: topology, routing, and packaging of efficient large-scale networks",
-// SC 2009): switches in a box of one to four dimensions, each cabled to all others that differ in
-// one coordinate. A flattened butterfly is one with equal dimensions; one dimension is a full mesh.
+// Generates a HyperX (Ahn et al.: "HyperX: topology, routing, and packaging of efficient
+// large-scale networks", SC 2009): switches are arranged in a box of one to four dimensions, and
+// each is cabled to all others that differ from it in one coordinate. A flattened butterfly is a
+// HyperX with equal dimensions; with one dimension it is a full mesh.
 //
 //   switch<x>.<y> ──LOCAL (first dimension)/GLOBAL (others)── every switch<x'>.<y>, switch<x>.<y'>
-//   NICs hang on the switches in order, nics_per_switch on each
+//   NICs are attached to the switches in order, nics_per_switch to each
 //
-// Routed dimension by dimension, which needs no further class; Valiant's routes do so twice and
-// take a second class for the second part.
+// Routes go dimension by dimension, which needs no further lossless class; Valiant's routes do so
+// twice and take a second class for the second part.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct HyperXSpec {
   uint32_t nics_per_switch = 8;
   LinkSpec local{};
   LinkSpec global{};
-  bool valiant = false;  // each flow over a switch that it draws
+  bool valiant = false;  // each flow passes a randomly drawn switch
 };
 
 std::vector<SpecProblem> CheckHyperX(const HyperXSpec& spec);

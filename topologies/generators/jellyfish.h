@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Jellyfish (Singla, Hong, Popa, Godfrey: "Jellyfish: networking data centers randomly", NSDI
-// 2012): a random regular graph of switches, with high probability an expander. Drawn from the seed
-// alone, so the same in every run; drawn anew until it is connected.
+// Generates a Jellyfish (Singla, Hong, Popa, Godfrey: "Jellyfish: networking data centers
+// randomly", NSDI 2012): a random regular graph of switches, with high probability an expander. It
+// depends on the seed alone, so it is the same in every run; it is redrawn until it is connected.
 //
-//   switch<i> ──GLOBAL── `degree` others, none twice; nics_per_switch NICs in order
+//   switch<i> ──GLOBAL── `degree` different others; nics_per_switch NICs in order
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint32_t kMostRacks = 1'024;
 
-// Round `round` of a tournament of an even number of players: the last one stays, the others turn
-// (Lucas 1883; a 1-factorization of the complete graph).
+// Returns round `round` of a tournament of an even number of players: the last one keeps its place,
+// the others rotate (Lucas 1883; a 1-factorization of the complete graph).
 std::vector<std::pair<uint32_t, uint32_t>> Round(uint32_t players, uint32_t round) {
   const uint32_t turning = players - 1;
   std::vector<std::pair<uint32_t, uint32_t>> pairs = {{round, players - 1}};
@@ -48,7 +48,7 @@ std::vector<SpecProblem> CheckOptical(const OpticalSpec& spec) {
                           spec.network.nic_count(), racks, kMostRacks));
     return check.Take();
   }
-  // Two are left while one is dark.
+  // With three, two remain while one is dark.
   check.Count("circuit_switches", spec.circuit_switches, 3, racks - 2);
   if (spec.slot_ps < kSlotPsMin) {
     check.Add("slot_duration",

@@ -44,7 +44,7 @@ uint64_t SpinesPerPod(const RailOptimizedSpec& spec) {
   return spec.spines ? *spec.spines : NonBlockingSpines(spec);
 }
 
-// At least as many as there are: a group without servers of the most NICs has fewer leaves.
+// Returns an upper bound: a group without a server of the largest number of NICs has fewer leaves.
 uint64_t LeafCount(const RailOptimizedSpec& spec) {
   return GroupCount(spec) * NetworkOf(spec).most_nics_per_server();
 }
@@ -58,7 +58,7 @@ uint64_t CableCount(const RailOptimizedSpec& spec) {
                            uint64_t{spec.cores / spec.core_planes} * spec.spine_core.count);
 }
 
-// Builds the fabric part by part; its members are what later parts are cabled to.
+// Builds the fabric part by part; its members are the devices to which later parts are cabled.
 class RailOptimizedBuilder {
  public:
   explicit RailOptimizedBuilder(const RailOptimizedSpec& spec)
@@ -189,7 +189,7 @@ std::vector<SpecProblem> CheckRailOptimized(const RailOptimizedSpec& spec) {
     return check.Take();
   }
 
-  // Totals mean something only where each factor does.
+  // The totals are meaningful only if each factor is valid.
   const NetworkSpec network = NetworkOf(spec);
   if (const uint64_t gpus = network.gpu_count(); gpus > kMaxFabricGpus) {
     check.Add("servers", fmt::format("{} servers of {} GPUs are {} GPUs (expected at most {})",

@@ -28,7 +28,7 @@ std::vector<uint32_t> PowersOfPrimitiveRoot(uint32_t q) {
   }
 }
 
-// Differences of neighbours in one half, by value.
+// Says of each difference modulo q whether routers of one half that differ by it are neighbours.
 struct Generators {
   std::vector<bool> first;   // X
   std::vector<bool> second;  // X'
@@ -106,7 +106,7 @@ FabricGraph MakeSlimFly(const SlimFlySpec& spec) {
       }
     }
   }
-  // Minimal routes take two cables: two classes break every circle.
+  // Minimal routes take two cables: two classes break every cycle.
   builder.fabric().deadlock_avoidance = DeadlockAvoidance::kHopClasses;
   return std::move(builder).Take();
 }

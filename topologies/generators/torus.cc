@@ -38,7 +38,7 @@ FabricGraph MakeTorus(const TorusSpec& spec) {
       std::vector<uint16_t> next = position;
       next[dimension] =
           static_cast<uint16_t>((position[dimension] + 1u) % spec.dimensions[dimension]);
-      // The way back of two routers is the cable there is already.
+      // In a dimension of two, the cable in the other direction exists already.
       if (spec.dimensions[dimension] == 2 && position[dimension] == 1) continue;
       builder.Join(routers[i], routers[IndexOf(next, spec.dimensions)], Tier::kDirect, spec.direct);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Building blocks of the generators: servers, switches, and cables of spread lengths.
+// Adds servers, switches, and cables of different lengths to a fabric; all generators use it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-// A NIC of a fabric under construction.
+// Describes a NIC of a fabric under construction.
 struct BuiltNic {
   DeviceId device{0};
   uint32_t server = 0;

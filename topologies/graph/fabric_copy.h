@@ -8,11 +8,11 @@
 
 namespace railyard {
 
-// Returns a graph that is equal in all, its numbers of devices, cables and links included.
+// Returns an equal graph, in which devices, cables and links have the same numbers.
 FabricGraph CopyOf(const FabricGraph& fabric);
 
-// Returns a graph with the same devices and those cables that `keeps` says, renumbered, and without
-// the schedule of its circuits.
+// Returns a graph with the same devices and the cables for which `keeps` returns true, renumbered,
+// and without a timetable of circuits.
 FabricGraph WithCables(const FabricGraph& fabric, const std::function<bool(uint32_t cable)>& keeps);
 
 }  // namespace railyard

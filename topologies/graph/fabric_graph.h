@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A fabric as a typed property graph (Boost.Graph): devices are vertices, every cable is two
-// directed edges. Generators and readers make it; routing and the simulator read it. It is the only
-// record of the cabling.
+// Represents a fabric as a typed property graph (Boost.Graph): devices are vertices, and every
+// cable is two directed edges. Generators and readers make it; routing and the simulator read it.
+// It is the only record of the cabling.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace railyard {
 // A host bridge is a CPU socket's root complex with its memory.
 enum class DeviceKind : uint8_t { kGpu, kNvSwitch, kNic, kSwitch, kPcieSwitch, kHostBridge };
 
-// The place of a link in the fabric, set by the generator that makes it.
+// Names the place of a link in the fabric; the generator sets it.
 enum class Tier : uint8_t {
   kNvlink,
   kHost,
@@ -57,7 +57,7 @@ struct Device {
   CpuVendor cpu = CpuVendor::kUnknown;
 };
 
-// One direction of a cable.
+// Describes one direction of a cable.
 struct LinkProperties {
   std::string name;    // "server1/nic3>leaf3"; parallel links "leaf3>spine0#1", "#2", …
   uint32_t cable = 0;  // index into FabricGraph::cables()
@@ -70,7 +70,8 @@ struct LinkProperties {
 using Graph =
     boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Device, LinkProperties>;
 
-// Both directions of one physical cable, named "A--B" by the two devices; faults name cables.
+// Joins both directions of one physical cable. It is named "A--B" after the two devices; faults use
+// this name.
 struct Cable {
   std::string name;   // "server1/nic3--leaf3"; parallel cables "leaf3--spine0#1", "#2", …
   LinkId forward{0};  // from the device named first
@@ -84,7 +85,7 @@ struct CableSpec {
   uint32_t lanes = 1;
 };
 
-// NVLink properties of a platform that are not part of the graph.
+// Holds NVLink properties of a platform that are not part of the graph.
 struct NvlinkProperties {
   uint32_t packet_payload_bytes = 4096;  // simulated packet
   // Payload share of the raw rate, in thousandths: NVLink cells carry headers and CRC. H100: 824,
@@ -92,23 +93,23 @@ struct NvlinkProperties {
   uint32_t efficiency_per_mille = 824;
 };
 
-// The set of paths among which routing chooses. Equal-cost next hops of one switch are chosen by
-// ECMP.
+// Names the set of paths among which routing chooses. ECMP chooses among the equal-cost next hops
+// of a switch.
 enum class RoutingPolicy : uint8_t {
-  kShortest,        // those on any shortest path
-  kDimensionOrder,  // of these, those along the lowest dimension in which coordinates still differ
-  kUpDown,          // those away from the NICs' switches, then those towards them, never up again
-  kValiant,         // shortest paths to a switch that the flow draws, then from there on
-  kValiantDimensionOrder,  // the same, each of the two in the order of dimensions
+  kShortest,               // all shortest paths
+  kDimensionOrder,         // of these, those that correct the lowest differing dimension first
+  kUpDown,                 // up from the NICs' switches, then down to them, never up again
+  kValiant,                // shortest paths to a randomly drawn switch, and from there on
+  kValiantDimensionOrder,  // the same, each part in dimension order
 };
 inline constexpr int kRoutingPolicyCount = 5;
 std::string_view RoutingPolicyName(RoutingPolicy policy);  // "SHORTEST", "DIMENSION_ORDER", …
-// Returns true if each flow goes over a randomly drawn switch (Valiant), so that a switch alone
-// cannot choose the next hop.
+// Returns true if each flow passes a randomly drawn switch (Valiant), so that a switch alone cannot
+// choose the next hop.
 bool IsValiant(RoutingPolicy policy);
 bool IsInDimensionOrder(RoutingPolicy policy);
 
-// The method that keeps pauses from waiting for each other in a cycle.
+// Names the method that keeps pauses from waiting for each other in a cycle.
 enum class DeadlockAvoidance : uint8_t {
   kRoutes,      // one lossless class: the routes themselves have no cycle
   kHopClasses,  // a packet takes the next lossless class at every switch (Merlin, Schweitzer 1980)
@@ -119,13 +120,13 @@ inline constexpr int kDeadlockAvoidanceCount = 4;
 std::string JoinTiers(std::span<const Tier> tiers, std::string_view separator);  // "LOCAL+GLOBAL"
 std::string_view DeadlockAvoidanceName(DeadlockAvoidance avoidance);  // "ROUTES", "HOP_CLASSES", …
 
-// The timetable of cables over optical circuit switches: the same configurations repeat forever,
-// from time 0 on.
+// Holds the timetable of cables over optical circuit switches: the same configurations repeat
+// forever, from time 0 on.
 struct CircuitSchedule {
   uint32_t slots = 0;  // configurations
   int64_t slot_ps = 0;
-  int64_t dark_ps = 0;   // from a slot's beginning until the cables that it adds carry anything
-  int64_t drain_ps = 0;  // before a slot's end, in which routes avoid the cables that it takes away
+  int64_t dark_ps = 0;   // from a slot's beginning until its new cables carry packets
+  int64_t drain_ps = 0;  // before a slot's end, while routes avoid the cables that end with it
   // Slots by cable, ascending; cables without an entry are always connected.
   std::map<uint32_t, std::vector<uint32_t>> slots_of_cable{};
 
@@ -165,7 +166,7 @@ class FabricGraph {
   const std::vector<DeviceId>& gpus() const { return gpus_; }  // by GpuIndex
   // Returns one more than the highest server number.
   uint32_t server_count() const { return static_cast<uint32_t>(server_nics_.size()); }
-  // Returns the NIC that a GPU uses by default: the one of its own server with the same local index
+  // Returns the NIC that a GPU uses by default: the NIC of its server with the same local index
   // modulo the number of NICs. If no HOST cable joins the two, it is the first NIC that a HOST
   // cable joins to the GPU; failing that, among the nearest NICs over PCIe, the one at the GPU's
   // local index modulo their number. nullopt if there is no such NIC.
@@ -183,18 +184,18 @@ class FabricGraph {
   std::vector<DeviceId> SharedNvSwitches(DeviceId gpu_a, DeviceId gpu_b) const;
   // Returns the NVSwitches cabled to every one of two or more GPUs, in order.
   std::vector<DeviceId> SharedNvSwitches(std::span<const DeviceId> gpus) const;
-  // One NVLink path between two GPUs. NvlinkPaths returns, in order, a path over each NVSwitch
-  // cabled to both, or, without such a switch, each NVLINK cable from one to the other; empty if
-  // neither exists.
+  // Describes one NVLink path between two GPUs. NvlinkPaths() returns, in order, a path over each
+  // NVSwitch cabled to both or, without such a switch, each NVLINK cable from one to the other; it
+  // is empty if neither exists.
   struct NvlinkPath {
     std::vector<LinkId> links;  // from gpu_a to gpu_b: two, or one; as many in every path
     uint32_t lanes = 1;
   };
   std::vector<NvlinkPath> NvlinkPaths(DeviceId gpu_a, DeviceId gpu_b) const;
-  // Returns NvlinkPaths() or, if that is empty, the path over one GPU that NVLINK cables join to
-  // both: the one with the most lanes on its narrower hop, then with the most lanes to gpu_b, then
-  // the first (ncclTopoSetPaths, src/graph/paths.cc, where such a path is called NVB). Empty if
-  // there is no such GPU.
+  // Returns NvlinkPaths() or, if that is empty, a path over one intermediate GPU that NVLINK cables
+  // join to both: the path with the most lanes on its narrower hop; among these, with the most
+  // lanes to gpu_b; among these, the first (ncclTopoSetPaths, src/graph/paths.cc, where such a path
+  // is called NVB). The result is empty if there is no such GPU.
   std::vector<NvlinkPath> NvlinkRoutes(DeviceId gpu_a, DeviceId gpu_b) const;
   // Returns the link between two adjacent devices (the first of a bundle), or nullopt.
   std::optional<LinkId> FindLink(DeviceId from, DeviceId to) const;

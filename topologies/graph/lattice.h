@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Positions in a box of several dimensions, by which tori and HyperX number their switches.
+// Numbers the positions of a multi-dimensional box; tori and HyperX number their switches so.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NVLink's constants: its PCI class as NCCL writes it, and its rate by compute capability.
+// Defines NVLink's constants: its PCI class as NCCL writes it, and its rate by compute capability.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@ namespace railyard {
 // The PCI class of an NVSwitch.
 inline constexpr const char* kNvSwitchClass = "0x068000";
 
-// An NVLink's rate each way by compute capability (NVIDIA's whitepapers of P100, V100, A100, RTX
-// A6000, H100 and B200).
+// Gives an NVLink's rate each way by compute capability (NVIDIA's whitepapers of P100, V100, A100,
+// RTX A6000, H100 and B200).
 struct NvlinkLaneRate {
   uint32_t sm;
   uint64_t rate_bps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// PCI Express by generation and width, as /sys and NCCL name them.
+// Lists PCI Express links by generation and width, as /sys and NCCL name them.
 #pragma once
 
 #include <array>
@@ -11,10 +11,11 @@
 
 namespace railyard {
 
-// A PCIe speed as the kernel names it, and the payload that one lane carries each way at it, after
-// line code and packet overhead. A Gen5 x16 link has 63 GB/s after 128b/130b and about 55 GB/s of
-// payload with 256-byte packets (see platforms/dgx-h100.textproto): 27.5 Gb/s a lane. The other
-// generations of that line code are in proportion; Gen1 and Gen2 have less because of 8b/10b.
+// Describes a PCIe speed: its name in the kernel, and the payload that one lane carries each way,
+// after line code and packet overhead. A Gen5 x16 link has 63 GB/s after 128b/130b and about 55
+// GB/s of payload with 256-byte packets (see platforms/dgx-h100.textproto): 27.5 Gb/s per lane. The
+// other generations of that line code are in proportion; Gen1 and Gen2 carry less because of
+// 8b/10b.
 struct PcieSpeed {
   std::string_view name;        // link_speed, without what follows "GT/s"
   std::string_view short_name;  // of kernels up to 5.6
@@ -27,7 +28,7 @@ inline constexpr std::array kPcieSpeeds = {PcieSpeed{"2.5 GT/s", "2.5 GT/s", 1'7
                                            PcieSpeed{"32.0 GT/s", "32 GT/s", 27'500'000'000},
                                            PcieSpeed{"64.0 GT/s", "64 GT/s", 55'000'000'000}};
 
-// Finds a speed by the text of link_speed, e.g. "32.0 GT/s PCIe".
+// Returns the speed that a link_speed names, e.g. "32.0 GT/s PCIe".
 inline std::optional<PcieSpeed> FindPcieSpeed(std::string_view link_speed) {
   constexpr std::string_view kSuffix = " PCIe";
   if (link_speed.ends_with(kSuffix)) link_speed.remove_suffix(kSuffix.size());
@@ -41,16 +42,16 @@ inline uint64_t PciePayloadBps(const PcieSpeed& speed, uint32_t lanes) {
   return speed.lane_bps * lanes;
 }
 
-// Delays that topology dumps and bus scans do not give: of each link of a PCIe tree and of the link
-// between two sockets. Sources: topologies/platforms/pcie-8x3090.textproto.
+// The delays of each link of a PCIe tree and of the link between two sockets, which topology dumps
+// and bus scans do not give. Sources: topologies/platforms/pcie-8x3090.textproto.
 inline constexpr int64_t kPcieLinkDelayPs = 150'000;
 inline constexpr uint64_t kSocketLinkBps = 358'400'000'000;
 inline constexpr int64_t kSocketLinkDelayPs = 70'000;
 
 inline constexpr uint64_t kPcieGen3X16Bps = 6'875'000'000ULL * 16;
 
-// Returns the link_speed and link_width of exactly that payload rate; the wider, slower one where
-// two fit.
+// Returns the link_speed and link_width whose payload rate is exactly `payload_bps`; if two fit,
+// the wider, slower one.
 inline std::optional<std::pair<std::string, uint32_t>> FindPcieLink(uint64_t payload_bps) {
   for (const PcieSpeed& speed : kPcieSpeeds) {
     for (const uint32_t lanes : {16u, 8u, 4u, 2u, 1u}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A list of numbers stored as runs of equal neighbours. The distances from all switches to one
+// Stores a list of numbers as runs of equal neighbours. The distances from all switches to one
 // switch form such a list, because generators number the switches of a tier, a pod or a rail
 // consecutively.
 #pragma once

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A server: one NVLink island of any size and its NICs, as every generator builds it.
+// Describes a server as every generator builds it: one NVLink island of any size and its NICs.
 //
 //   gpu0..gpuG-1 ──NVLINK── nvswitch0..S-1      every GPU to every NVSwitch
 //   gpu<i> ──HOST── nic<i mod N>                with more NICs than GPUs also nic<j> to gpu<j mod
 //   G>
 //
-// or, with a PCIe tree,
+// With a PCIe tree it is
 //
 //   gpu<i>, nic<j> ──HOST── pcieswitch0..P-1 ──HOST── hostbridge0..B-1 ──HOST── each other
 //
-// over which GPUs communicate with each other too. In servers without such a tree it is not
+// and GPUs communicate with each other over the tree too. In servers without such a tree it is not
 // modelled that a GPU and its NIC share a PCIe switch with other devices.
 #pragma once
 
@@ -26,14 +26,14 @@
 
 namespace railyard {
 
-// A number of equal servers. The defaults are those of a DGX H100:
+// Describes a number of equal servers. The defaults are those of a DGX H100:
 // topologies/platforms/dgx-h100.textproto has the sources, and a test compares the two.
 struct ServerSpec {
   uint32_t count = 1;
   uint32_t gpus = 8;
-  std::optional<uint32_t> nics{};  // default: one per GPU
+  std::optional<uint32_t> nics{};  // if absent, one per GPU
 
-  // NVLinks of each GPU, by NVSwitch. Empty: no NVLink.
+  // NVLinks of each GPU, by NVSwitch; empty without NVSwitches.
   std::vector<uint32_t> nvlink_lanes = {5, 4, 4, 5};
   // Alternatively, NVLinks from GPU to GPU without NVSwitches; bundles that name GPUs beyond `gpus`
   // are ignored.
@@ -43,13 +43,13 @@ struct ServerSpec {
   int64_t nvswitch_latency_ps = 100 * kPsPerNs;
 
   uint64_t host_rate_bps = 440'000'000'000;  // PCIe, after packet overhead, each way
-  int64_t host_delay_ps = 450 * kPsPerNs;  // PCIe and the DMA engine, one way; of a tree each link
+  int64_t host_delay_ps = 450 * kPsPerNs;    // PCIe and DMA engine, one way; with a tree, per link
   // GPUs are attached in order to the switches or, without switches, to the host bridges; NICs are
   // attached to the host bridges.
   struct PcieTree {
-    uint32_t sockets = 1;  // each a host bridge, cabled to all others
+    uint32_t sockets = 1;  // each has a host bridge, cabled to all others
     uint32_t switches_per_socket = 0;
-    uint64_t socket_rate_bps = 0;  // of what joins two sockets, each way
+    uint64_t socket_rate_bps = 0;  // of the link between two sockets, each way
     int64_t socket_delay_ps = 0;
     bool operator==(const PcieTree&) const = default;
   };
@@ -57,39 +57,39 @@ struct ServerSpec {
   // Sources: topologies/platforms/pcie-8x3090.textproto.
   int64_t pcie_switch_latency_ps = 105 * kPsPerNs;
   int64_t host_bridge_latency_ps = 150 * kPsPerNs;
-  uint32_t compute_capability = 90;  // as Device has it
+  uint32_t compute_capability = 90;  // as in Device
   bool peer_access = true;
   CpuVendor cpu = CpuVendor::kIntel;
   uint64_t nic_rate_bps = 400'000'000'000;  // of one port
 
-  // The cabling of a server that these numbers do not describe in full. If it is set, `gpus`,
-  // `nics` and `nic_rate_bps` (the highest) are the layout's, and `nvlink_lanes` and
-  // `host_rate_bps` are ignored.
+  // The cabling of a server that these numbers cannot describe. If it is set, `gpus`, `nics` and
+  // `nic_rate_bps` (the highest) are the layout's, and `nvlink_lanes` and `host_rate_bps` are
+  // ignored.
   std::shared_ptr<const ServerLayout> layout{};
 
   uint32_t nic_count() const { return nics.value_or(gpus); }
   bool HasNvlink() const { return !nvlink_lanes.empty() || !nvlink_mesh.empty(); }
-  uint64_t LanesOfGpu() const;   // NVLinks of the first GPU, in a server with all of them
-  uint64_t cable_count() const;  // of one server, inside it
+  uint64_t LanesOfGpu() const;   // NVLinks of the first GPU of a server
+  uint64_t cable_count() const;  // inside one server
 };
 
 // Returns the links of a server's PCIe tree, GPUs' and NICs' first; empty without a tree.
 std::vector<ServerLayout::PcieLink> PcieLinksOf(const ServerSpec& server);
 
-// Returns a spec of servers laid out like this one.
+// Returns a spec of servers with this layout.
 ServerSpec ServerOf(ServerLayout layout);
 
-// The first fields of the specs of all generators but RailOptimized.
+// Holds the fields that the specs of all generators except RailOptimized have in common.
 struct NetworkSpec {
   std::string name{};
   std::vector<ServerSpec> servers = {ServerSpec{}};
-  // 5 m of cable at 5 ns/m, and an assumed 120 ns of RS(544,514) FEC.
+  // The default is 5 m of cable at 5 ns/m and an assumed 120 ns of RS(544,514) FEC.
   int64_t nic_delay_ps = 145 * kPsPerNs;
-  // Assumption: between the 130 ns of an InfiniBand HDR switch (NVIDIA QM8700 data sheet) and the
-  // 0.5 us and more of deep Ethernet pipelines.
+  // The default is an assumption between the 130 ns of an InfiniBand HDR switch (NVIDIA QM8700 data
+  // sheet) and the 0.5 us and more of deep Ethernet pipelines.
   int64_t switch_latency_ps = 300 * kPsPerNs;
-  // Cables differ in length: each is longer by its own draw from [0, delay_spread_ps), in every
-  // tier. The draw is a hash of the cable's index alone, so it is the same in every run.
+  // Cables differ in length: each cable of any tier is longer by a random delay in [0,
+  // delay_spread_ps). It is a hash of the cable's index alone, so it is the same in every run.
   int64_t delay_spread_ps = 0;
 
   uint64_t server_count() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A server described part by part, as a dump of a real one gives it. It covers servers whose GPUs
-// differ in their NVLinks or in the path to their NIC, which a ServerSpec cannot express.
+// Describes a server part by part, as a dump of a real one does. It covers servers whose GPUs
+// differ in their NVLinks or in the paths to their NICs, which a ServerSpec cannot express.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace railyard {
 
 struct ServerLayout {
-  // Parallel NVLinks from a GPU to an NVSwitch or to a GPU of a higher index.
+  // Describes parallel NVLinks from a GPU to an NVSwitch or to a GPU of a higher index.
   struct NvlinkBundle {
     uint32_t gpu = 0;
     bool is_to_gpu = false;
@@ -19,7 +19,7 @@ struct ServerLayout {
     uint32_t lanes = 1;
     auto operator<=>(const NvlinkBundle&) const = default;
   };
-  // The path from a GPU to its NIC.
+  // Describes the path from a GPU to its NIC.
   struct HostPath {
     uint32_t gpu = 0;
     uint32_t nic = 0;
@@ -27,7 +27,8 @@ struct ServerLayout {
     auto operator<=>(const HostPath&) const = default;
   };
 
-  // A link of the tree of PCIe switches and host bridges, or between two host bridges.
+  // Names the ends of a PcieLink, which is part of the tree of PCIe switches and host bridges or
+  // joins two host bridges.
   enum class PcieKind : uint8_t { kGpu, kNic, kSwitch, kHostBridge };
   struct PcieDevice {
     PcieKind kind = PcieKind::kGpu;
@@ -43,14 +44,14 @@ struct ServerLayout {
   };
 
   uint32_t gpus = 0;
-  uint32_t compute_capability = 0;  // as Device has it
+  uint32_t compute_capability = 0;  // as in Device
   bool peer_access = true;
   CpuVendor cpu = CpuVendor::kUnknown;
   uint32_t nvswitches = 0;
   uint64_t nvlink_lane_rate_bps = 0;  // 0: no NVLink
   std::vector<NvlinkBundle> nvlinks{};
   std::vector<uint64_t> nic_rates_bps{};  // by NIC
-  std::vector<HostPath> host_paths{};     // one per GPU, by GPU; or, in place of them:
+  std::vector<HostPath> host_paths{};     // one per GPU, by GPU; or instead:
   uint32_t pcie_switches = 0;
   uint32_t host_bridges = 0;
   std::vector<PcieLink> pcie_links{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Measures of a fabric: parts, capacities, distances.
+// Measures a fabric: parts, capacities, distances.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// The cables of one tier.
+// Describes the cables of one tier.
 struct TierMeasures {
   Tier tier = Tier::kNvlink;
   uint64_t count = 0;
@@ -22,26 +22,26 @@ struct TierMeasures {
   int64_t delay_ps_max = 0;
 };
 
-// The oversubscription of switches between two tiers: their rate to the lower tier over their rate
-// to the upper one; 1 or less is non-blocking. For switches with NICs and DIRECT, LOCAL or GLOBAL
-// cables it is the rate to NICs over the rate of all of these cables, and `upper` is the highest of
-// their tiers.
+// Describes the oversubscription of switches between two tiers: their rate to the lower tier over
+// their rate to the upper one; 1 or less is non-blocking. For switches with NICs and DIRECT, LOCAL
+// or GLOBAL cables it is the rate to NICs over the rate of all of these cables, and `upper` is the
+// highest of their tiers.
 struct Oversubscription {
   Tier lower = Tier::kNicLeaf;
-  std::vector<Tier> uppers;  // that what comes from `lower` leaves by, ascending
+  std::vector<Tier> uppers;  // the tiers by which traffic from `lower` leaves, ascending
   double worst = 0;
   std::string worst_switch;
 };
 
-// The number of switches with equal radix.
+// Counts the switches with equal radix.
 struct RadixCount {
   uint32_t ports = 0;
   uint32_t switches = 0;
 };
 
-// The number of cables outside servers by length, which follows from their delay: 5 ns a metre,
-// after 120 ns of FEC. The classes are the lengths in which cables are sold; the last one also
-// holds all that are longer.
+// Counts the cables outside servers of a class of lengths. The length follows from the delay: 5 ns
+// per metre, after 120 ns of FEC. The classes are the lengths in which cables are sold; the last
+// class also contains all longer cables.
 struct LengthCount {
   uint32_t up_to_m = 0;
   uint64_t cables = 0;
@@ -55,20 +55,20 @@ struct FabricMeasures {
   uint32_t nvswitches = 0;
   uint32_t nics = 0;
   uint32_t switches = 0;
-  std::vector<TierMeasures> tiers;   // those there are, in the order of Tier
+  std::vector<TierMeasures> tiers;   // only tiers with cables, in the order of Tier
   std::vector<RadixCount> radices;   // by ports
-  std::vector<LengthCount> lengths;  // those there are, by length
+  std::vector<LengthCount> lengths;  // only classes with cables, by length
   std::vector<Oversubscription> oversubscription;
   uint64_t bisection_bps = 0;  // Bisection
   uint32_t bisection_nodes = 0;
   uint32_t bisection_classes = 0;
-  // Distances from `hop_sources` GPUs to all GPUs over every device that forwards, NVLink relays
-  // included.
+  // These are distances from `hop_sources` GPUs to all GPUs over every device that forwards, NVLink
+  // relays included.
   uint32_t diameter_hops = 0;
   double mean_hops = 0;
   uint32_t hop_sources = 0;
-  // Number of equal-cost shortest paths from NIC to NIC, over `path_pairs` pairs of GPUs of
-  // different servers; a pair without a path counts as 0.
+  // These are numbers of equal-cost shortest paths from NIC to NIC, over `path_pairs` pairs of GPUs
+  // of different servers; a pair without a path counts as 0.
   uint64_t paths_min = 0;
   uint64_t paths_median = 0;
   uint64_t paths_max = 0;

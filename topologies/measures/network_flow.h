@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The capacity of a fabric between sets of GPUs, as maximum flows (Boost.Graph, push-relabel).
+// Computes the capacity of a fabric between sets of GPUs as maximum flows (Boost.Graph,
+// push-relabel).
 #pragma once
 
 #include <cstdint>
@@ -9,14 +10,14 @@
 
 namespace railyard {
 
-// A maximum flow, and the number of nodes of the graph it was computed on. Nodes that have equal
-// links to equal nodes (the coarsest equitable partition, by colour refinement) are merged. The
-// flow between unions of such classes equals that of the graph of classes, because every flow there
-// spreads evenly over the members. The result is therefore exact, and a regular fabric of any size
-// has few nodes.
+// Holds a maximum flow and the number of nodes of the graph on which it was computed. Nodes that
+// have equal links to equal nodes (the coarsest equitable partition, by colour refinement) are
+// merged. The flow between unions of such classes equals that of the graph of classes, because
+// every flow there spreads evenly over the members. The result is therefore exact, and a regular
+// fabric of any size has few nodes.
 struct MaxFlow {
   uint64_t bps = 0;
-  uint32_t nodes = 0;    // of the fabric, servers of either side one node each
+  uint32_t nodes = 0;    // of the fabric, with one node per server of either side
   uint32_t classes = 0;  // equal to `nodes` without symmetry
 };
 
@@ -28,7 +29,7 @@ MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<uint32_t>& f
 uint64_t MaxFlowBps(const FabricGraph& fabric, const std::vector<uint32_t>& from_servers,
                     const std::vector<uint32_t>& to_servers);
 
-// Returns the same between GPUs in bits per second, for fabrics of one server.
+// Returns the same between GPUs of a fabric of one server, in bits per second.
 uint64_t MaxFlowBetweenGpusBps(const FabricGraph& fabric, const std::vector<DeviceId>& from,
                                const std::vector<DeviceId>& to);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Static checks of a fabric before it is simulated: errors, and properties worth knowing.
+// Checks a fabric statically before it is simulated: errors, and properties worth knowing.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace railyard {
 
 enum class PreflightSeverity : uint8_t {
-  kError,    // some job cannot run, or may hang
-  kWarning,  // it costs, or one failure ends it
+  kError,    // a job may be unable to run, or may hang
+  kWarning,  // it costs performance, or is a single point of failure
   kInfo,
 };
 std::string_view PreflightSeverityName(PreflightSeverity severity);  // "error", "warning", "info"

@@ -14,9 +14,9 @@ struct RunObstacle {
   std::string what;
 };
 
-// A NIC that no GPU uses is an error, because its rate would be missing. A cable between GPUs that
-// NVLink does not use (FabricGraph::NvlinkPaths) carries nothing, which is a warning. Whether a
-// job's ranks are connected is checked with the job.
+// Returns errors for NICs that no GPU uses, because their rate would be missing, and warnings for
+// cables between GPUs over which no NVLink path leads (FabricGraph::NvlinkPaths). Whether a job's
+// ranks are connected is checked with the job.
 std::vector<RunObstacle> FindRunObstacles(const FabricGraph& fabric);
 
 }  // namespace railyard

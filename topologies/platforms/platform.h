@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Kinds of servers: those that ship with the program, and user files.
+// Loads platforms, which are kinds of servers: those that ship with the program, and user files.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-// Calibrated factors on the GPU and proxy costs of NCCL's tables.
+// Holds calibrated factors on the GPU and proxy costs of NCCL's tables.
 struct PlatformCalibration {
   double launch_latency_scale = 1;
   double step_latency_scale = 1;
@@ -28,8 +28,8 @@ struct Platform {
   std::string name;
   std::string description;  // one line
   ServerSpec server;
-  // Fields of railyard.protos.Servers that the platform does not set and the user must; `server`
-  // has a DGX H100's values there.
+  // The fields of railyard.protos.Servers that the platform does not set and the user must set;
+  // `server` has the values of a DGX H100 for them.
   std::vector<std::string> open_fields{};
   PlatformCalibration calibration{};
 };
@@ -37,13 +37,13 @@ struct Platform {
 // Returns the platforms of topologies/platforms/*.textproto, which the build embeds, by name.
 const std::vector<Platform>& Platforms();
 std::vector<std::string> PlatformNames();
-// Returns nullptr if no such platform ships.
+// Returns the shipped platform of that name, or nullptr.
 const Platform* FindPlatform(std::string_view name);
 // Returns the server of a shipped platform that has no open fields; any other name is a program
 // error.
 ServerSpec ServerOfPlatform(std::string_view name);
 
-// Returns true if the name is that of a user file: it has a '/' or a '.' in it.
+// Returns true if the name is that of a user file, i.e. contains a '/' or a '.'.
 bool IsPlatformFile(std::string_view name);
 // Loads a railyard.protos.Platform in text. Returns nullopt after an error; every mistake is a
 // finding.

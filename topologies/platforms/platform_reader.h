@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Platform. A field that cannot be read is a finding at its place
-// and keeps a DGX H100's value.
+// Reads the railyard.protos.Platform at `cursor`. A field that cannot be read is a finding at its
+// place and keeps the value of a DGX H100.
 Platform ReadPlatform(const ProtoCursor& cursor, std::string name, Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Named fabrics: generators with every parameter chosen.
+// Makes named fabrics: generators with every parameter chosen.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct Preset {
   std::string source;       // of its shape
 };
 const std::vector<Preset>& Presets();
-// Returns nullopt if there is no such preset.
+// Returns the fabric of that name, or nullopt if there is none.
 std::optional<FabricGraph> MakePreset(const std::string& name);
 
 }  // namespace railyard

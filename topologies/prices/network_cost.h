@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The price and the power of a fabric's network, which is everything outside its servers, by part.
+// Computes the price and the power of a fabric's network, which is everything outside its servers,
+// by part.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace railyard {
 struct PartCost {
   NetworkPart part = NetworkPart::kSwitchPort;
   uint64_t count = 0;
-  double cost = 0;   // 0 where the prices have none
-  double watts = 0;  // the same
+  double cost = 0;   // 0 if the prices have none
+  double watts = 0;  // 0 if the prices have none
   bool has_cost = false;
   bool has_watts = false;
 };
@@ -22,13 +23,13 @@ struct PartCost {
 struct NetworkCost {
   double cost = 0;
   double watts = 0;
-  std::vector<PartCost> parts;  // those the fabric has, in the order of NetworkPart
+  std::vector<PartCost> parts;  // the parts of the fabric, in the order of NetworkPart
 };
 
-// A switch costs by its cabled ports, not by the box: totals do not jump with the size, and a small
-// fabric is not charged for empty ports. Cables that stand for optical circuits count as often as
-// they exist at one time, and so do their switch ports; each of their ends also uses a port of a
-// circuit switch.
+// Returns the cost. Switches are charged by cabled port, not by box, so totals do not jump with the
+// size and a small fabric is not charged for empty ports. Of the cables that stand for optical
+// circuits, and of their switch ports, as many count as exist at one time; each end also uses a
+// port of a circuit switch.
 NetworkCost CostOf(const FabricGraph& fabric, const Prices& prices);
 
 }  // namespace railyard

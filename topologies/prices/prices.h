@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Prices and power of network parts, from a price file.
+// Holds the prices and the power of network parts, from a price file.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ enum class NetworkPart : uint8_t {
 inline constexpr int kNetworkPartCount = 6;
 std::string_view NetworkPartName(NetworkPart part);  // "switch_port", …, as in the price file
 
-// The price and power of a part at this rate; other rates are in proportion. An absent figure is
-// not counted.
+// Holds the price and the power of a part at this rate; other rates are in proportion. An absent
+// figure is not counted.
 struct PartPrice {
   uint64_t rate_bps = 400'000'000'000;
   std::optional<double> cost{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Finds out whether pauses can wait for each other in a cycle: the strongly connected components
-// (Boost.Graph) of the channel dependency graph of a fabric's routes (Dally, Seitz: "Deadlock-free
-// message routing in multiprocessor interconnection networks", 1987).
+// Determines whether pauses can wait for each other in a cycle, by the strongly connected
+// components (Boost.Graph) of the channel dependency graph of a fabric's routes (Dally, Seitz:
+// "Deadlock-free message routing in multiprocessor interconnection networks", 1987).
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 namespace railyard {
 
 struct DeadlockReport {
-  // Links of a cycle in which each can wait for the next and the last for the first, with the class
-  // where there are several ("router0>router1 class 1"); empty if there is no cycle.
+  // The links of a cycle in which each can wait for the next and the last for the first, with the
+  // class if there are several ("router0>router1 class 1"); empty if there is no cycle.
   std::vector<std::string> cycle;
-  uint32_t classes = 1;       // lossless classes that the routes need; 0 for lossy ones
-  bool is_sampled = false;    // only the routes to some switches were looked at
+  uint32_t classes = 1;       // lossless classes that the routes need; 0 if they are lossy
+  bool is_sampled = false;    // only the routes to some switches were examined
   uint32_t destinations = 0;  // switches with NICs whose routes were examined
 };
 

@@ -12,8 +12,8 @@
 namespace railyard {
 
 struct HopCounts {
-  uint32_t diameter = 0;  // most links on a shortest path from a source to any GPU it reaches
-  uint64_t hops_sum = 0;  // over all pairs of a source and another GPU it reaches
+  uint32_t diameter = 0;  // largest distance from a source to a GPU that it reaches
+  uint64_t hops_sum = 0;  // over all pairs of a source and another GPU that it reaches
   uint64_t reached_pairs = 0;
   uint64_t unreached_pairs = 0;
   // A pair without a path; meaningful only if there is one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Determines the lossless class of a packet on each link between switches, such that pauses or
 // credits do not wait for each other in a cycle (DeadlockAvoidance). Links to and from NICs are in
-// class 0: nothing there waits for a link that leads back.
+// class 0, because packets there never wait for a link that leads back.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class LosslessClasses {
   // route is in the last class.
   uint8_t Next(LinkId before, uint8_t class_before, LinkId link) const;
   // Returns the class on every link of a path. `detour_hop` is the position of the first link
-  // behind Valiant's detour; the second part of the path has classes of its own.
+  // behind Valiant's detour; the second part of the path has separate classes.
   std::vector<uint8_t> OfPath(const Path& path, std::optional<uint32_t> detour_hop) const;
 
  private:
@@ -44,7 +44,7 @@ class LosslessClasses {
 };
 
 // Returns true if a packet on `link` between switches has crossed the wrap-around cable of the ring
-// that the link is part of. `before` is the link between switches by which it came, if any, and
+// to which the link belongs. `before` is the previous link between switches, if any, and
 // `was_behind` the result for that link.
 bool IsBehindDateline(const FabricGraph& graph, std::optional<LinkId> before, bool was_behind,
                       LinkId link);

@@ -19,32 +19,33 @@
 
 namespace railyard {
 
-// The links a packet takes, first to last; empty if the destination cannot be reached.
+// Lists the links that a packet takes, in order; empty if the destination cannot be reached.
 using Path = std::vector<LinkId>;
 
-// The links a packet may take next: equal-cost links in the order of creation, and the number of
-// links to its destination, these included.
+// Holds the links that a packet may take next: equal-cost links in the order of creation, and the
+// number of links to its destination, the next one included.
 struct NextHops {
   std::vector<LinkId> links;
   uint32_t hops = 0;
 };
 
-// The cables by which a path must leave one NIC and reach the other, if each port has an address.
+// Names the cables by which a path must leave one NIC and reach the other, if each port has an
+// address.
 struct PortPins {
   LinkId first{0};  // from the one NIC
-  LinkId last{0};   // to the other; the same as `first` where it joins the two
+  LinkId last{0};   // to the other; the same as `first` if it joins the two
 };
 
-// kShortest takes any shortest path, even one that goes up and down twice where links are cut;
-// kUpDown never does, and then has no path. Resolve() makes one choice per switch and flow, as a
-// switch does that hashes a packet's header; NextHopsTo() leaves the choice to the switch. When the
-// number of equal-cost links changes, all flows through that switch are hashed anew (no resilient
-// hashing). With Valiant's routes a flow draws a switch that has NICs and goes there first, unless
-// its two NICs are on one switch (Valiant: "A scheme for fast parallel communication", 1982). Not
-// thread-safe.
+// Chooses paths. kShortest takes any shortest path; if links are down, it may go up and down twice.
+// kUpDown never does, so it may have no path then. Resolve() makes one choice per switch and flow,
+// as a switch does that hashes a packet's header; NextHopsTo() leaves the choice to the switch.
+// When the number of equal-cost links changes, all flows through that switch are hashed anew (no
+// resilient hashing). With Valiant's routes a flow draws a switch that has NICs and goes there
+// first, unless its two NICs are on one switch (Valiant: "A scheme for fast parallel
+// communication", 1982). This class is not thread-safe.
 //
-// Every switch and NIC has its own view of which links are up: news of a link reaches nearer
-// devices sooner. While views differ, the switches of a path may send a packet in a circle, or,
+// Every switch and NIC has its own view of which links are up, because news of a link reaches
+// nearer devices sooner. While views differ, the switches of a path may send a packet in a loop or,
 // with kUpDown, up again after it went down; such a destination counts as unreachable.
 class EcmpRouting {
  public:
@@ -61,15 +62,15 @@ class EcmpRouting {
   // the first link behind Valiant's detour, if there is one.
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy,
                std::optional<uint32_t>* detour_hop = nullptr) const;
-  // Resolves a path between two ports; also empty if one of their cables is down. Precondition: no
-  // Valiant's routes, because a port's address determines no detour.
+  // Resolves a path between two ports; also empty if one of their cables is down. Precondition: the
+  // policy is not Valiant's, because a port's address determines no detour.
   Path Resolve(DeviceId from, DeviceId to, uint64_t entropy, const PortPins& pins) const;
-  // Returns the number of equal-cost paths, 0 if unreachable or from == to; parallel links count
-  // each. Valiant's routes count without detours.
+  // Returns the number of equal-cost paths; 0 if there is none or from == to. Each parallel link
+  // counts. Valiant's routes are counted without detours.
   uint64_t CountShortestPaths(DeviceId from, DeviceId to) const;
 
-  // Returns the next links from a switch to a NIC over links that are up; no links if it cannot be
-  // reached. Valiant's detour, which only the sender can draw, is not included.
+  // Returns the next links from a switch to a NIC over links that are up; no links if the NIC
+  // cannot be reached. Valiant's detour, which only the sender can draw, is not included.
   NextHops NextHopsTo(DeviceId at, DeviceId nic) const;
 
   // Sets a link's state in the views of all devices, after detection and convergence. Distances are
@@ -80,7 +81,8 @@ class EcmpRouting {
   // other.
   void SpreadLinkState(LinkId link, bool up, uint32_t hops);
   // Sets a link's state in the views of devices whose number in `wave_of_device` is up to `wave`.
-  // Call with 0, 1, 2, … up to the largest but kUnreachable, with the same numbers each time.
+  // Call with 0, 1, 2, … up to the largest number other than kUnreachable, with the same numbers
+  // each time.
   void SpreadLinkState(LinkId link, bool up, uint32_t wave,
                        const std::vector<uint32_t>& wave_of_device);
   // Returns the links to each device from the nearest of `ends`, over switches and NICs and without
@@ -91,7 +93,7 @@ class EcmpRouting {
   // without the cable itself.
   uint32_t FarthestFrom(LinkId link) const;
 
-  // Returns, by device, how many links between switches a path from there to the switch `to` has;
+  // Returns, by device, the number of links between switches on a path from it to the switch `to`;
   // kUnreachable for devices that are not switches or have no path. Valiant's detours are left out,
   // and the view is that of devices that no news has reached. Nothing is cached, so that all pairs
   // of a large fabric can be examined.
@@ -100,8 +102,8 @@ class EcmpRouting {
   // Computes the routes of all switches to all NICs now rather than on demand, in the view of
   // devices that no news has reached.
   void ResolveAll() const;
-  // The memory of the routes computed so far (`bytes`), and of a table with one number per switch
-  // and destination (`dense_bytes`).
+  // Gives the memory of the routes computed so far (`bytes`), and of a table with one number per
+  // switch and destination (`dense_bytes`).
   struct TableSize {
     uint64_t tables = 0;        // more than one while views differ
     uint64_t destinations = 0;  // switches with NICs, of all tables
@@ -123,25 +125,25 @@ class EcmpRouting {
   // Distances to the destination by SwitchIndex, coded as by Coded().
   using Distances = RunLengths;
 
-  using Table = std::unordered_map<SwitchIndex, Distances>;  // computed when asked for
+  using Table = std::unordered_map<SwitchIndex, Distances>;  // computed on demand
 
-  // The links that some switches and NICs take to be up, and the distances that follow. Views that
-  // differ only in links of NICs share a table, which has switches only.
+  // Holds the links that some switches and NICs believe to be up, and the distances that follow.
+  // Views that differ only in links of NICs share a table, which covers switches only.
   struct View {
     std::vector<bool> up;  // by link
     std::shared_ptr<Table> distances_to;
   };
-  // A change of a link's state that has not yet reached all devices.
+  // Describes a change of a link's state that has not yet reached all devices.
   struct News {
     LinkId link{0};
     bool up = false;
-    uint32_t wave = 0;  // how far it has come
+    uint32_t wave = 0;  // the last wave of devices that it has reached
     uint32_t last_wave = 0;
     RunLengths wave_of_device;
   };
   struct Destination {
     DeviceId device{0};                         // a NIC, or the switch of a detour
-    std::vector<const Distances*> attachments;  // to that switch, or each with a link up to the NIC
+    std::vector<const Distances*> attachments;  // to that switch, or to each with a live NIC link
   };
   struct NicEnds {
     DeviceId from{0};
@@ -171,10 +173,10 @@ class EcmpRouting {
   // last one.
   uint32_t NextLinks(DeviceId device, const Destination& destination, const View& view,
                      std::vector<LinkId>& next) const;
-  // The distance of a switch to the destination over the next links that the policy allows.
+  // Holds the distance of a switch to the destination over the next links that the policy allows.
   struct Reach {
     uint32_t hops = 0;
-    bool is_down = false;  // of kUpDown: the rest of the way leads down
+    bool is_down = false;  // with kUpDown: the rest of the path leads down
   };
   std::optional<Reach> ReachOf(SwitchIndex at, const Distances& distances) const;
   void KeepLowestDimension(std::vector<LinkId>& next) const;
@@ -182,10 +184,10 @@ class EcmpRouting {
 
   const FabricGraph& graph_;
   uint64_t seed_;
-  std::vector<SwitchIndex> switch_of_device_;  // kNoSwitch for what is no switch
+  std::vector<SwitchIndex> switch_of_device_;  // kNoSwitch for other devices
   std::vector<DeviceId> device_of_switch_;
   SwitchGraph switches_;
-  std::vector<SwitchIndex> attachments_;  // switches that NICs hang on
+  std::vector<SwitchIndex> attachments_;  // switches to which NICs are attached
   // kUpDown only: cables to the nearest switch with NICs, and all switches, the highest first.
   std::vector<uint32_t> level_;
   std::vector<SwitchIndex> by_level_;

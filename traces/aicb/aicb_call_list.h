@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parses AICB's CSV of the calls of one rank, before or after it was run: kind, group, its size,
-// bytes, position in the step, peers, and the measured duration.
+// Parses AICB's CSV of the calls of one rank, written before or after they were run: kind, group,
+// group size, bytes, position in the step, peers, and the measured duration.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class AicbCallListParser {
   bool ReadLine(std::string_view line);
 
   const std::vector<AicbCall>& calls() const { return calls_; }
-  // Returns the size of a group as rows state it; 0 if none does.
+  // Returns the size of a group as rows state it; 0 if no row does.
   uint32_t size_of(AicbGroup group) const { return sizes_[static_cast<size_t>(group)]; }
   // Returns the number of ranks in "[rank0 ~ rank127]" above the table; 0 if there is no such line.
   uint32_t ranks() const { return ranks_; }

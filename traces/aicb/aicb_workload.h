@@ -18,7 +18,8 @@ namespace railyard {
 struct AicbWorkload {
   struct Phase {
     uint64_t compute_ns = 0;
-    // kCompute: no call. The name's suffix selects the group among those that fit the phase.
+    // kCompute stands for no call. The name's suffix selects the group among those that fit the
+    // phase.
     CollectiveKind kind = CollectiveKind::kCompute;
     AicbGroup group = AicbGroup::kTensor;
     uint64_t bytes = 0;
@@ -34,12 +35,12 @@ struct AicbWorkload {
   uint32_t tensor = 1;
   uint32_t pipeline = 1;
   uint32_t expert = 1;
-  uint32_t ranks = 0;  // 0: not said
+  uint32_t ranks = 0;  // 0 if not stated
   uint64_t layers_stated = 0;
   std::vector<Layer> layers;
 };
 
-// Returns true if this first line is that of such a file.
+// Returns true if such a file may begin with this line.
 bool IsAicbWorkloadHead(std::string_view line);
 
 class AicbWorkloadParser {

@@ -17,7 +17,7 @@
 
 namespace railyard {
 
-// Global ranks by the group's name, as in ASTRA-sim's --comm-group-configuration.
+// Holds global ranks by the group's name, as in ASTRA-sim's --comm-group-configuration.
 using ChakraGroups = std::map<std::string, std::vector<uint32_t>, std::less<>>;
 
 class ChakraGraph {
@@ -34,8 +34,8 @@ class ChakraGraph {
   bool EndRank();
 
   bool HasRank(uint32_t rank) const { return ranks_.contains(rank); }
-  // The number of ranks that were begun, and below it the highest rank that any of them is or names
-  // as a peer.
+  // rank_count() returns the number of ranks that were begun, highest_rank() the highest number of
+  // these ranks and of their peers.
   size_t rank_count() const { return ranks_.size(); }
   uint32_t highest_rank() const { return highest_rank_; }
   bool has_messages() const { return has_messages_; }
@@ -44,19 +44,20 @@ class ChakraGraph {
   bool took_ctrl_deps() const { return took_ctrl_deps_; }
   bool took_groups_from_use() const { return took_groups_from_use_; }
 
-  // Returns the graph of `ranks` ranks. Calls whose communicator is not stated, or contradicts
-  // them, are dropped. Ranks without a file have no operations.
+  // Returns the graph of `ranks` ranks. Calls are dropped if their communicator is not stated or
+  // contradicts `groups`. Ranks without a file have no operations.
   DependencyGraph Take(uint32_t ranks, const ChakraGroups& groups);
 
  private:
-  // A call whose operation lacks only its communicator and the fields that depend on its size.
+  // Describes a call whose operation lacks only its communicator and the fields that depend on its
+  // size.
   struct Call {
     uint32_t operation = 0;
     std::string group;
     uint64_t root = 0;
     bool leaves_out_dimension = false;
   };
-  // The ids on which each node depends, one list behind the other.
+  // Holds the ids on which each node depends, as concatenated lists.
   struct NodeDependencies {
     std::vector<uint64_t> ids;
     std::vector<size_t> ends;  // by node
@@ -86,15 +87,15 @@ class ChakraGraph {
   uint64_t missing_dependencies_ = 0;
   bool took_ctrl_deps_ = false;
   bool took_groups_from_use_ = false;
-  std::map<std::string, std::vector<uint32_t>, std::less<>> users_;  // by group, ranks of files
-  // The rank that is being read.
+  std::map<std::string, std::vector<uint32_t>, std::less<>> users_;  // by group: ranks of its files
+  // These belong to the rank that is being read.
   Rank* rank_ = nullptr;
   uint32_t rank_number_ = 0;
   uint32_t file_ = 0;
   ChakraNodeIds ids_;
   NodeDependencies data_deps_;
   NodeDependencies ctrl_deps_;
-  // The communicators of the graph that is being made.
+  // These belong to the graph that is being made.
   std::vector<TraceCommunicator> communicators_;
   std::map<std::string, uint32_t, std::less<>> communicator_of_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The fields used here of a node of a Chakra execution trace (MLCommons Chakra,
+// Holds the used fields of a node of a Chakra execution trace (MLCommons Chakra,
 // schema/protobuf/et_def.proto), and the numbers of that schema.
 #pragma once
 
@@ -27,21 +27,21 @@ enum class ChakraNodeType : uint8_t {
 struct ChakraNode {
   uint64_t id = 0;
   std::string name = {};
-  uint64_t type = 0;  // ChakraNodeType, or one that later schemas have
+  uint64_t type = 0;  // ChakraNodeType, or a type of later schemas
   std::vector<uint64_t> data_deps = {};
   std::vector<uint64_t> ctrl_deps = {};
   uint64_t duration_us = 0;
   std::optional<uint64_t> comm_type = {};
-  std::optional<uint64_t> comm_size = {};  // bytes, a rank's buffer to send
+  std::optional<uint64_t> comm_size = {};  // bytes of a rank's send buffer
   std::optional<uint64_t> comm_src = {};
   std::optional<uint64_t> comm_dst = {};
   uint64_t comm_tag = 0;
   uint64_t root = 0;
-  std::string group = {};             // pg_name; empty: all ranks
-  bool leaves_out_dimension = false;  // involved_dim: some dimensions of a topology, not all
+  std::string group = {};             // pg_name; empty for all ranks
+  bool leaves_out_dimension = false;  // involved_dim names some dimensions of a topology, not all
   bool is_cpu_op = false;
 
-  // Keeps the memory of what it holds for the next node.
+  // Clears the fields, but keeps their memory for the next node.
   void Clear() {
     name.clear();
     data_deps.clear();
@@ -59,10 +59,10 @@ struct ChakraNode {
   }
 };
 
-// Returns the kind of a CollectiveCommType of the schema; nullopt for one that moves no data (a
-// barrier) or is not known.
+// Returns the kind of a CollectiveCommType of the schema; nullopt for a type that moves no data (a
+// barrier) or is unknown.
 std::optional<CollectiveKind> ChakraKindOf(uint64_t comm_type);
-// Precondition: the kind has a number, which Send, Recv and Compute do not.
+// Returns the kind's number. Precondition: the kind is not Send, Recv or Compute, which have none.
 uint64_t ChakraCommType(CollectiveKind kind);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Finds the nodes of a rank by their ids. Files of millions of nodes mostly have ids that rise by
-// one, which costs no search.
+// Finds the nodes of a rank by their ids. Files of millions of nodes mostly have ids that increase
+// by one, which need no search.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A job as graph formats (Chakra, GOAL) represent it: operations of each rank that depend on others
-// of the rank, and messages that name their peer and a tag. There are no streams, and no order
-// beyond the dependencies.
+// Represents a job as graph formats (Chakra, GOAL) do: operations of each rank depend on others of
+// the rank, and messages name their peer and a tag. There are no streams, and no order beyond the
+// dependencies.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ namespace railyard {
 
 inline constexpr int64_t kGraphDurationMaxPs = int64_t{1} << 60;  // 13 days
 
-// Numbers of operations of a rank. Most operations wait for one or two: no memory is allocated for
-// them.
+// Holds numbers of operations of a rank. Most operations wait for one or two others, for which no
+// memory is allocated.
 using WaitList = boost::container::small_vector<uint32_t, 2>;
 
 // NOLINTNEXTLINE(bugprone-exception-escape): Boost's vector moves without allocating memory.
 struct GraphOperation {
   CollectiveKind kind = CollectiveKind::kCompute;
-  uint64_t count = 0;         // bytes, as the API's count of elements of one byte
+  uint64_t count = 0;         // bytes: elements of one byte, as the API counts
   uint32_t communicator = 0;  // collectives: index into DependencyGraph::communicators
   uint32_t root = 0;          // collectives: communicator rank
   uint32_t peer = 0;          // Send and Recv: global rank, not the rank itself
-  uint64_t tag = 0;           // Send and Recv: the k-th Send of a tag meets the k-th Recv of it
+  uint64_t tag = 0;           // Send and Recv: k-th Send matches k-th Recv
   int64_t duration_ps = 0;    // Compute; at most kGraphDurationMaxPs
-  uint64_t stated_bytes = 0;  // what the file says of its size, for the report
+  uint64_t stated_bytes = 0;  // size as in the file, for the report
   uint32_t source_file = 0;   // index into DependencyGraph::source_files
-  uint32_t source_line = 0;   // 0: the format has none
-  WaitList waits_for = {};    // operations of the rank that are done before it begins
+  uint32_t source_line = 0;   // 0 if the format has no lines
+  WaitList waits_for = {};    // operations of the rank that must end before it begins
 };
 
 struct DependencyGraph {

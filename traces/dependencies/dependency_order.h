@@ -10,19 +10,20 @@
 
 namespace railyard {
 
-// The pairs of Sends and Recvs that form a message, and those without a partner of the same size.
+// Holds the pairs of Sends and Recvs that form a message, and those without a partner of the same
+// size.
 struct MatchedMessages {
-  // By rank and operation: its partner, for a Send or Recv that has one.
+  // By rank and operation: the partner of a Send or Recv, if it has one.
   std::vector<std::vector<std::optional<GraphPlace>>> partner;
-  std::vector<GraphPlace> without_partner;  // no call of the peer is left for it
-  std::vector<GraphPlace> sizes_differ;     // Send and Recv, one after the other
+  std::vector<GraphPlace> without_partner;  // the peer has no call left for it
+  std::vector<GraphPlace> sizes_differ;     // each Send is followed by its Recv
 };
 // Matches the k-th Send from one rank to another with a tag with the k-th Recv, each counted in its
 // rank's order of operations.
 MatchedMessages MatchMessages(const DependencyGraph& graph);
 
 enum class SendsAre : uint8_t {
-  kSynchronous,  // done when their message has been received: what waits for them waits for that
+  kSynchronous,  // they end when their message has been received, and dependents wait for it
   kEager,        // dependents do not wait for their end
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes a trace of a job that is a graph: it matches messages, orders operations and assigns them
+// Makes a trace from a job that is a graph: it matches messages, orders operations and assigns them
 // to streams.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace railyard {
 
-// Messages become Send and Recv on a communicator of their two ranks, one for each direction and
-// tag (one for all tags of a direction with more than 16), in the same order at both ends.
-// Computation becomes a gap or an operation of its own. If the job would deadlock because a Send
+// Messages become Send and Recv on a communicator of their two ranks, one communicator per
+// direction and tag (one for all tags of a direction with more than 16), in the same order at both
+// ends. Computation becomes a gap or a separate operation. If the job would deadlock because a Send
 // ends with its message, operations that depend on a Send do not wait for it, and the report says
 // so. Calls without a partner are dropped, all others counted as imported; report.files are the
 // graph's source_files. Returns nullopt after an error (a cycle of dependencies, sizes beyond

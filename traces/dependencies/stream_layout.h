@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Assigns operations of a rank that depend on any number of others to streams: an operation of a
-// trace waits for the one before it on its stream and for one other.
+// trace waits for the previous operation on its stream and for one other.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ namespace railyard {
 class StreamLayout {
  public:
   // Appends `operation` to the program, preceded by computation of length 0 if it depends on more
-  // operations than one can name. `waits_for` are results of earlier calls. Returns the operation's
-  // number for later calls.
+  // operations than an operation can name. `waits_for` are results of earlier calls. Returns the
+  // operation's number for later calls.
   uint32_t Add(TraceOperation operation, std::vector<uint32_t> waits_for);
 
-  // Appends an operation on which no other depends, on a stream that `lane` has to itself.
+  // Appends an operation on which no other depends, on a separate stream of `lane`.
   void AddBeside(uint32_t lane, TraceOperation operation, std::vector<uint32_t> waits_for);
 
   const std::vector<TraceOperation>& operations() const { return operations_; }
   std::vector<TraceOperation> Take() && { return std::move(operations_); }
-  // Counts operations that follow on a stream one on which they do not depend, because kStreamsMax
-  // streams are in use.
+  // Returns the number of operations that follow, on a stream, an operation on which they do not
+  // depend, because kStreamsMax streams are in use.
   uint64_t serialized() const { return serialized_; }
 
-  // The number of operations of a rank that can run at once. GPUs run 128 kernels concurrently
-  // (CUDA C++ Programming Guide, "Maximum number of resident grids per device").
+  // The largest number of operations of a rank that can run at once. GPUs run 128 kernels
+  // concurrently (CUDA C++ Programming Guide, "Maximum number of resident grids per device").
   static constexpr uint32_t kStreamsMax = 128;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An entry of PyTorch's Flight Recorder (torch/csrc/distributed/c10d/FlightRecorder.hpp), versions
-// 2.0 to 2.x.
+// Describes an entry of PyTorch's Flight Recorder (torch/csrc/distributed/c10d/FlightRecorder.hpp),
+// versions 2.0 to 2.x.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace railyard {
 
 struct FlightRecorderEntry {
   enum class State : uint8_t {
-    kScheduled,  // the process has enqueued it, its GPU has not begun
+    kScheduled,  // the process has enqueued it, but the GPU has not begun it
     kStarted,
     kCompleted,
   };
 
   std::optional<uint64_t> record_id;
-  std::optional<uint64_t> sequence;  // among the group's collectives; of Send and Recv none
+  std::optional<uint64_t> sequence;  // among the group's collectives; absent for Send and Recv
   State state = State::kCompleted;
-  int64_t measured_ps = 0;  // 0: not recorded
+  int64_t measured_ps = 0;  // 0 if not recorded
   CommsRecord record;       // without the group's members
 };
 

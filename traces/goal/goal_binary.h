@@ -18,11 +18,11 @@ namespace railyard {
 inline constexpr uint64_t kGoalMagic = 4223;
 inline constexpr uint64_t kGoalMagicUsed = 2342;  // a run of the simulator has overwritten the file
 
-// Copies up to `bytes` of the following bytes and returns how many.
+// Copies up to `bytes` of the following bytes and returns their number.
 using GoalBytes = std::function<size_t(char* to, size_t bytes)>;
 
-// Reads to the end of the last rank. Memory grows with the bytes read, whatever lengths they state.
-// Returns nullopt after an error, which names the byte.
+// Reads to the end of the last rank. Memory grows with the bytes read, not with the lengths that
+// they state. Returns nullopt after an error, which names the byte.
 std::optional<GoalSchedule> ReadGoalBinary(const GoalBytes& bytes, const std::string& file,
                                            Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads schedules in GOAL, text or binary, one file a job. Times are taken as nanoseconds, as in
+// Reads schedules in GOAL, text or binary, one file per job. Times are taken as nanoseconds, as in
 // LogGOPSim; the CPUs and NICs of operations are ignored.
 #pragma once
 

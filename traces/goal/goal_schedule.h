@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A schedule in GOAL, the language of LogGOPSim, common to its text and its binary form.
+// Holds a schedule in GOAL, the language of LogGOPSim, whose text and binary forms have the same
+// contents.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,17 @@ struct GoalOperation {
   uint32_t peer = 0;
   uint64_t size = 0;  // bytes, or nanoseconds of computation
   uint32_t tag = 0;
-  uint32_t line = 0;                     // of the text; 0 in the binary form
-  std::vector<uint32_t> waits_for = {};  // operations of the rank that are done before it begins
+  uint32_t line = 0;                     // in the text; 0 in the binary form
+  std::vector<uint32_t> waits_for = {};  // operations of the rank that must end before it begins
 };
 
 struct GoalSchedule {
   std::vector<std::vector<GoalOperation>> ranks;
 };
 
-// Makes `operation` wait until `on` of the same rank has begun rather than ended. A new operation,
-// a calc of 0 at the end of the list, takes over the dependencies of `on`, and both wait for it.
+// Makes `operation` wait until `on` of the same rank has begun, not until it has ended. A new
+// operation, a calc of 0 at the end of the list, takes over the dependencies of `on`, and both wait
+// for it.
 class GoalStarts {
  public:
   explicit GoalStarts(std::vector<GoalOperation>& operations) : operations_(operations) {}
@@ -40,7 +42,7 @@ class GoalStarts {
   uint32_t WaiterOf(uint32_t operation) const;
 
   std::vector<GoalOperation>& operations_;
-  std::vector<uint32_t> start_of_;  // by operation; 0: none
+  std::vector<uint32_t> start_of_;  // by operation; 0 for none
 };
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parses GOAL as text, line by line: the language of LogGOPSim's schedules, as its txt2bin accepts
+// Parses GOAL's text, the language of LogGOPSim's schedules, line by line, as its txt2bin accepts
 // it (Hoefler, Siebert, Lumsdaine: "Group Operation Assembly Language", ICPP 2009).
 #pragma once
 
@@ -35,12 +35,12 @@ class GoalTextParser {
   struct Dependency {
     uint32_t operation = 0;
     uint32_t on = 0;
-    bool on_start = false;  // irequires: it may begin when the other has begun
+    bool on_start = false;  // irequires: may begin when the other has begun
   };
 
   bool Error(int column, std::string what);
   bool Split(std::string_view line);
-  // Each reads one kind of statement at tokens_[at_].
+  // Each of these reads one kind of statement at tokens_[at_].
   bool ReadStatement();
   bool ReadRankCount();
   bool BeginRank();

@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// Collectives become their messages (TraceGraphOptions), gaps become calc, in nanoseconds. Returns
-// nullopt if the schedule would be too long, which is an error at `file`.
+// Returns the schedule. Collectives become their messages (TraceGraphOptions), gaps become calc, in
+// nanoseconds. Returns nullopt if the schedule would be too long, which is an error at `file`.
 std::optional<GoalSchedule> GoalOfTrace(const Trace& trace, const std::string& file,
                                         Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The readers that the program has, by the names of their formats.
+// Lists the program's readers by the names of their formats.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 namespace railyard {
 
 std::span<const TraceReader> TraceReaders();
-// Returns nullptr if no reader has this name.
+// Returns the reader of this name, or nullptr.
 const TraceReader* FindTraceReader(std::string_view format);
 std::vector<std::string> TraceFormatNames();
 

@@ -2,8 +2,8 @@
 // Reads the JSON lines of NCCL's and RCCL's Inspector (output format v4.x, with event traces and
 // without) into a trace.
 //
-// Up to v4.2 each line has the header of its communicator; from v4.3 on only the dump_stats line at
-// the begin of a dump has it. Lines hold no datatype, so sizes are in bytes.
+// Up to v4.2 each line has the header of its communicator; from v4.3 on, only the dump_stats line
+// at the beginning of a dump has it. Lines hold no datatype, so sizes are in bytes.
 #pragma once
 
 #include "traces/reading/trace_reader.h"

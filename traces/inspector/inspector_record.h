@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A line of NCCL's (and RCCL's) Inspector plug-in, output format v4.x.
+// Holds a line of NCCL's (and RCCL's) Inspector plug-in, output format v4.x.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace railyard {
 
-// The communicator and the process of a record: "header" and "metadata".
+// Names the communicator and the process of a record: "header" and "metadata".
 struct InspectorSource {
-  std::string communicator;  // its id, and its name where it has one
+  std::string communicator;  // its id, and its name if it has one
   uint32_t rank = 0;         // in the communicator
   uint32_t size = 0;
   std::string process;  // host and process number
@@ -22,7 +22,7 @@ struct InspectorSource {
 };
 
 struct InspectorCall {
-  std::optional<CollectiveKind> kind;  // nullopt: not a name of NCCL's
+  std::optional<CollectiveKind> kind;  // nullopt if NCCL has no such name
   std::string name;
   uint64_t sequence = 0;  // of its kind in the communicator
   bool has_size = false;
@@ -31,11 +31,11 @@ struct InspectorCall {
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
   int64_t measured_ps = 0;
-  std::optional<int64_t> start_us;  // where the line has an event trace
+  std::optional<int64_t> start_us;  // if the line has an event trace
 };
 
 struct InspectorDropCounts {
-  uint64_t records = 0;  // that the plug-in says to have written, of collectives and point to point
+  uint64_t records = 0;  // that the plug-in states to have written, collectives and point to point
   uint64_t dropped = 0;  // by the plug-in, since its last dump
 };
 

@@ -17,30 +17,30 @@
 
 namespace railyard {
 
-// A kernel of NCCL or RCCL.
+// Describes a kernel of NCCL or RCCL.
 struct KinetoKernel {
   uint64_t line = 0;
   std::string name;
   std::optional<EventTime> start;
-  int64_t duration_ps = 0;     // 0: not stated
+  int64_t duration_ps = 0;     // 0 if not stated
   uint64_t device_stream = 0;  // device and stream in one
   uint64_t correlation = 0;
-  uint64_t external_id = 0;  // 0: none
-  uint32_t record = 0;       // one more than its index in KinetoFile::records; 0: none
+  uint64_t external_id = 0;  // 0 for none
+  uint32_t record = 0;       // one more than its index in KinetoFile::records; 0 for none
 };
 
 struct KinetoFile {
   std::optional<uint32_t> rank;
-  uint32_t world_size = 0;  // 0: not stated
+  uint32_t world_size = 0;  // 0 if not stated
   std::string nccl_version;
-  // Members of process groups by their names; empty: all ranks.
+  // The members of process groups by name; empty for all ranks.
   std::map<std::string, std::vector<uint32_t>> group_ranks;
   std::vector<KinetoKernel> kernels;
-  // Equal records are stored once, because a job makes the same calls again and again.
+  // The records; equal ones are stored once, because a job repeats the same calls.
   std::vector<CommsRecord> records;
   std::unordered_map<uint64_t, uint32_t> record_of_external_id;  // one more than the index
-  int64_t base_time_ns = 0;  // since 1970, to which times of events are relative; 0: not stated
-  std::optional<EventTime> first_kernel;  // of any kind: when the GPU began
+  int64_t base_time_ns = 0;  // since 1970; times of events are relative to it; 0 if not stated
+  std::optional<EventTime> first_kernel;  // of any kind: the GPU's begin
 };
 
 // Reads the file to its end. Returns false with a finding if it is not JSON; `file` then has

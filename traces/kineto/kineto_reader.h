@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads the exports of PyTorch's profiler (Kineto, Chrome's trace event JSON), one file for each
-// rank and step, into a trace.
+// Reads the exports of PyTorch's profiler (Kineto, Chrome's trace event JSON), one file per rank
+// and step, into a trace.
 //
-// The calls are NCCL's and RCCL's kernels. Their sizes are in their own arguments or, if these are
-// absent, in those of the record_param_comms with the same External id; kernels with neither are
-// dropped. The time between the kernels of a stream becomes gaps, in which the GPU computes or
+// The calls are NCCL's and RCCL's kernels. Their sizes are in the kernels' arguments or, if these
+// are absent, in those of the record_param_comms with the same External id; kernels with neither
+// are dropped. The time between the kernels of a stream becomes gaps, in which the GPU computes or
 // waits.
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Differences between the clocks of ranks, from the ends of the collectives that they share.
+// Estimates the differences between the clocks of ranks from the ends of the collectives that they
+// share.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,14 @@
 
 namespace railyard {
 
-// A collective ends on all of its ranks at about the same time, so that the median difference of
-// the ends is that of the clocks.
+// Collects the ends of collectives. A collective ends on all of its ranks at about the same time,
+// so the median difference of the ends is that of the clocks.
 class CollectiveEnds {
  public:
-  // Adds the end of a rank's next collective on a group, by its own clock. `group` is any number
+  // Adds the end of a rank's next collective on a group, by the rank's clock. `group` is any number
   // that ranks have in common. Precondition: |end_ps| < 2^61.
   void Add(uint32_t group, uint32_t rank, int64_t end_ps) { ends_[group][rank].push_back(end_ps); }
-  // Returns the largest difference between a rank and the lowest of a group; nullopt if no two
+  // Returns the largest difference between a rank and the lowest rank of a group; nullopt if no two
   // ranks were captured with equal numbers of calls on a group.
   std::optional<ClockSkew> LargestSkew() const;
 

@@ -8,8 +8,8 @@
 
 namespace railyard {
 
-// Whole and fractional parts are separate because picoseconds since the epoch do not fit 64 bits;
-// those within a capture do.
+// Holds a time. Whole and fractional parts are separate because picoseconds since the epoch do not
+// fit 64 bits; those within a capture do.
 struct EventTime {
   int64_t microseconds = 0;
   int64_t picoseconds = 0;  // 0 to 999,999

@@ -20,8 +20,8 @@ inline bool IsNameCharacter(char c) {
 }
 inline bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// Functions that read a value return false if there is none; position() is then where the text
-// ceases to be one.
+// Reads the fields. Functions that read a value return false if there is none; position() is then
+// where the text stops being one.
 class LogFieldReader {
  public:
   explicit LogFieldReader(std::string_view text) : text_(text) {}
@@ -40,7 +40,7 @@ class LogFieldReader {
     position_ += literal.size();
     return true;
   }
-  // The same for a text whose length is known where it is compiled, which takes no call.
+  // Does the same for a text whose length is known at compile time, which needs no call.
   template <size_t kBytes>
   bool Literal(const char (&literal)[kBytes]) {
     if (text_.size() - position_ < kBytes - 1 ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads the physical lines of a log with arbitrary bytes. Lines are bounded in length and free of
-// NUL bytes (holes of sparse files), terminal escape sequences and carriage returns.
+// Reads the physical lines of a log with arbitrary bytes. The lines that it returns are bounded in
+// length and free of NUL bytes (holes of sparse files), terminal escape sequences and carriage
+// returns.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ class LogLineReader {
   LogLineReader(const LogLineReader&) = delete;
   LogLineReader& operator=(const LogLineReader&) = delete;
 
-  // Reads the next piece of text; false at the end of the file. A line longer than the limit comes
-  // in several pieces, all but its first with is_continuation().
+  // Reads the next piece of text; returns false at the end of the file. A line longer than the
+  // limit is read in several pieces, of which all except the first have is_continuation().
   bool Next();
   const std::string& text() const { return text_; }
   bool is_continuation() const { return is_continuation_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Time stamps as NCCL_DEBUG_TIMESTAMP_FORMAT puts them before HOST:PID:TID: `[%F %T] ` by default,
-// with decimals where the format has `%Nf`; `T` between date and time, no date, or no brackets will
-// do, and so will seconds since 1970 in brackets (`[%s] `).
+// Reads the time stamps that NCCL_DEBUG_TIMESTAMP_FORMAT writes before HOST:PID:TID: `[%F %T] ` by
+// default, with decimals if the format has `%Nf`. Also accepts `T` between date and time, a missing
+// date, missing brackets, and seconds since 1970 in brackets (`[%s] `).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace railyard {
 
 struct LogTime {
-  int64_t ns = 0;    // since 1970, or since midnight where there is no date
-  int decimals = 0;  // of its seconds, 0 to 9: the clock's resolution
+  int64_t ns = 0;    // since 1970, or since midnight without a date
+  int decimals = 0;  // of the seconds, 0 to 9: the clock's resolution
 };
 
-// The time stamp that ends `text`, but for blanks; nullopt where there is none.
+// Returns the time stamp with which `text` ends, disregarding blanks; nullopt if there is none.
 std::optional<LogTime> TimeAtEndOf(std::string_view text);
 
 }  // namespace railyard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Last pass of the log reader. It matches the operations of different ranks, cuts ends of unequal
-// length (nccl_log_collectives.h, nccl_log_point_to_point.h), refuses or reconstructs missing ranks
-// (nccl_log_missing_ranks.h), and makes the trace of the remaining calls.
+// Is the last pass of the log reader. It matches the operations of different ranks, cuts ends of
+// unequal length (nccl_log_collectives.h, nccl_log_point_to_point.h), refuses or reconstructs
+// missing ranks (nccl_log_missing_ranks.h), and makes the trace of the remaining calls.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 namespace railyard {
 
 // Every call of `logged` ends up imported or dropped in `report`. Returns nullopt after an error;
-// it is an error as well if no call is left.
+// having no call left is also an error.
 std::optional<Trace> AssembleTrace(LoggedCalls& logged, Placement& placement,
                                    const NcclLogOptions& options, ImportReport& report,
                                    Diagnostics& diagnostics);

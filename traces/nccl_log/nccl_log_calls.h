@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// First pass of the log reader. It reads every line once and collects the processes, the
-// communicators that each of them created or used, and the calls in the order they were logged.
-// Nothing is matched across processes here.
+// Is the first pass of the log reader. It reads every line once and collects the processes, the
+// communicators that each of them created or used, and the calls in the order in which they were
+// logged. It matches nothing across processes.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@
 
 namespace railyard {
 
-// A communicator as one process (and device) sees it: a pointer, from the line that created it to
-// the line that destroyed it or to the pointer's next use. Every rank has a handle of its own.
+// Describes a communicator as one process (and device) sees it: a pointer, from the line that
+// created it to the line that destroyed it or to the pointer's next use. Every rank has a separate
+// handle.
 struct CommunicatorHandle {
   uint32_t process = 0;
   uint64_t pointer = 0;
@@ -32,13 +33,13 @@ struct CommunicatorHandle {
   std::optional<uint32_t> call_device;  // the first call's [DEV]
   std::string comm_id;
   std::optional<uint32_t> parent;  // handle of the same process
-  uint64_t split_number = 0;       // how manieth split of the parent
+  uint64_t split_number = 0;       // index of this split among the parent's splits
   int64_t color = 0;
-  uint32_t split_count = 0;  // splits made of this one so far
+  uint32_t split_count = 0;  // splits of this communicator so far
   bool has_calls = false;
   bool complete = false;  // its Init COMPLETE was seen
   bool destroyed = false;
-  LoggedGraph graph{};  // of its rank
+  LoggedGraph graph{};  // from its rank's lines
 };
 
 struct LoggedCall {
@@ -53,9 +54,9 @@ struct LoggedCall {
   Datatype datatype = Datatype::kFloat32;
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
-  bool in_place = false;  // as TraceOperation's
+  bool in_place = false;  // as in TraceOperation
   bool dropped = false;
-  std::optional<int64_t> time_ns{};  // as its line's time stamp says, by its host's clock
+  std::optional<int64_t> time_ns{};  // from the line's time stamp, by its host's clock
 };
 
 struct TuningLine {
@@ -79,26 +80,26 @@ struct LogProcess {
   uint32_t first_file = 0;
   uint64_t first_line = 0;
   std::vector<uint32_t> handles;
-  // Ranks by nranks and device as `Init timings` lines state them; nullopt if the lines differ.
+  // The ranks by nranks and device as `Init timings` lines state them; nullopt if the lines differ.
   std::map<std::pair<uint32_t, std::optional<uint32_t>>, std::optional<uint32_t>> timings;
-  std::vector<GlobalRank> global_ranks;  // RCCL; each handle's first, and what differs
+  std::vector<GlobalRank> global_ranks;  // RCCL only: the first of each handle, and different ones
   std::vector<TuningLine> tuning;
 };
 
-// There are millions of calls: a vector would copy them each time that it grows, and blocks of the
-// standard library's deque hold seven.
+// Holds millions of calls: a vector would copy them whenever it grows, and a block of the standard
+// library's deque holds only seven.
 using CallList = boost::container::deque<
     LoggedCall, void, boost::container::deque_options<boost::container::block_size<4'096>>::type>;
 
 struct LoggedCalls {
   std::vector<LogProcess> processes;
   std::vector<CommunicatorHandle> handles;
-  CallList calls;         // those that are sound by themselves, in the order of the lines
-  int time_decimals = 0;  // most that a time stamp's seconds have
+  CallList calls;         // of lines without errors, in the order of lines
+  int time_decimals = 0;  // largest number in the time stamps
 };
 
 // Reads the files to their ends. `report` counts the lines, the calls seen, and the calls dropped
-// because of their own line.
+// because of errors in their lines.
 LoggedCalls ReadLoggedCalls(const std::vector<std::string>& files, ImportReport& report,
                             Diagnostics& diagnostics);
 

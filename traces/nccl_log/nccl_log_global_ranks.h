@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// Also finds the rank count of the job. Precondition: JoinHandles() has run.
+// Finds the ranks, and also the rank count of the job. Precondition: JoinHandles() has run.
 void FindGlobalRanks(PlacementDraft& draft, const NcclLogOptions& options);
 
 }  // namespace railyard

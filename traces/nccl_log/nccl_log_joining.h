@@ -8,7 +8,8 @@
 
 namespace railyard {
 
-// Puts every handle into a group. A group that is `crowded` afterwards holds several communicators.
+// Puts every handle into a group. A group that is `crowded` afterwards contains several
+// communicators.
 void JoinHandles(PlacementDraft& draft);
 
 }  // namespace railyard

@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// Handles whose rank is not known are `unplaced` afterwards. Precondition: FindGlobalRanks() has
-// run.
+// Finds the members. Handles of unknown rank are `unplaced` afterwards. Precondition:
+// FindGlobalRanks() has run.
 void FindMembers(PlacementDraft& draft);
 
 }  // namespace railyard

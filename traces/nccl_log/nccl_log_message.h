@@ -11,8 +11,7 @@
 
 namespace railyard {
 
-// Appends the record in the message behind the prefix, or nothing if the message is of no such
-// kind.
+// Appends the record of the message after the prefix, or nothing if the message is of another kind.
 void ParseLogMessage(const LogPrefix& prefix, std::string_view message,
                      std::vector<LogRecord>& records);
 

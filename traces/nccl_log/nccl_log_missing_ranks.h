@@ -22,7 +22,7 @@ namespace railyard {
 bool RefuseMissingRanks(const PlacedCalls& calls, Diagnostics& diagnostics);
 
 // Checks that the ranks present have equal Send/Recv groups up to the shift, because missing ranks
-// repeat these groups. `group_of` is by call, 0: no group.
+// repeat these groups. `group_of` is by call; 0 means no group.
 void CheckPointToPointAlike(const PlacedCalls& calls, const std::vector<uint32_t>& group_of,
                             Diagnostics& diagnostics);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The calls of a log by the rank that made them, and the ranks that made none. The passes of the
-// assembly (nccl_log_assembly.h) drop calls from it.
+// Holds the calls of a log by rank, and the ranks without calls. The passes of the assembly
+// (nccl_log_assembly.h) drop calls from it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class PlacedCalls {
   // Returns the placed calls of each global rank, in order; later passes may have dropped some of
   // them.
   const std::vector<std::vector<uint32_t>>& by_rank() const { return by_rank_; }
-  // Returns the ranks without a process, and those whose process made no placed call; ascending.
+  // Returns the ranks without a process and those whose process made no placed call, ascending.
   const std::vector<uint32_t>& missing() const { return missing_; }
 
   int time_decimals() const { return logged_.time_decimals; }

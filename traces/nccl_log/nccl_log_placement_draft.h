@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Intermediate state that the passes of the placement (traces/nccl_log/nccl_log_placement.h) fill
-// in one after the other. It begins with the statements of each process's own lines.
+// Holds intermediate state that the passes of the placement (traces/nccl_log/nccl_log_placement.h)
+// fill in one after the other. It begins with the statements of each process's lines.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct PlacementDraft {
   SourceLocation PlaceOf(const Endpoint& endpoint) const;
   void Assume(std::string sentence) { report.assumed.push_back(std::move(sentence)); }
 
-  // Adds a group, which is a set of handles taken for one communicator. Its size and name are those
-  // of the first handle.
+  // Adds a group, which is a set of handles that are considered one communicator. Its size and name
+  // are those of the first handle.
   uint32_t NewGroup(const CommunicatorHandle& first);
   void Put(uint32_t handle, uint32_t group);
   // Puts the handle into the group of the key; the first handle of a key begins a group.
@@ -48,7 +48,7 @@ struct PlacementDraft {
   Diagnostics& diagnostics;
   Placement placement;
   std::vector<std::optional<uint32_t>> rank_of;  // in the communicator, by handle
-  std::vector<bool> crowded;  // by group: holds handles of more than one communicator
+  std::vector<bool> crowded;  // by group: contains handles of several communicators
 };
 
 }  // namespace railyard

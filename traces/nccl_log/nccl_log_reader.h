@@ -3,9 +3,9 @@
 // NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING into a trace. The calls come from ncclEnqueueCheck's line
 // (src/enqueue.cc), the communicators from the lines of src/init.cc.
 //
-// Such a log holds no group boundaries: calls are in enqueue order per process and communicator,
-// and grouped Send/Recv are recognized by equal opCounts in consecutive lines. Where lines have
-// time stamps, a call does not begin before as much time has passed as on the host.
+// Such a log has no group boundaries: calls are in enqueue order per process and communicator, and
+// grouped Send/Recv are recognized by equal opCounts in consecutive lines. If lines have time
+// stamps, the time between calls is at least that on the host.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ struct NcclLogOptions {
   using MissingRanks = railyard::MissingRanks;
   using RankOf = ProcessRank;
 
-  std::vector<std::string> files = {};  // in order; a process's lines may be spread over several
+  std::vector<std::string> files = {};  // in order; the lines of a process may be in several
   MissingRanks missing_ranks = MissingRanks::kRefuse;
   // Required if no Init line gives the rank of a process; otherwise it must agree with those lines.
   std::vector<RankOf> rank_map = {};
-  // Processes of unknown rank may take any: every call must be the same on all ranks.
+  // Processes of unknown rank make the same calls, so their assignment to ranks does not matter.
   bool ranks_are_symmetric = false;
-  bool ignore_times = false;  // calls follow each other, whatever their time stamps
+  bool ignore_times = false;  // calls follow each other without gaps
 };
 
 // Reads all files to their last line. Lines are read up to kNcclLogLineBytesMax; memory grows with

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The records of NCCL and RCCL log lines, one struct per kind. Views point into the line.
+// Defines the records of NCCL and RCCL log lines, one struct per kind. Views point into the line.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace railyard {
 
-// HOST:PID:TID [DEV]. DEV is the calling thread's current CUDA device.
+// Holds HOST:PID:TID [DEV]. DEV is the calling thread's current CUDA device.
 struct LogPrefix {
   std::string_view host;
   uint64_t pid = 0;
   uint64_t tid = 0;
   std::optional<uint32_t> device;
-  // The characters of the host name and any text directly before it, where a line break before the
-  // prefix was lost; else equal to `host`. If they differ, `host` may lack its first letters.
+  // The host name with the text directly before it if a line break before the prefix was lost; else
+  // equal to `host`. If they differ, `host` may lack its first letters.
   std::string_view glued_host;
 };
 
@@ -33,7 +33,7 @@ enum class CallDefect : uint8_t {
   kUnknownDatatype,
 };
 
-// A call as ncclEnqueueCheck prints it. Fields beyond `name` are only valid without a defect.
+// Holds a call as ncclEnqueueCheck prints it. Fields after `name` are only valid without a defect.
 struct LogCall {
   std::optional<LogPrefix> prefix;
   CallDefect defect = CallDefect::kNone;
@@ -43,18 +43,18 @@ struct LogCall {
   uint64_t op_count = 0;
   uint64_t count = 0;
   Datatype datatype = Datatype::kFloat32;
-  uint32_t root = 0;  // of Send and Recv: the peer
+  uint32_t root = 0;  // for Send and Recv, the peer
   uint64_t communicator = 0;
   uint32_t rank_count = 0;
   uint64_t stream = 0;
-  bool same_buffers = false;            // what is sent is where what is received goes
+  bool same_buffers = false;            // send and receive buffer are the same
   std::optional<uint32_t> global_rank;  // RCCL only
   std::optional<LogTime> time;          // the stamp before the prefix
-  // Truncated, and the text ends with what may be the beginning of the field that is missing.
+  // True if the call is truncated and the text may end with the beginning of the missing field.
   bool ends_with_text = false;
 };
 
-// `comm PTR rank I nranks I …`, printed while a communicator is made (src/init.cc).
+// Holds `comm PTR rank I nranks I …`, which is printed while a communicator is made (src/init.cc).
 struct LogInit {
   enum class Phase : uint8_t { kStart, kInfo, kComplete };
   LogPrefix prefix;
@@ -63,26 +63,28 @@ struct LogInit {
   uint32_t rank = 0;
   uint32_t rank_count = 0;
   std::optional<uint32_t> cuda_device;
-  std::string_view comm_id;             // "0x3f…"; empty where not printed
-  std::optional<uint64_t> parent;       // of a communicator made by ncclCommSplit
-  std::optional<uint64_t> split_count;  // how manieth split of the parent; since 2.24
+  std::string_view comm_id;             // "0x3f…"; empty if not printed
+  std::optional<uint64_t> parent;       // of a communicator from ncclCommSplit
+  std::optional<uint64_t> split_count;  // index among the parent's splits; since 2.24
   std::optional<int64_t> color;
 };
 
-// `Init timings - API: rank I nranks I …`: names no communicator.
+// Holds `Init timings - API: rank I nranks I …`, which names no communicator.
 struct LogInitTimings {
   LogPrefix prefix;
   uint32_t rank = 0;
   uint32_t rank_count = 0;
 };
 
-// `comm PTR … - Destroy COMPLETE` or `- Abort COMPLETE`: the pointer may be used again.
+// Holds `comm PTR … - Destroy COMPLETE` or `- Abort COMPLETE`, after which the pointer may be
+// reused.
 struct LogDestroy {
   LogPrefix prefix;
   uint64_t communicator = 0;
 };
 
-// `[NAME: ]BYTES Bytes -> Algo A proto P …`, printed by rank 0 of a communicator per operation.
+// Holds `[NAME: ]BYTES Bytes -> Algo A proto P …`, which rank 0 of a communicator prints per
+// operation.
 struct LogTuning {
   LogPrefix prefix;
   std::optional<CollectiveKind> kind;  // not printed before 2.23
@@ -94,7 +96,7 @@ struct LogTuning {
   Protocol protocol = Protocol::kUnstated;
 };
 
-// `Ring CC : prev -> rank -> next`, printed by every rank (GRAPH).
+// Holds `Ring CC : prev -> rank -> next`, which every rank prints (GRAPH).
 struct LogRing {
   LogPrefix prefix;
   uint32_t channel = 0;
@@ -102,7 +104,7 @@ struct LogRing {
   uint32_t next = 0;
 };
 
-// `Channel CC/TT : r0 r1 …`, printed by rank 0; not where it is cut off (`...`).
+// Holds `Channel CC/TT : r0 r1 …`, which rank 0 prints, unless it is cut off (`...`).
 struct LogWholeRing {
   LogPrefix prefix;
   uint32_t channel = 0;
@@ -110,12 +112,12 @@ struct LogWholeRing {
   std::vector<uint32_t> ranks;
 };
 
-// One channel of `Trees [c] d0/d1/d2->rank->up [c+1] …`.
+// Holds one channel of `Trees [c] d0/d1/d2->rank->up [c+1] …`.
 struct LogTreePlace {
   LogPrefix prefix;
   uint32_t channel = 0;
   uint32_t rank = 0;
-  int32_t parent = 0;  // -1: none
+  int32_t parent = 0;  // -1 for none
 };
 
 struct LogVersion {

@@ -17,12 +17,11 @@ namespace railyard {
 
 class LogTraceBuilder {
  public:
-  // Both must outlive this. `report` receives the rings and trees that the lines do not give.
+  // Both must outlive this. `report` gets a note on the rings and trees that the lines do not give.
   LogTraceBuilder(const PlacedCalls& calls, ImportReport& report);
 
-  // Adds every call that is not dropped; `group_of` is by call, 0: no group. With times, what
-  // passes on the host between time stamps is computation on a stream of its own, which calls wait
-  // for.
+  // Adds every call that is not dropped; `group_of` is by call; 0 means no group. With times, the
+  // host's time between time stamps is computation on a separate stream, for which calls wait.
   void AddCalls(const std::vector<uint32_t>& group_of, bool with_times);
   // Returns the trace's index of a communicator of the placement.
   uint32_t CommunicatorOf(uint32_t communicator);
@@ -33,12 +32,12 @@ class LogTraceBuilder {
   // Holds what is known of a rank while its calls are added.
   struct HostClock {
     std::optional<int64_t> last_ns;
-    uint32_t last_gap = 0;    // one more than the operation that the last gap is; 0: none yet
-    uint32_t last_group = 0;  // of the call before
+    uint32_t last_gap = 0;    // one more than the operation of the last gap; 0 if none yet
+    uint32_t last_group = 0;  // of the previous call
   };
-  // The stream's number within its rank, in the order of first use.
+  // Returns the stream's number within its rank, in the order of first use.
   uint32_t StreamOf(uint32_t rank, uint64_t stream);
-  // Adds the time that has passed since the rank's call before, if any has, and has the call wait.
+  // Adds the time since the rank's previous call, if it is not 0, and makes the call wait for it.
   void AddGap(const LoggedCall& call, uint32_t rank, TraceOperation& operation);
   void NoteTimes(uint64_t calls_added);
 
@@ -51,8 +50,8 @@ class LogTraceBuilder {
   std::vector<std::unordered_map<uint64_t, uint32_t>> streams_;  // by rank
   std::vector<HostClock> clocks_;                                // by rank
   uint64_t calls_with_time_ = 0;
-  uint64_t calls_set_back_ = 0;                   // with an earlier time than the call before
-  std::map<uint32_t, uint32_t> communicator_of_;  // in the trace, by that of the placement
+  uint64_t calls_set_back_ = 0;                   // with an earlier time than the previous call
+  std::map<uint32_t, uint32_t> communicator_of_;  // index in the trace, by index in the placement
 };
 
 }  // namespace railyard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Assigns the algorithm and protocol in NCCL's TUNING lines to calls. Rank 0 of a communicator
-// prints one line per operation without naming it: the line belongs to the first call before it in
-// that process with the same kind and size that has none yet. If communicators of one process
+// prints one line per operation without naming it: the line belongs to the first earlier call of
+// that process with the same kind and size that has no line yet. If communicators of one process
 // compete for a line, their calls stay unstated.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A call whose line a terminal or a log shipper broke into several. They are joined where exactly
-// one reading, with or without a blank at the break, is a call.
+// Joins the lines into which a terminal or a log shipper broke the line of a call. They are joined
+// if exactly one reading, with or without a blank at the break, is a call.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ class WrappedCall {
  public:
   enum class Appended : uint8_t { kNothing, kCallGoesOn, kCallIsWhole };
 
-  // Whether the line, of which these are all records, ends within a call.
+  // Returns whether the line, of which `records` are all records, ends within a call.
   static bool MayBeginIn(std::string_view line, const std::vector<LogRecord>& records);
 
   void Begin(const std::string& line);
-  // Joins the next line, unless it says something by itself or its reading is not the only one.
+  // Joins the next line, unless it contains a record itself or its reading is ambiguous.
   Appended Append(std::string_view line);
   void Clear() { text_.clear(); }
 
-  const std::string& text() const { return text_; }  // empty: there is no such call
+  const std::string& text() const { return text_; }  // empty if there is no such call
 
  private:
   static constexpr int kLinesMax = 8;

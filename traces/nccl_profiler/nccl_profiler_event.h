@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A line of what NCCL's example profiler plug-in writes (print_event.cc in its
+// Holds a line of the output of NCCL's example profiler plug-in (print_event.cc in its
 // plugins/profiler/example): the begin or the end of an event of Chrome's trace format.
 //
-// NCCL 2.28 printed datatypes and streams there without quotation marks, so that such a file is no
-// JSON; it is read line by line.
+// NCCL 2.28 printed datatypes and streams without quotation marks, so such a file is not JSON; it
+// is read line by line.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct NcclProfilerEvent {
   bool is_begin = false;
   uint64_t process = 0;
   std::optional<int64_t> time_ps;  // since the plug-in was loaded
-  std::string_view fields;         // those of "args", as text
+  std::string_view fields;         // the fields of "args", as text
 };
 
-// Returns nullopt for a line that is none: the brackets around the events, or one that was cut off.
-// Views point into the line.
+// Returns nullopt if the line is not an event (a bracket around the events, or truncated). Views
+// point into the line.
 std::optional<NcclProfilerEvent> ParseNcclProfilerLine(std::string_view line);
 
-// Returns the value of a field, without quotation marks; empty if there is none of the name.
+// Returns the value of a field, without quotation marks; empty if there is no field of that name.
 std::string_view NcclProfilerField(std::string_view fields, std::string_view name);
 
 }  // namespace railyard

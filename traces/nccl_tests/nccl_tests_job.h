@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The tables of nccl-tests as a job: all ranks make the collectives of the rows one after the
-// other, each with the time that was measured.
+// Converts the tables of nccl-tests to a job: all ranks make the collectives of the rows one after
+// the other, each with its measured time.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace railyard {
 
-// A test program of nccl-tests, without its "_perf".
+// Names a test program of nccl-tests, without its "_perf".
 enum class NcclTest : uint8_t {
   kAllReduce,
   kAllGather,
@@ -28,16 +28,16 @@ enum class NcclTest : uint8_t {
   kSendRecv,
   kUnsupported,  // hypercube
 };
-// Finds "NAME_perf" in a line or path; nullopt if there is none.
+// Returns the program whose "NAME_perf" is in a line or path; nullopt if there is none.
 std::optional<NcclTest> FindNcclTest(std::string_view text);
 
-// One run of a test program, as far as its output has it.
+// Describes one run of a test program, as far as its output states it.
 struct NcclTestsTable {
   std::optional<NcclTest> test;
-  uint32_t ranks = 0;  // 0: not stated
+  uint32_t ranks = 0;  // 0 if not stated
 };
 
-// One half of a row.
+// Holds one half of a row.
 struct NcclTestsCall {
   uint64_t bytes = 0;
   uint64_t count = 0;
@@ -51,7 +51,8 @@ struct NcclTestsCall {
 
 class NcclTestsJob {
  public:
-  // Operations of all ranks together, which are stored for every rank in a test of Sends and Recvs.
+  // The largest number of operations of all ranks together; in a test of Sends and Recvs they are
+  // stored for every rank.
   static constexpr uint64_t kSendsMax = 16'000'000;
 
   explicit NcclTestsJob(ImportReport& report) : report_(report) {}

@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// The fields that are read; texts point into the line.
+// Holds the fields that are read; texts point into the line.
 struct NcclTestsLine {
   uint64_t bytes = 0;
   uint64_t count = 0;
@@ -19,15 +19,16 @@ struct NcclTestsLine {
   std::string_view in_place_us;
 };
 
-// Returns nullopt for any other line. A row begins with a size and a count, and has thirteen
-// columns or more: with time stamps, or with statistics of iterations behind each half.
+// Returns nullopt for any other line. A row begins with a size and a count, and has at least
+// thirteen columns; there are more with time stamps or with statistics of iterations after each
+// half.
 std::optional<NcclTestsLine> ParseNcclTestsLine(std::string_view line);
 
-// Smallest and largest time that a row may state: no collective takes less than a nanosecond, and
-// errors relative to it stay finite.
+// The smallest and largest time that a row may state: no collective takes less than a nanosecond,
+// and errors relative to the time stay finite.
 inline constexpr double kMeasuredUsMin = 1e-3;
 inline constexpr double kMeasuredUsMax = 1e12;
-// Returns a time in microseconds; nullopt if the text is no number in this range.
+// Returns a time in microseconds; nullopt if the text is not a number in this range.
 std::optional<double> ParseMeasuredUs(std::string_view text);
 
 }  // namespace railyard

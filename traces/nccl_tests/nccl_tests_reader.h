@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads the output of nccl-tests and rccl-tests: text, with whatever a job prints in between, and
-// the JSON of `-J`.
+// Reads the output of nccl-tests and rccl-tests: text, even with other output of the job in
+// between, and the JSON of `-J`.
 #pragma once
 
 #include "traces/reading/trace_reader.h"

@@ -17,7 +17,7 @@ struct NsysRange {
   int64_t start_ns = 0;
   uint64_t process = 0;  // the serialized id of the process, unique in the file
   uint64_t thread = 0;
-  // Fields of the payload, if it has them.
+  // The fields of the payload, if it has them.
   std::optional<uint64_t> communicator;
   std::optional<uint64_t> bytes;
   std::optional<int64_t> root;
@@ -26,10 +26,10 @@ struct NsysRange {
   std::optional<int64_t> rank_count;
 };
 
-// Passes every NVTX range whose name begins with "nccl" to `visit`, by its start. Returns false
-// after an error: the file is not an SQLite database, is damaged, or has no NVTX events. `name` is
-// the file in findings, `path` the location of the database. Views and triggers of the database are
-// not run.
+// Passes every NVTX range whose name begins with "nccl" to `visit`, in the order of starts. Returns
+// false after an error: the file is not an SQLite database, is damaged, or has no NVTX events.
+// `name` is the file in findings, `path` the location of the database. Views and triggers of the
+// database are never executed.
 bool ReadNsysRanges(const std::string& path, const std::string& name,
                     const std::function<void(NsysRange&&)>& visit, Diagnostics& diagnostics);
 

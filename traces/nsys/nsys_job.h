@@ -27,17 +27,17 @@ class NsysJob {
   std::optional<Trace> Take(Diagnostics& diagnostics);
 
  private:
-  using ProcessId = std::pair<uint32_t, uint64_t>;  // file, id in it
+  using ProcessId = std::pair<uint32_t, uint64_t>;  // file, and id in it
   struct Call {
     CollectiveKind kind = CollectiveKind::kAllReduce;
     uint32_t file = 0;
-    uint32_t group = 0;  // of ncclGroupStart; 0: none
+    uint32_t group = 0;  // of ncclGroupStart; 0 for none
     NsysRange range;
   };
   struct Process {
     std::vector<Call> calls;
-    std::map<uint64_t, uint32_t> depth_of;  // of groups that are open, by thread
-    std::map<uint64_t, uint32_t> group_of;  // their number, by thread
+    std::map<uint64_t, uint32_t> depth_of;  // depth of open groups, by thread
+    std::map<uint64_t, uint32_t> group_of;  // number of the open group, by thread
     uint32_t groups = 0;
   };
   struct Communicator {
@@ -54,7 +54,7 @@ class NsysJob {
 
   ImportReport& report_;
   std::map<ProcessId, Process> processes_;
-  std::map<uint64_t, Communicator> communicators_;  // by their id
+  std::map<uint64_t, Communicator> communicators_;  // by id
   std::map<ProcessId, uint32_t> rank_of_;           // global
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One collective as PyTorch records it (record_param_comms, ParamCommsDebugInfo in its
-// torch/csrc/distributed/c10d/ParamCommsUtils.hpp), whichever of its tools writes it down.
+// Holds one collective as all of PyTorch's tools record it (record_param_comms, ParamCommsDebugInfo
+// in its torch/csrc/distributed/c10d/ParamCommsUtils.hpp).
 #pragma once
 
 #include <cstdint>
@@ -22,23 +22,25 @@ struct CommsRecord {
   std::optional<uint64_t> in_elements;
   std::optional<uint64_t> out_elements;
   std::string group_name;
-  uint32_t group_size = 0;                    // 0: not stated
-  std::vector<uint32_t> group_ranks = {};     // global; empty: not stated
-  std::vector<uint64_t> in_split = {};        // elements to each rank; empty: equal parts
+  uint32_t group_size = 0;                    // 0 if not stated
+  std::vector<uint32_t> group_ranks = {};     // global; empty if not stated
+  std::vector<uint64_t> in_split = {};        // elements to each rank; empty for equal parts
   std::vector<uint64_t> out_split = {};       // elements from each rank
   std::optional<uint32_t> root_or_peer = {};  // rank of the group
 };
 
-// The kind of a collective by PyTorch's name for it, in any of its spellings; a barrier is an
-// AllReduce. nullopt for what is none ("wait", "init", "coalesced").
+// Returns the kind of a collective by PyTorch's name for it, in any of its spellings; a barrier is
+// an AllReduce. Returns nullopt for names that are not collectives ("wait", "init", "coalesced").
 std::optional<CollectiveKind> PytorchKind(std::string_view name);
 bool IsBarrier(std::string_view name);
-// Marks in the stream of records that move nothing: the end of an asynchronous call, a group made.
+// Returns true for records that move no data: the end of an asynchronous call, the creation of a
+// group.
 bool IsPseudoCollective(std::string_view name);
-// By PyTorch's or C++'s name; nullopt for types that NCCL does not have.
+// Returns the datatype by PyTorch's or C++'s name; nullopt for types that NCCL does not have.
 std::optional<Datatype> PytorchDatatype(std::string_view name);
 
-// A list of numbers as text, "[0, 1, 2]"; nullopt where it is none or cut off ("[0, 1, ..., 7]").
+// Returns the numbers of a list as text, "[0, 1, 2]"; nullopt if it is not a list or is truncated
+// ("[0, 1, ..., 7]").
 std::optional<std::vector<uint64_t>> ParseNumberList(std::string_view text);
 std::optional<std::vector<uint32_t>> ParseRankList(std::string_view text);
 
@@ -46,8 +48,8 @@ struct CommsDefect {
   CallDropReason reason = CallDropReason::kMalformedRecord;
   std::string detail;
 };
-// Fills the call's operation, parts and stated bytes (those of the rank's input) but for its place
-// and its stream. What stands against it otherwise.
+// Fills in the call's operation, except its place and its stream, its parts and its stated bytes
+// (those of the rank's input). If the call cannot be imported, returns why.
 std::optional<CommsDefect> CallOfRecord(const CommsRecord& record, CapturedJob& job,
                                         CapturedCall& call);
 

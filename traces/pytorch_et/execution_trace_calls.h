@@ -34,14 +34,14 @@ class ExecutionTraceCalls {
   struct File {
     uint32_t rank = 0;
     std::vector<Call> calls;      // in the order in which the process made them
-    std::vector<Defect> defects;  // records that are no calls
+    std::vector<Defect> defects;  // records that are not calls
   };
 
-  // Reads the file to its end and adds it; returns it without the sizes of groups. Assumptions are
+  // Reads the file to its end, adds it and returns it, without the sizes of groups. Assumptions are
   // added to `report`.
   File& ReadFile(InputStream& stream, ImportReport& report, Diagnostics& diagnostics);
-  // Gives groups whose size no record states the number of all ranks: `rank_count`, or more if the
-  // traces have more. After the last file.
+  // Sets the size of groups for which no record states it to the number of all ranks: `rank_count`,
+  // or more if the traces have more. Must be called after the last file.
   void SizeGroups(uint32_t rank_count = 0);
 
   std::vector<File>& files() { return files_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Sources of the bytes of an input file, as they lie on disk or decompressed.
+// Reads the bytes of an input file, as they are on disk or decompressed.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Thrown for damaged bytes (a truncated or corrupt compressed file, an invalid archive).
+// Is thrown for damaged bytes (a truncated or corrupt compressed file, an invalid archive).
 // InputStream catches it, ends there and reports the reason.
 class DamagedInput : public std::runtime_error {
  public:
@@ -31,11 +31,11 @@ std::unique_ptr<ByteSource> OpenFile(const std::string& path);
 enum class Compression : uint8_t { kGzip, kZstd };
 
 // Decompresses `compressed`, which must outlive the result. Throws DamagedInput if the data are
-// corrupt or truncated, or expand by more than kExpansionMax: no profiler's output does, so that is
-// an attack or a mistake.
+// corrupt or truncated, or expand by more than kExpansionMax: no profiler's output does, so it must
+// be an attack or a mistake.
 std::unique_ptr<ByteSource> Decompress(Compression compression, ByteSource& compressed);
 
-inline constexpr uint64_t kExpansionMax = 250;  // bytes for each compressed one; JSON has 10 to 40
-inline constexpr uint64_t kExpansionFreeBytes = uint64_t{64} << 20;  // whatever they come from
+inline constexpr uint64_t kExpansionMax = 250;  // bytes per compressed byte; JSON has 10 to 40
+inline constexpr uint64_t kExpansionFreeBytes = uint64_t{64} << 20;  // allowed for any input
 
 }  // namespace railyard

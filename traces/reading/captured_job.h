@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The calls of each rank as its capture states them, before the calls of different ranks are
-// matched. Readers of captures that are made rank by rank fill it; BuildTrace does the rest.
+// Holds the calls of each rank as its capture states them, before the calls of different ranks are
+// matched. Readers of captures that are made rank by rank fill it; BuildTrace() makes the trace.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,21 @@ struct CapturedCall {
   // ImportReport::files and `source_line` the record's position in it; `after` counts the rank's
   // calls as added; roots and peers are ranks of the group.
   TraceOperation operation;
-  uint64_t stated_bytes = 0;  // of the rank's buffer, in the file's words, for the report
-  // Equal on all ranks of the group for one collective, and unique within a rank; 0: not stated.
+  uint64_t stated_bytes = 0;  // of the rank's buffer as the file states them, for the report
+  // A number that is equal on all ranks of the group for one collective, and unique within a rank;
+  // 0 if not stated.
   uint64_t identity = 0;
   // For an AllToAll with stated parts: elements to and from each rank of the group; else empty.
   std::vector<uint64_t> sends = {};
   std::vector<uint64_t> receives = {};
   bool dropped = false;
-  bool is_reconstructed = false;  // no record stands for it
+  bool is_reconstructed = false;  // it has no record
 };
 
 struct CapturedGroup {
   std::string name;
   uint32_t size = 0;
-  std::vector<uint32_t> ranks;  // global; empty: not stated
+  std::vector<uint32_t> ranks;  // global; empty if not stated
 };
 
 class CapturedJob {
@@ -44,13 +45,13 @@ class CapturedJob {
   explicit CapturedJob(std::string format) : format_(std::move(format)) {}
 
   // Returns the number of the group of this name and these members, the same for all ranks. `ranks`
-  // may be empty if the capture does not list them: the group is then that of all ranks, if it has
-  // as many, or its calls are dropped.
+  // may be empty if the capture does not list them: the group is then that of all ranks if it has
+  // as many ranks; otherwise its calls are dropped.
   uint32_t GroupOf(const std::string& name, uint32_t size, const std::vector<uint32_t>& ranks);
   // States that the rank was captured, even if it made no call.
   void AddRank(uint32_t rank) { calls_[rank]; }
-  // Returns the lowest rank without a capture, for a file that does not state its own, and says so
-  // under `assumed`.
+  // Returns the lowest rank without a capture, for a file that does not state its rank, and adds a
+  // note to `assumed`.
   uint32_t RankByPlace(const std::string& file, ImportReport& report) const;
   // Adds the rank's next call, which has been counted as seen. kCompute keeps a stream busy and is
   // not a call in the report.
@@ -63,7 +64,7 @@ class CapturedJob {
   const std::string& format() const { return format_; }
   uint32_t stated_rank_count() const { return stated_rank_count_; }
   std::vector<CapturedGroup>& groups() { return groups_; }
-  // The captured calls by global rank; ranks that were not captured have no entry.
+  // Returns the captured calls by global rank; ranks that were not captured have no entry.
   std::map<uint32_t, std::vector<CapturedCall>>& calls() { return calls_; }
 
  private:
@@ -76,9 +77,9 @@ class CapturedJob {
   std::map<uint32_t, uint32_t> streams_of_rank_;
 };
 
-// Matches the calls of the ranks, gives missing ranks the program of those present where that is
-// sound and requested, and accounts for every call in `report`: it is imported or dropped. If the
-// calls of different ranks do not match, all calls from the first mismatch on are dropped. Returns
+// Matches the calls of the ranks, gives missing ranks the program of those present if that is sound
+// and requested, and accounts for every call in `report`: it is imported or dropped. If the calls
+// of different ranks do not match, all calls from the first mismatch on are dropped. Returns
 // nullopt with findings, including those that `diagnostics` has already, or if nothing is left.
 std::optional<Trace> BuildTrace(CapturedJob job, const ImportOptions& options, ImportReport& report,
                                 Diagnostics& diagnostics);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Matches the calls of different ranks: the n-th collective of a group is the same one on all its
+// Matches the calls of different ranks: the n-th collective of a group is the same on all its
 // ranks.
 #pragma once
 
@@ -20,8 +20,8 @@ void DropCapturedCall(CapturedCall& call, CallDropReason reason, std::string det
 
 // Drops the calls that have no counterparts on captured ranks, or that differ from them. If each
 // collective of a group has an identity, those that all captured ranks have are matched by it, else
-// by their order. An AllToAll keeps its parts only if they are unequal, and `all_to_all` of its
-// operation then is its number. Precondition: groups have their members, and each call belongs to a
+// by their order. An AllToAll keeps its parts only if they are unequal, and then `all_to_all` of
+// its operation is its number. Precondition: groups have their members, and each call belongs to a
 // group.
 //
 // With `silent_ranks_repeat`, a captured rank that has no collective of a group does not prevent

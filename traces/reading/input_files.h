@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The files of an import: named one by one, all of a directory, or members of tar archives.
+// Lists the files of an import: files named individually, all files of a directory, or members of
+// tar archives.
 #pragma once
 
 #include <functional>
@@ -21,8 +22,8 @@ class InputFiles {
   // Returns the paths of the files on disk.
   const std::vector<std::string>& paths() const { return paths_; }
 
-  // Passes each file, decompressed, to `visit` until that returns false; of an archive, each
-  // member. A file whose data end early is an error in `diagnostics`. Throws EnvironmentError if a
+  // Passes each file, or each member of an archive, decompressed to `visit` until that returns
+  // false. A file whose data end early is an error in `diagnostics`. Throws EnvironmentError if a
   // file cannot be read. May be called again.
   void ForEach(const std::function<bool(InputStream&)>& visit, Diagnostics& diagnostics) const;
 

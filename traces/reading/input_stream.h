@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One file of an import as its reader sees it: named, buffered, decompressed.
+// Presents one file of an import to its reader: named, buffered, decompressed.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class InputStream {
   }
   // Skips the next `bytes`, which Peek has returned.
   void Skip(size_t bytes) { begin_ += bytes; }
-  // Copies up to `bytes`; fewer only at the end.
+  // Copies `bytes` bytes, fewer only at the end.
   size_t Read(char* to, size_t bytes);
 
   // Returns the number of decompressed bytes consumed so far.
@@ -45,8 +45,8 @@ class InputStream {
   size_t ReadSource(char* to, size_t bytes);
 
   std::string name_;
-  std::unique_ptr<ByteSource> source_;        // as it lies there
-  std::unique_ptr<ByteSource> decompressed_;  // of source_, where that is compressed
+  std::unique_ptr<ByteSource> source_;        // as on disk
+  std::unique_ptr<ByteSource> decompressed_;  // of source_, if that is compressed
   std::vector<char> buffer_;
   size_t begin_ = 0;
   size_t end_ = 0;

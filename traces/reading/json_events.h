@@ -57,14 +57,15 @@ class JsonBytes {
   void Mark() { mark_ = Tell(); }
   bool is_too_long() const { return is_too_long_; }
 
-  // RapidJSON requires these of any stream but writes to none that it parses.
+  // RapidJSON requires these of any stream, but never writes to one that it parses.
   Ch* PutBegin() { return nullptr; }
   void Put(Ch) {}
   void Flush() {}
   size_t PutEnd(Ch*) { return 0; }
 
  private:
-  // Called once in many thousand characters: inlined, it would slow down the others.
+  // Refills the buffer. It is needed once per many thousand characters; inlined, it would slow down
+  // the others.
   [[gnu::noinline]] void Refill() {
     line_ += static_cast<uint64_t>(std::count(counted_, end_, '\n'));
     offset_ += static_cast<size_t>(end_ - begin_);
@@ -79,7 +80,7 @@ class JsonBytes {
   InputStream& stream_;
   const char* begin_ = nullptr;
   const char* at_ = nullptr;
-  const char* end_ = nullptr;      // there is a '\0' (InputStream::Peek)
+  const char* end_ = nullptr;      // is followed by a '\0' (InputStream::Peek)
   const char* counted_ = nullptr;  // lines up to here are in line_
   size_t offset_ = 0;              // of begin_
   size_t mark_ = 0;
@@ -88,7 +89,7 @@ class JsonBytes {
   bool is_too_long_ = false;
 };
 
-// Found by RapidJSON in place of its own, which takes one character at a time.
+// Replaces RapidJSON's function, which reads one character at a time.
 inline void SkipWhitespace(JsonBytes& bytes) { bytes.SkipWhitespace(); }
 
 // Feeds one JSON value of `bytes` to `handler`, which needs the members for the events it handles:
@@ -96,9 +97,8 @@ inline void SkipWhitespace(JsonBytes& bytes) { bytes.SkipWhitespace(); }
 //   void Key(std::string_view), void Text(std::string_view), void Number(std::string_view),
 //   void Open(bool is_object), void Close(bool is_object), void Bool(bool), void Other() (null).
 //
-// Numbers are passed as they are written, including NaN and Infinity. Returns false with a finding
-// if the text is not a JSON value or exceeds a limit; `handler` has then received everything before
-// it.
+// Numbers are passed as text, including NaN and Infinity. Returns false with a finding if the text
+// is not a JSON value or exceeds a limit; `handler` has then received everything before it.
 template <typename Handler>
 class JsonEvents {
  public:
@@ -117,7 +117,7 @@ class JsonEvents {
     return false;
   }
 
-  // Callbacks of RapidJSON.
+  // These are callbacks of RapidJSON.
   bool Null() {
     return Hear([&] { handler_.Other(); });
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parses numbers of which all of a text has to consist.
+// Parses texts that consist of a number only.
 #pragma once
 
 #include <charconv>
@@ -23,7 +23,8 @@ inline bool ParseNumber(std::string_view text, double& value) {
   return error == std::errc() && stop == end && !text.empty();
 }
 
-// Returns the number that the whole text is; nullopt if it is none or does not fit.
+// Returns the number of which the whole text consists; nullopt if it is not a number or does not
+// fit.
 template <typename Number>
 std::optional<Number> NumberOf(std::string_view text) {
   Number value = 0;

@@ -16,13 +16,13 @@ struct SeenCommunicator {
 
 struct ProcessPlacement {
   std::map<std::string, uint32_t> rank_of_process;                     // global
-  std::map<std::string, std::vector<uint32_t>> ranks_of_communicator;  // empty: unknown
+  std::map<std::string, std::vector<uint32_t>> ranks_of_communicator;  // empty if unknown
   std::vector<std::string> assumed;                                    // sentences
 };
 
-// A process gets its rank in the largest communicator that it is in, because that one has all
-// ranks. Members of another communicator are inferred from the processes that are known, if their
-// ranks are one stride apart.
+// Places the processes. A process's global rank is its rank in its largest communicator, which is
+// assumed to have all ranks. Members of another communicator are inferred from the known processes
+// if their ranks have a constant stride.
 ProcessPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators);
 
 }  // namespace railyard

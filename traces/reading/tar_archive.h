@@ -15,13 +15,13 @@ namespace railyard {
 
 inline constexpr size_t kTarBlockBytes = 512;
 
-// Returns true if `head`, the first block of a file, is that of a tar archive: its checksum is
+// Returns true if `head`, the first block of a file, is that of a tar archive, i.e. its checksum is
 // right.
 bool IsTarArchive(std::string_view head);
 
 // Passes each regular file of the archive to `visit` (name, bytes) in the archive's order, until
 // that returns false. Throws DamagedInput if the archive is invalid or ends within a file. Hidden
-// files (".name") are skipped, because macOS adds one beside each file.
+// files (".name") are skipped, because macOS adds one for each file.
 void ForEachTarEntry(
     InputStream& archive,
     const std::function<bool(const std::string& name, std::unique_ptr<ByteSource>)>& visit);

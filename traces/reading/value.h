@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A value of JSON or of another self-describing format, for records that are small.
+// Holds a value of JSON or of another self-describing format, for small records.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Value {
   enum class Kind : uint8_t { kNone, kTrue, kFalse, kNumber, kText, kList, kMap };
 
   Kind kind = Kind::kNone;
-  std::string text = {};               // of a number, as it is written, or of a text
+  std::string text = {};               // of a text, or of a number as it is written
   std::vector<Value> items = {};       // of a list; of a map, by `keys`
   std::vector<std::string> keys = {};  // of a map
 
@@ -27,18 +27,18 @@ struct Value {
   const Value* Find(std::string_view key) const;
   bool IsList() const { return kind == Kind::kList; }
   bool IsMap() const { return kind == Kind::kMap; }
-  // Returns the number if this is one that fits; text that is such a number counts as well.
+  // Returns the number if this is a number that fits, or text that consists of one.
   std::optional<uint64_t> Unsigned() const;
   std::optional<int64_t> Signed() const;
   // Returns the text; empty unless this is a text or a number.
   std::string_view Text() const { return text; }
 
-  // Combines Find and Unsigned.
+  // Returns Unsigned() of the value that Find() returns.
   std::optional<uint64_t> UnsignedOf(std::string_view key) const;
   std::string TextOf(std::string_view key) const;
 };
 
-// Limit on the size of a record, estimated in bytes of memory for its values and characters.
+// The limit on the size of a record, estimated in bytes of memory for its values and characters.
 inline constexpr size_t kValueBytesMax = size_t{64} << 20;
 
 // Parses the JSON value at the position of `stream`; nullopt with a finding.

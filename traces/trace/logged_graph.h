@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The rings and trees of a communicator, as NCCL prints them when it is made (src/graph/connect.cc,
-// src/init.cc; NCCL_DEBUG_SUBSYS=INIT,GRAPH).
+// Holds the rings and trees of a communicator, as NCCL prints them when the communicator is made
+// (src/graph/connect.cc, src/init.cc; NCCL_DEBUG_SUBSYS=INIT,GRAPH).
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace railyard {
 
 inline constexpr uint32_t kTreeChildrenMax = 3;  // NCCL_MAX_TREE_ARITY
 
-// The graph of one rank's log lines, by channel.
+// Holds the graph of one rank's log lines, by channel.
 struct LoggedGraph {
-  std::map<uint32_t, uint32_t> next;                // the rank behind it in the ring
-  std::map<uint32_t, int32_t> parent;               // above it in the tree; -1: none
-  std::map<uint32_t, std::vector<uint32_t>> rings;  // rank 0 alone prints whole ones
-  uint32_t ring_count = 0;                          // as the lines of whole rings say
+  std::map<uint32_t, uint32_t> next;                // the next rank in the ring
+  std::map<uint32_t, int32_t> parent;               // in the tree; -1 for none
+  std::map<uint32_t, std::vector<uint32_t>> rings;  // only rank 0 prints whole rings
+  uint32_t ring_count = 0;                          // as the lines of whole rings state
   bool has_rings() const { return !next.empty() || !rings.empty(); }
 };
 
@@ -28,8 +28,8 @@ bool IsRing(const std::vector<uint32_t>& ring, size_t size);
 // too many children.
 bool IsTree(const std::vector<int32_t>& parents, size_t size);
 
-// Return the rings and trees of all channels; empty unless the lines give all channels' as a whole,
-// and agree. `by_rank` has nullptr for a rank without lines.
+// These return the rings and trees of all channels; empty unless the lines give those of all
+// channels completely and agree. `by_rank` has nullptr for a rank without lines.
 std::vector<std::vector<uint32_t>> RingsOf(std::span<const LoggedGraph* const> by_rank);
 std::vector<std::vector<int32_t>> TreeParentsOf(std::span<const LoggedGraph* const> by_rank);
 

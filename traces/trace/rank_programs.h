@@ -8,14 +8,15 @@
 
 namespace railyard {
 
-// The operations of each rank of a job, in the order in which it enqueues them: its program. Ranks
-// that enqueue the same share one program, so that a long job of many alike ranks stays small.
+// Holds the program of each rank of a job, i.e. its operations in the order in which it enqueues
+// them. Ranks with equal operations share one program, so that a long job of many alike ranks stays
+// small.
 template <typename Operation>
 class RankPrograms {
  public:
   using Program = std::vector<Operation>;
 
-  // New ranks have an empty program each.
+  // Changes the number of ranks; new ranks have empty programs.
   void resize(size_t rank_count) {
     while (program_of_rank_.size() < rank_count) {
       program_of_rank_.push_back(AddProgram({}));
@@ -24,10 +25,10 @@ class RankPrograms {
   }
   size_t size() const { return program_of_rank_.size(); }  // ranks
   const Program& operator[](size_t rank) const { return programs_[program_of_rank_[rank]]; }
-  // Returns a program to be changed for all ranks that share it.
+  // Returns the rank's program; a change applies to all ranks that share it.
   Program& operator[](size_t rank) { return programs_[program_of_rank_[rank]]; }
 
-  // Counts programs, including those that no rank has.
+  // Returns the number of programs, including those that no rank has.
   uint32_t program_count() const { return static_cast<uint32_t>(programs_.size()); }
   const Program& program(uint32_t index) const { return programs_[index]; }
   Program& program(uint32_t index) { return programs_[index]; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A captured or synthesized job in one typed form: communicators, and for each rank the ordered
-// operations it enqueued. Quantities are integers with units; nothing depends on the simulator.
+// Represents a captured or synthesized job in one typed form: communicators, and for each rank the
+// ordered operations that it enqueued. Quantities are integers with units; nothing depends on the
+// simulator.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ enum class CollectiveKind : uint8_t {
   kScatter,
   kSend,
   kRecv,
-  kCompute,  // no communication: the stream is busy for compute_before_ps
+  kCompute,  // no communication; the stream is busy for compute_before_ps
 };
 inline constexpr int kCollectiveKindCount = 11;
 // Returns true if a rank may have a part for itself, which it copies (ncclAlltoAll, ncclGather,
@@ -56,7 +57,7 @@ enum class Datatype : uint8_t {
 uint32_t DatatypeBytes(Datatype type);
 std::string_view DatatypeName(Datatype type);
 
-// NCCL's algorithm and protocol, as a log states them; kUnstated where it does not.
+// These name NCCL's algorithm and protocol, as a log states them; kUnstated if it does not.
 enum class Algorithm : uint8_t {
   kUnstated,
   kTree,
@@ -66,30 +67,30 @@ enum class Algorithm : uint8_t {
   kNvls,
   kNvlsTree,
   kPat,
-  // Not NCCL's: a baseline that research compares NCCL with; no log states it.
+  // Not NCCL's, so no log states these: baselines with which research compares NCCL.
   kDirect,
   kHalvingDoubling,
-  kExplicit,  // a user's own, from a schedule file
+  kExplicit,  // a user's algorithm, from a schedule file
 };
 enum class Protocol : uint8_t { kUnstated, kLl, kLl128, kSimple };
 std::string_view AlgorithmName(Algorithm algorithm);  // "RING"; "-" for kUnstated
 std::string_view ProtocolName(Protocol protocol);
 
-// Kernels that move the tokens of a mixture of experts in place of NCCL's grouped Sends and Recvs
-// (docs/model/expert-kernels.md).
+// Names the kernels that move the tokens of a mixture of experts instead of NCCL's grouped Sends
+// and Recvs (docs/model/expert-kernels.md).
 enum class ExpertKernel : uint8_t { kNone, kDeepEp, kDeepEpLowLatency, kHybridEp };
 inline constexpr int kExpertKernelCount = 4;
 std::string_view ExpertKernelName(ExpertKernel kernel);  // "DEEPEP"; "NCCL" for kNone
 
 // Describes a Send or Recv that is a hop of an expert kernel's exchange.
 struct ExpertCall {
-  // One more than the communicator rank whose tokens the call carries within its server; 0: between
-  // servers, or directly to the expert's rank.
+  // One more than the communicator rank whose tokens the call carries within its server; 0 for a
+  // call between servers, or directly to the expert's rank.
   uint32_t relayed_for = 0;
   uint32_t token_bytes = 0;  // of one token with its scales and metadata
   ExpertKernel kernel = ExpertKernel::kNone;
-  bool combines = false;  // results come back; otherwise tokens go out
-  uint8_t channels = 0;   // that share the tokens evenly; low latency: queue pairs of two ranks
+  bool combines = false;  // results are returned; otherwise tokens are sent
+  uint8_t channels = 0;   // that share the tokens evenly; for low latency, queue pairs of two ranks
 
   bool operator==(const ExpertCall&) const = default;
 };
@@ -98,58 +99,59 @@ inline constexpr uint32_t kTokenBytesMax = 1u << 24;
 struct TraceCommunicator {
   std::string name;             // stable within the trace, e.g. "0x3f2a" (commId) or "comm0"
   std::vector<uint32_t> ranks;  // global rank (GPU number in the job) of each communicator rank
-  // Rings and trees by channel as a log states them, in communicator ranks; empty: NCCL's rules
-  // determine them.
+  // Rings and trees by channel as a log states them, in communicator ranks. If they are empty,
+  // NCCL's rules determine them.
   std::vector<std::vector<uint32_t>> rings{};        // in the ring's order, rank 0 first
-  std::vector<std::vector<int32_t>> tree_parents{};  // by rank; -1: the root
+  std::vector<std::vector<int32_t>> tree_parents{};  // by rank; -1 for the root
 };
 
 struct TraceOperation {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint32_t communicator = 0;  // number of a communicator (Trace::CommunicatorOf)
-  uint64_t count = 0;  // elements, as the API's count (see nccl rules: AllGather per rank, …)
+  uint64_t count = 0;         // elements, as the API counts them (for AllGather, per rank, …)
   Datatype datatype = Datatype::kFloat32;
   uint32_t root = 0;    // root of Broadcast/Reduce/Gather/Scatter, communicator rank
   uint32_t peer = 0;    // Send and Recv: the other communicator rank
   uint32_t stream = 0;  // dense stream number within the rank; a stream runs in order
-  // Send/Recv of one ncclGroup share a non-zero number, unique within the rank; 0: not grouped.
+  // Send/Recv of one ncclGroup share a non-zero number, unique within the rank; 0 if not grouped.
   uint32_t group = 0;
-  // For Send and Recv: one more than the number, on the communicator, of the AllToAllv that the
-  // call is part of; 0: none. The calls of one AllToAllv of a rank are one group.
+  // For Send and Recv: one more than the number, on the communicator, of the AllToAllv of which the
+  // call is a part; 0 for none. The calls of one AllToAllv of a rank are one group.
   uint32_t all_to_all = 0;
   ExpertCall expert{};  // of Sends and Recvs of an AllToAllv only
-  // Millionths of the bytes it sends over the network that the receiver may do without.
+  // The share of the bytes sent over the network that the receiver can do without, in millionths.
   uint32_t loss_tolerance_ppm = 0;
   int64_t compute_before_ps = 0;  // gap between the stream's previous operation and this one
-  int64_t measured_ps = 0;  // how long the call took where it was captured; 0: that is not known
-  // One more than the number of an earlier operation of the rank that must be done before the gap
-  // begins, whatever its stream; 0: none. A group waits for what its first call waits for.
+  int64_t measured_ps = 0;        // duration of the call in the capture; 0 if unknown
+  // One more than the number of an earlier operation of the rank, on any stream, that must end
+  // before the gap begins; 0 for none. A group waits for the operation for which its first call
+  // waits.
   uint32_t after = 0;
-  // As the log states it for this collective; equal on all of its ranks.
+  // As the log states them for this collective; equal on all of its ranks.
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
-  bool begins_iteration = false;  // the rank's first of an iteration of the job but the first
+  bool begins_iteration = false;  // first of the rank in an iteration after the job's first
   // For AllToAll, Gather and Scatter: the rank's part for itself is already in place; otherwise it
   // is copied there.
   bool in_place = false;
   uint32_t source_file = 0;  // index into Trace::source_files
-  uint32_t source_line = 0;  // 0: reconstructed or synthesized
+  uint32_t source_line = 0;  // 0 if reconstructed or synthesized
 
   bool operator==(const TraceOperation&) const = default;
 };
 
 struct Trace {
   std::string origin;        // "nccl-log", "program"
-  std::string nccl_version;  // "2.27.5"; empty where unknown
+  std::string nccl_version;  // "2.27.5"; empty if unknown
   uint32_t rank_count = 0;   // global ranks
   std::vector<std::string> source_files;
   std::vector<TraceCommunicator> communicators;
   RankPrograms<TraceOperation> operations;  // by global rank
-  // By global rank: the communicators that the numbers in its program stand for, as indices into
-  // `communicators`, so that ranks of different groups share a program. Where a list, or all of
-  // this, is empty, the numbers are such indices themselves.
+  // By global rank: the communicators to which the numbers in its program refer, as indices into
+  // `communicators`, so that ranks of different groups can share a program. If a rank's list, or
+  // this whole table, is empty, the numbers themselves are such indices.
   std::vector<std::vector<uint32_t>> communicators_of_rank{};
-  std::string file{};  // the trace file that it was read from; empty: none
+  std::string file{};  // the trace file from which it was read; may be empty
 
   // Returns the index of the communicator to which a rank's program refers by this number.
   uint32_t CommunicatorOf(uint32_t rank, uint32_t number) const {

@@ -11,10 +11,10 @@
 
 namespace railyard {
 
-// Most tokens of one hop of an expert kernel's exchange.
+// The largest number of tokens of one hop of an expert kernel's exchange.
 inline constexpr uint64_t kExpertCallTokensMax = 1u << 20;
 
-inline constexpr uint32_t kLossTolerancePpmMax = 999'999;  // something must arrive
+inline constexpr uint32_t kLossTolerancePpmMax = 999'999;  // some data must arrive
 // Converts a share to the millionths of TraceOperation, rounded to nearest; nullopt unless it is at
 // least 0 and below 1. OutOfLossTolerance is the error message for that case.
 std::optional<uint32_t> LossTolerancePpm(double share);
@@ -22,7 +22,8 @@ std::string OutOfLossTolerance(double share);
 inline constexpr uint32_t kTraceRanksMax = 1'000'000;
 inline constexpr uint32_t kTraceCommunicatorsMax = 4'000'000;
 inline constexpr uint64_t kTraceMembersMax = 64'000'000;  // communicator ranks, summed
-// Larger than any buffer a GPU can hold, small enough that sums over a job fit 64 bits.
+// The largest size: larger than any buffer of a GPU, but small enough that sums over a job fit 64
+// bits.
 inline constexpr uint64_t kOperationBytesMax = uint64_t{1} << 50;
 inline constexpr uint32_t kStreamsPerRankMax = 65'536;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Operations and loops as messages of trace.proto. Functions that read return an error message, or
-// an empty string; whether values are sound is for CheckTrace to say.
+// Converts operations and loops to and from messages of trace.proto. Functions that read return an
+// error message, or an empty string; the values themselves are checked by CheckTrace().
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ void LoopToProto(const std::vector<TraceOperation>& program, const ProgramLoop& 
                  protos::TraceLoop* out);
 // Checks the numbers of operations and iterations, and of the loop's columns.
 std::string CheckLoopSize(const protos::TraceLoop& in);
-// Appends all iterations. Precondition: CheckLoopSize finds nothing.
+// Appends all iterations. Precondition: CheckLoopSize() returns no error.
 std::string AppendLoop(const protos::TraceLoop& in, std::vector<TraceOperation>& program);
 
 }  // namespace railyard

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The communicators of a trace as groups of a parallel job whose division the user states.
+// Classifies the communicators of a trace as groups of a parallel job whose division the user
+// states.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace railyard {
 
-// The place of a rank in a division.
+// Describes the place of a rank in a division.
 struct Place {
   uint32_t tensor = 0;
   uint32_t data = 0;
@@ -29,7 +30,8 @@ enum class GroupKind : uint8_t {
   kOther
 };
 
-// Returns the ranks of the group of `place`; of kStages, all of them. Precondition: not kOther.
+// Returns the ranks of the group of `place`; for kStages, those of all stages. Precondition: `kind`
+// is not kOther.
 std::vector<uint32_t> GroupRanks(GroupKind kind, const TraceDivision& division, const Place& place);
 
 class ParallelGroups {
@@ -40,7 +42,7 @@ class ParallelGroups {
 
   const TraceDivision& division() const { return division_; }
   GroupKind KindOf(uint32_t communicator) const { return kinds_[communicator]; }
-  // Returns the number of communicators before it that have the same ranks.
+  // Returns the number of earlier communicators with the same ranks.
   uint32_t NumberOf(uint32_t communicator) const { return numbers_[communicator]; }
   // Returns true if two ranks make equal calls, each on its own groups.
   bool AreAlike(uint32_t a, uint32_t b) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Removes parts of a trace such that the rest is still consistent.
+// Removes parts of a trace so that the rest is still consistent.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-// Numbers from first to last, both included.
+// Describes the numbers from first to last, both included.
 struct NumberRange {
   uint64_t first = 0;
   uint64_t last = UINT64_MAX;
@@ -21,15 +21,16 @@ struct NumberRange {
 };
 
 struct TraceCut {
-  // Ranks to keep, in order; they become ranks 0, 1, ...; empty: all. Calls of a communicator then
-  // have only those of its ranks that are kept, with unchanged sizes. A call with a single rank
+  // The ranks to keep, in order, or empty for all; they become ranks 0, 1 and so on. Communicators
+  // then have only the ranks that are kept, and calls keep their sizes. A call with a single rank
   // left, and messages from and to removed ranks, become computation of length 0.
   std::vector<uint32_t> ranks = {};
-  // Names of communicators whose calls are kept; others become computation of length 0. Empty: all.
+  // The names of communicators whose calls are kept, or empty for all; other calls become
+  // computation of length 0.
   std::vector<std::string> communicators = {};
-  NumberRange iterations = {};  // that stay
-  // Calls to keep, counted on each communicator, messages by pair and direction, so that the range
-  // is the same for all of its ranks.
+  NumberRange iterations = {};  // to keep
+  // The calls to keep, counted on each communicator (messages by pair and direction), so that the
+  // range is the same for all of its ranks.
   NumberRange calls = {};
 };
 

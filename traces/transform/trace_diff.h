@@ -12,7 +12,7 @@ namespace railyard {
 
 struct TraceDifferences {
   uint64_t count = 0;
-  std::vector<std::string> first;  // at most kDifferencesShown, a line each
+  std::vector<std::string> first;  // at most kDifferencesShown, one line each
   bool Any() const { return count > 0; }
 };
 inline constexpr size_t kDifferencesShown = 50;

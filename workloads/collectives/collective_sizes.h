@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The meaning of a collective's size, by its kind.
+// Defines the meaning of a collective's size, by its kind.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Represents data without values, by the ranks whose contributions each byte holds.
+// Represents data without values, by the ranks whose contributions each byte contains.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace railyard {
 
-// The set of ranks whose contributions a piece of data contains.
+// Represents the set of ranks whose contributions a piece of data contains.
 class Contributors {
  public:
   Contributors() = default;
@@ -45,19 +45,21 @@ class Contributors {
   std::vector<uint64_t> words_;
 };
 
-// A run of bytes of a chunk, in the order of its pieces, that hold the same contributions.
+// Describes a run of bytes of a chunk, in the order of its pieces, that contain the same
+// contributions.
 struct Part {
   uint64_t bytes = 0;
   Contributors contributors;
 };
-// The parts of a whole chunk; an empty chunk has none.
+// Lists the parts of a whole chunk; an empty chunk has none.
 using Parts = boost::container::small_vector<Part, 1>;
 
 // Adds a run of bytes at the end.
 void AppendPart(Parts& parts, uint64_t bytes, const Contributors& contributors);
 
-// Both operands' contributions to each byte; or a rank that both have, which must not be. Only one
-// of the two is set. Precondition: as many bytes.
+// Holds the union of both operands' contributions to each byte or, which is an error, a rank that
+// both contain. Only one of the two is set. Precondition: both operands have the same number of
+// bytes.
 // NOLINTNEXTLINE(bugprone-exception-escape): to move Parts throws nothing
 struct PartsSum {
   Parts parts;
@@ -83,7 +85,7 @@ class KeptData {
   // Splits a range that contains `at` in two.
   void CutAt(uint64_t at);
 
-  std::map<uint64_t, Range> ranges_;  // by where they begin
+  std::map<uint64_t, Range> ranges_;  // by their begin
 };
 
 }  // namespace railyard

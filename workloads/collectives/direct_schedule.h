@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Direct exchange as a CollectiveSchedule, a baseline of research: every rank sends to every other
-// the data with which that one ends (ReduceScatter) or the data with which it begins itself
-// (AllGather). AllReduce runs the former and then the latter over as many parts as there are ranks
-// (Chan et al.: "Collective communication: theory, practice, and experience", 2007; "direct" in
-// ASTRA-sim). NCCL has no such algorithm.
+// Describes direct exchange, a baseline from research, as a CollectiveSchedule: every rank sends to
+// every other rank the data of the receiver's result (ReduceScatter) or its own block (AllGather).
+// AllReduce runs the former and then the latter with one part per rank (Chan et al.: "Collective
+// communication: theory, practice, and experience", 2007; "direct" in ASTRA-sim). NCCL has no such
+// algorithm.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ class DirectSchedule final : public ExchangeSchedule {
   uint64_t PartBytes(uint32_t channel) const;
   uint64_t ChunkCount(uint32_t channel) const;
   Step ChunkOf(uint32_t channel, uint64_t part, uint64_t chunk) const;
-  // Returns the order of all messages of a phase: chunk by chunk, each with every other rank.
+  // Returns the order of all messages of a phase: chunk by chunk, and for each chunk every other
+  // rank.
   ExchangeOrder OrderOf(uint32_t channel) const;
   Step ReduceStep(const LaneId& lane, const ExchangeOrder::Place& place) const;
   Step GatherStep(const LaneId& lane, const ExchangeOrder::Place& place) const;

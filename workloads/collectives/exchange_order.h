@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The order in which a lane sends and receives the messages of an exchange, the same on all ranks.
-// Sends run ahead of receives by at most the messages that may be in flight, so that every rank
-// reaches the receive for which another's next send waits.
+// Determines the order in which a lane sends and receives the messages of an exchange, which is the
+// same on all ranks. Sends run ahead of receives by at most the number of messages that may be in
+// flight, so that every rank reaches the receive for which another rank's next send waits.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ struct ExchangeOrder {
     uint64_t number = 0;  // of the send or the receive, from 0
   };
   uint64_t count() const { return sends + receives; }
-  // Returns the index-th message: first the sends that run ahead, then receives and sends in turn,
-  // then the rest of either.
+  // Returns the index-th message: first come the sends that run ahead, then alternating receives
+  // and sends, then the remaining ones of either kind.
   Place At(uint64_t index) const {
     const uint64_t first = std::min(ahead, sends);
     if (index < first) return {true, index};

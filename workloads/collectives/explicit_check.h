@@ -10,10 +10,10 @@
 
 namespace railyard {
 
-// Returns an empty string if every rank ends with every contribution to its result once and the
-// algorithm completes with a connection's slots; else the first mistake, and its place in `place`.
-// Numbers of ranks, channels and chunks that do not exist are mistakes, and so are two lanes of a
-// rank and channel that share a peer in one direction.
+// Returns an empty string if every rank ends with each contribution to its result exactly once and
+// the algorithm completes with the slots of a connection; else the first mistake, with its place in
+// `place`. Numbers of ranks, channels and chunks that do not exist are mistakes, and so are two
+// lanes of a rank and channel that share a peer in one direction.
 std::string WhatIsWrong(const std::shared_ptr<const ExplicitAlgorithm>& algorithm,
                         SchedulePlace& place);
 

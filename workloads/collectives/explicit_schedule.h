@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An algorithm that is written out step by step, as a CollectiveSchedule for any number of bytes.
+// Makes a CollectiveSchedule for any number of bytes from an algorithm that is written out step by
+// step.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,13 @@
 
 namespace railyard {
 
-// Limits of an algorithm read from a file. NCCL's MAXCHANNELS (src/include/device.h) is the last.
+// These are limits of an algorithm that is read from a file. The last is NCCL's MAXCHANNELS
+// (src/include/device.h).
 inline constexpr uint32_t kAlgorithmRanksMax = 1'024;
 inline constexpr uint32_t kAlgorithmChunksMax = 65'536;
 inline constexpr uint32_t kAlgorithmChannelsMax = 64;
 
-// A step that names its chunk by number; its size follows from the collective's.
+// Describes a step that names its chunk by number; the chunk's size follows from the collective's.
 struct ExplicitStep {
   uint32_t chunk = 0;
   Step step;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// AllReduce by recursive halving and doubling as a CollectiveSchedule, a baseline of research
-// (Rabenseifner: "Optimization of collective reduction operations", ICCS 2004; Thakur,
-// Rabenseifner, Gropp, IJHPCA 2005). In phase d a rank exchanges half of its current data with the
-// rank 2^d away, until each holds a part of the result, and then repeats the phases in reverse. If
-// the number of ranks n is not a power of two and p is the next lower one, the first n - p even
-// ranks hand their data to the next rank and get the result from it. NCCL has no such algorithm.
+// Describes AllReduce by recursive halving and doubling, a baseline from research, as a
+// CollectiveSchedule (Rabenseifner: "Optimization of collective reduction operations", ICCS 2004;
+// Thakur, Rabenseifner, Gropp, IJHPCA 2005). In phase d a rank exchanges half of its current data
+// with the rank at distance 2^d, until each holds a part of the result, and then repeats the phases
+// in reverse. If the number of ranks n is not a power of two and p is the next lower one, the first
+// (n - p) even ranks send their data to the next rank and receive the result from it. NCCL has no
+// such algorithm.
 #pragma once
 
 #include <cstdint>
@@ -34,23 +35,24 @@ class HalvingDoublingSchedule final : public ExchangeSchedule {
   Step StepAt(const LaneId& lane, uint64_t step) const override;
 
  private:
-  // A run of bytes of the channel's share.
+  // Describes a run of bytes of the channel's share.
   struct Range {
     uint64_t begin = 0;
     uint64_t end = 0;
   };
-  // One exchange of a rank with one peer: the bytes it sends and the bytes it receives.
+  // Describes one exchange of a rank with one peer: the bytes that it sends and those that it
+  // receives.
   struct Phase {
     uint32_t peer = 0;
     Range sent;
     Range received;
     bool gathers = false;   // else reduces
-    bool is_first = false;  // of a rank's: what it holds is its own contribution
-    bool ends = false;      // what is received and reduced is the result
+    bool is_first = false;  // of the rank: its data is its own contribution only
+    bool ends = false;      // the received and reduced data is the result
   };
-  bool IsFolded(uint32_t rank) const;     // leaves its contribution to the rank behind it
-  bool TakesFolded(uint32_t rank) const;  // that rank
-  uint32_t PlaceOf(uint32_t rank) const;  // among the p, of one that is not folded
+  bool IsFolded(uint32_t rank) const;     // sends its contribution to the next rank
+  bool TakesFolded(uint32_t rank) const;  // the rank after a folded one
+  uint32_t PlaceOf(uint32_t rank) const;  // among the p, for a rank that is not folded
   uint32_t RankAt(uint32_t place) const;
   Range Blocks(uint32_t channel, uint64_t first, uint64_t count) const;
   uint32_t PhaseCount(uint32_t rank) const;
@@ -60,7 +62,7 @@ class HalvingDoublingSchedule final : public ExchangeSchedule {
 
   HalvingDoublingParameters parameters_;
   uint32_t places_ = 0;    // p
-  uint32_t halvings_ = 0;  // its logarithm
+  uint32_t halvings_ = 0;  // log2 of places_
   uint32_t folded_ = 0;    // n - p
 };
 

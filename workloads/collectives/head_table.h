@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The heads of algorithms in which every GPU of a server is the head of one slice of the data:
-// NVLS, NVLSTree and CollNetDirect.
+// Lists the heads of algorithms in which every GPU of a server is the head of one slice of the
+// data: NVLS, NVLSTree and CollNetDirect.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace railyard {
 
-// The GPUs of a communicator by server.
+// Holds the GPUs of a communicator by server.
 struct HeadTable {
-  std::vector<std::vector<uint32_t>> servers;  // ranks of each, in the order of their GPUs
+  std::vector<std::vector<uint32_t>> servers;  // ranks by server, in the order of their GPUs
   std::vector<uint32_t> server_of;             // by rank
   std::vector<uint32_t> head_of;               // by rank: place in its server
-  // Precondition: as many ranks on every server.
+  // Precondition: all servers have the same number of ranks.
   explicit HeadTable(std::vector<std::vector<uint32_t>> ranks_by_server);
   uint32_t heads() const { return static_cast<uint32_t>(servers.front().size()); }
-  // Returns the heads of a rank's slice on all servers, itself included, each over `use`.
+  // Returns the heads of a rank's slice on all servers, itself included, with connections of `use`.
   std::vector<LanePeer> HeadsOfSlice(uint32_t rank, ConnectionUse use) const;
 };
 
@@ -26,8 +26,8 @@ struct SliceChunk {
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;
 };
-// Data that is processed in loops of `parts` chunks. The last loop is divided evenly, in multiples
-// of `grain_bytes`.
+// Divides data that is processed in loops of `parts` chunks. The last loop is divided evenly, in
+// multiples of `grain_bytes`.
 struct ChunkLoops {
   uint64_t total_bytes = 0;
   uint64_t chunk_bytes = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An AllToAll or AllToAllv in two steps. Within each group of consecutive ranks, a rank first hands
-// every other member the data that is meant for that member's place in any group. Then ranks that
-// have the same place in their groups exchange data across groups. With a server's GPUs as a group,
-// all traffic between servers stays on its rail, and a rank sends one message to each other server
-// instead of one to each of its GPUs (the 2DH algorithm of Hwang et al., "Tutel", MLSys 2023). The
-// bytes between servers are the same as without groups; data that is not meant for the rank's place
-// moves within the group in addition.
+// Divides an AllToAll or AllToAllv into two steps. First, within each group of consecutive ranks, a
+// rank sends to every other member the data that is meant for that member's place in any group.
+// Then ranks with the same place in their groups exchange data across groups. With a server's GPUs
+// as a group, all traffic between servers stays on its rail, and a rank sends one message to each
+// other server instead of one to each of its GPUs (the 2DH algorithm of Hwang et al., "Tutel",
+// MLSys 2023). The bytes between servers are the same as without groups; in addition, data that is
+// not meant for the rank's place moves within the group.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's PAT (parallel aggregated trees; src/include/collectives.h, PatAGAlgorithm and
+// Describes NCCL's PAT (parallel aggregated trees; src/include/collectives.h, PatAGAlgorithm and
 // PatRSAlgorithm) as a CollectiveSchedule: AllGather and ReduceScatter in which every rank's block
-// has a separate binomial tree, and blocks that go the same way at the same time share a message.
+// has a separate binomial tree, and blocks that move along the same edge at the same time share a
+// message.
 //
-// A block's distance to a rank counts downwards: rank (b - s) mod n is s from block b. AllGather
-// brings a block from distance s - 2^d to s, where 2^d is the lowest bit of s, so each rank sends
-// to rank - 2^d; ReduceScatter runs the same messages backwards, to rank + 2^d. With an aggregation
-// of f one message has the blocks of f distances, spaced n2 / f, where n2 is the next power of two.
+// A block's distance to a rank counts downwards: rank (b - s) mod n has distance s from block b.
+// AllGather moves a block from distance s - 2^d to s, where 2^d is the lowest bit of s, so each
+// rank sends to rank - 2^d; ReduceScatter runs the same messages backwards, to rank + 2^d. With an
+// aggregation of f, one message has the blocks of f distances, spaced n2 / f, where n2 is n rounded
+// up to a power of two.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +26,13 @@ struct PatParameters {
   uint32_t rank_count = 0;
   uint64_t block_bytes = 0;
   std::vector<ChannelShare> shares;   // by channel, of each block
-  std::vector<uint64_t> chunk_bytes;  // by channel: the most of one message
+  std::vector<uint64_t> chunk_bytes;  // by channel: largest message
   MessageRule message_rule;
 };
 
 class PatSchedule final : public ExchangeSchedule {
  public:
-  // Precondition: at least two ranks; a share and a chunk size for each channel.
+  // Preconditions: there are at least two ranks; each channel has a share and a chunk size.
   explicit PatSchedule(PatParameters parameters);
 
   LanePeers PeersOf(const LaneId& lane) const override;
@@ -38,22 +40,24 @@ class PatSchedule final : public ExchangeSchedule {
   Step StepAt(const LaneId& lane, uint64_t step) const override;
 
  private:
-  // One message of AllGather: `count` blocks whose distances to the receiver are `first`, `first` +
-  // `stride` and so on. The lowest bit of `first` is the dimension they travel along.
+  // Describes one message of AllGather: `count` blocks whose distances to the receiver are `first`,
+  // `first` + `stride` and so on. The lowest bit of `first` is the dimension along which they
+  // travel.
   struct Aggregate {
     uint32_t first = 0;
     uint32_t stride = 0;
     uint32_t count = 0;
     uint32_t way() const { return first & (0 - first); }
   };
-  // One step of every rank, as AllGather does it; ReduceScatter does them backwards.
+  // Names one step of every rank in AllGather; ReduceScatter runs the steps backwards.
   enum class Action : uint8_t { kCopy, kSend, kReceive };
   struct Operation {
     Action action = Action::kCopy;
     uint32_t pass = 0;  // over the channel's chunks
     Aggregate aggregate;
   };
-  // `ends`, of which [cycle_begin, cycle_end) comes `cycles` times, each a pass later.
+  // Describes a program: the operations of `ends`, of which [cycle_begin, cycle_end) is repeated
+  // `cycles` times, each time one pass later.
   struct Program {
     std::vector<Operation> ends;
     size_t cycle_begin = 0;

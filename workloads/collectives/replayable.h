@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// A pair of NCCL's algorithm and protocol; kUnstated: left to NCCL.
+// Holds a pair of NCCL's algorithm and protocol; kUnstated leaves the choice to NCCL.
 struct ReplayChoice {
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's ring algorithms as a CollectiveSchedule: AllReduce, AllGather,
-// ReduceScatter, Broadcast and Reduce, step for step as src/device/{all_reduce,all_gather,
-// reduce_scatter,broadcast,reduce}.h run them, once per channel.
+// Describes NCCL's ring algorithms as a CollectiveSchedule: AllReduce, AllGather, ReduceScatter,
+// Broadcast and Reduce, with the steps of src/device/{all_reduce,all_gather,
+// reduce_scatter,broadcast,reduce}.h, once per channel.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// The rings of a communicator, flat, with their inverse. Shared by all its schedules.
+// Holds the rings of a communicator, flat, with their inverse; all its schedules share it.
 class RingTable {
  public:
   explicit RingTable(const std::vector<std::vector<uint32_t>>& rings);
@@ -46,7 +46,8 @@ struct RingParameters {
 
 class RingSchedule final : public CollectiveSchedule {
  public:
-  // Precondition: one of the five kinds, at least two ranks, a share per channel of the table.
+  // Preconditions: the kind is one of the five; there are at least two ranks, and a share per
+  // channel of the table.
   RingSchedule(std::shared_ptr<const RingTable> rings, const RingParameters& parameters);
 
   uint32_t rank_count() const override { return rings_->rank_count(); }
@@ -64,8 +65,8 @@ class RingSchedule final : public CollectiveSchedule {
     uint64_t offset_bytes = 0;
     uint64_t bytes = 0;
     uint64_t step_count = 0;
-    uint64_t last_loop = 0;              // AllReduce: the loop with the smaller chunks
-    uint64_t last_loop_chunk_bytes = 0;  // AllReduce
+    uint64_t last_loop = 0;              // AllReduce only: the loop with smaller chunks
+    uint64_t last_loop_chunk_bytes = 0;  // AllReduce only
   };
   Step AllReduceStep(const Channel& channel, uint32_t position, uint64_t step) const;
   uint64_t AllReduceAlikeFrom(const Channel& channel, uint32_t position, uint64_t step) const;

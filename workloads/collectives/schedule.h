@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A collective without time: each rank and channel has an ordered program of steps. Each step is a
-// pure function of its place, evaluated when needed; a run never materializes the whole program.
+// Describes a collective without time: each rank and channel has an ordered program of steps. Each
+// step is a pure function of its place and is evaluated on demand; a run never materializes the
+// whole program.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +14,37 @@ namespace railyard {
 inline constexpr int32_t kNoPeer = -1;
 inline constexpr int32_t kAllPeers = -2;  // every peer of the lane in that direction
 
-// One step: receive a chunk from `recv_from` (if any), combine it with or put it into the local
-// buffer, and send the outcome to `send_to` (if any). The chunk is the same in both directions, and
-// with every peer if there are several. Kept data stays with the lane, for its later steps.
+// Describes one step: receive a chunk from `recv_from` (if any), combine it with or put it into the
+// local buffer, and send the outcome to `send_to` (if any). The chunk is the same in both
+// directions, and with every peer if there are several. Kept data stays with the lane, for its
+// later steps.
 //
-// The buffer a schedule works on has `rank_count` blocks for AllGather, ReduceScatter, AllToAll,
-// Gather and Scatter (block r belongs to rank r) and is one block for the others; offset_bytes
-// counts from its start. In a point-to-point schedule it counts from the start of the message.
+// The buffer on which a schedule works has `rank_count` blocks for AllGather, ReduceScatter,
+// AllToAll, Gather and Scatter (block r belongs to rank r) and is one block for the others;
+// offset_bytes counts from its start. In a point-to-point schedule it counts from the start of the
+// message.
 struct Step {
   int32_t recv_from = kNoPeer;  // communicator rank, or kAllPeers
   int32_t send_to = kNoPeer;
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;         // payload of the chunk; may be 0
-  uint32_t pieces = 1;        // of equal size, that the chunk is made of
-  uint64_t stride_bytes = 0;  // from one's begin to the next's; modulo the buffer
-  bool load_local = false;    // this rank's own contribution takes part
-  bool load_kept = false;     // so does what the lane has kept there
-  bool reduce = false;        // what takes part, or is received from several, is reduced
-  bool keep = false;          // the outcome is kept, in place of what was there
+  uint32_t pieces = 1;        // of equal size, in the chunk
+  uint64_t stride_bytes = 0;  // from begin to begin of pieces, modulo the buffer
+  bool load_local = false;    // this rank's contribution is an operand
+  bool load_kept = false;     // the data that the lane has kept there is an operand
+  bool reduce = false;        // operands and data from several peers are reduced
+  bool keep = false;          // the outcome replaces the data kept there
   bool store = false;         // the outcome is written to this rank's result
-  // Over kNetworkSum each piece belongs to one rank only: with `gathers` the other ranks send
-  // nothing of it, with `scatters` they receive nothing of it, and no other rank loads or stores
-  // it. The first piece is the owner's; the next ones belong to the ranks listed behind it on the
-  // lane.
+  // With these, over kNetworkSum each piece belongs to one rank: with `gathers` the other ranks
+  // send nothing of it, with `scatters` they receive nothing of it, and no other rank loads or
+  // stores it. The first piece belongs to `owner`; the next pieces belong to the ranks listed after
+  // it on the lane.
   bool gathers = false;
   bool scatters = false;
   int32_t owner = kNoPeer;
 };
 
-// The place of a step. Lanes of a batch run concurrently (warps of one CTA), the steps of a lane
+// Identifies a lane. The lanes of a batch run concurrently (warps of one CTA), the steps of a lane
 // run in order, and the batches of a channel run one after the other. Ring and tree collectives
 // have one batch.
 struct LaneId {
@@ -57,61 +60,63 @@ enum class ConnectionUse : uint8_t {
   kRing,
   kPointToPoint,
   kTree,
-  // Pairs of ranks that meet in some step, by the sender's own NIC: used by PAT and by the
-  // baselines of research.
+  // Joins pairs of ranks that exchange data in some step, by the sender's own NIC: used by PAT and
+  // by the baselines from research.
   kExchange,
-  // NVLink SHARP: the data stays in the sender's memory; the receiver has the switch add it up.
+  // NVLink SHARP: the data stays in the sender's memory, and the receiver makes the switch add it
+  // up.
   kSwitchOperand,
-  // NVLink SHARP: the switch copies what the sender stores to all receivers of the lane.
+  // NVLink SHARP: the switch copies the sender's stores to all receivers of the lane.
   kSwitchResult,
   // InfiniBand SHARP: the network's switches add up the data of all peers of the lane, itself
   // included, and every peer receives the sum unless the step says otherwise.
   kNetworkSum,
-  // Low-latency kernels of experts: by the sender's own NIC, to a rank of the same server too.
+  // Low-latency kernels of experts: by the sender's own NIC, even to a rank of the same server.
   kRemoteWrite,
 };
 
-// A rank that a lane receives from or sends to. It is the lane's own rank only if a switch is
-// between.
+// Names a rank from which a lane receives or to which it sends. It is the lane's own rank only if a
+// switch is between.
 struct LanePeer {
   RankIndex rank{0};
   ConnectionUse use = ConnectionUse::kRing;
 };
 
-// OwnedPieceOf returns the piece that `rank` owns in a step that gathers or scatters, empty if
-// none. `listed` are the ranks that the lane receives from, or sends to, over kNetworkSum.
+// OwnedPieceOf() returns the piece that `rank` owns in a step that gathers or scatters; it is empty
+// if there is none. `listed` are the lane's peers over kNetworkSum in that direction.
 struct OwnedPiece {
   uint64_t offset_bytes = 0;
   uint64_t bytes = 0;
 };
 OwnedPiece OwnedPieceOf(const Step& step, const std::vector<LanePeer>& listed, RankIndex rank);
 
-// `parts` of `of` equal parts.
+// Represents the fraction parts / of.
 struct WarpShare {
   uint32_t parts = 1;
   uint32_t of = 1;
 };
 
-// The peers of all steps of a lane. If a direction has several, a step names kAllPeers or one of
-// them.
+// Lists the peers of all steps of a lane. If a direction has several, a step names kAllPeers or one
+// of them.
 struct LanePeers {
   std::vector<LanePeer> recv_from;
   std::vector<LanePeer> send_to;
 };
 
-// The rule by which chunks become messages (NCCL's src/device/prims_simple.h): a chunk is posted in
+// Defines how chunks become messages (NCCL's src/device/prims_simple.h): a chunk is posted in
 // slices, each of which is one message.
 struct MessageRule {
   uint32_t slices_per_chunk = 1;
-  uint64_t slice_bytes_min = 0;     // of every slice but the last
-  uint64_t slice_grain_bytes = 1;   // slices are rounded up to it
+  uint64_t slice_bytes_min = 0;     // of every slice except the last
+  uint64_t slice_grain_bytes = 1;   // slices are rounded up to multiples
   uint32_t in_flight_messages = 8;  // credits of one connection, in messages
-  // Payload goes in lines that carry flags with it: 8 of 16 bytes with LL, 120 of 128 with LL128.
+  // Payload is sent in lines that contain flags too: 8 of 16 bytes are payload with LL, 120 of 128
+  // with LL128.
   uint32_t line_payload_bytes = 1;
   uint32_t line_wire_bytes = 1;
 };
 
-// Returns the bytes on the wire of a message with that payload, which fills whole lines.
+// Returns the bytes on the wire of a message with that payload, rounded up to whole lines.
 inline uint64_t WireBytes(const MessageRule& rule, uint64_t payload_bytes) {
   if (rule.line_payload_bytes == 1) return payload_bytes;
   return (payload_bytes + rule.line_payload_bytes - 1) / rule.line_payload_bytes *
@@ -126,8 +131,8 @@ struct Slice {
 // be empty.
 Slice SliceOf(const MessageRule& rule, uint64_t chunk_bytes, uint32_t index);
 
-// The k-th send from a to b on a channel (over all lanes, batches and collectives of a
-// communicator) matches the k-th receive of b from a: a connection is a FIFO.
+// Describes a collective's steps. The k-th send from a to b on a channel (over all lanes, batches
+// and collectives of a communicator) matches the k-th receive of b from a: a connection is a FIFO.
 class CollectiveSchedule {
  public:
   virtual ~CollectiveSchedule() = default;
@@ -137,7 +142,7 @@ class CollectiveSchedule {
   // Returns the lane's message rule. In Send and Recv each message has its own protocol and
   // credits.
   virtual const MessageRule& MessageRuleOf(const LaneId& /*lane*/) const { return message_rule(); }
-  virtual uint32_t BatchCount(RankIndex rank, uint32_t channel) const = 0;  // 0: channel idle here
+  virtual uint32_t BatchCount(RankIndex rank, uint32_t channel) const = 0;  // 0 if idle here
   virtual uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const = 0;
   virtual LanePeers PeersOf(const LaneId& lane) const = 0;
   // Returns the lane's share of the warps that move data in its direction, which are half of the
@@ -148,14 +153,14 @@ class CollectiveSchedule {
   }
   // Returns the number of consecutive steps that share the CTA's overhead between two slices.
   virtual uint32_t StepsAtOnce(const LaneId& /*lane*/) const { return 1; }
-  // Returns whether those steps are a round: the CTA begins it when all its messages are there and
-  // can be sent, moves their bytes, and posts or frees all of them at its end. In a round each peer
-  // of the lane has one step, of one slice, and StepCount is a multiple of StepsAtOnce.
+  // Returns whether those steps are a round: the CTA begins it when all its messages have arrived
+  // and can be sent, moves their bytes, and posts or frees all of them at its end. In a round each
+  // peer of the lane has one step, of one slice, and StepCount is a multiple of StepsAtOnce.
   virtual bool AreOneRound(const LaneId& /*lane*/) const { return false; }
   virtual uint64_t StepCount(const LaneId& lane) const = 0;
   virtual Step StepAt(const LaneId& lane, uint64_t step) const = 0;
-  // Returns a number of steps, counted from `step` itself, that are certain to have the same peers
-  // and the same bytes, so that a caller that runs them in order need not ask for each.
+  // Returns a number of steps from `step` on, `step` included, that are known to have the same
+  // peers and bytes, so that a caller that runs them in order need not query each.
   virtual uint64_t AlikeFrom(const LaneId& /*lane*/, uint64_t /*step*/) const { return 1; }
 };
 

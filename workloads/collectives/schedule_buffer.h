@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The buffer on which a collective's schedule works (workloads/collectives/schedule.h), and the
-// position in it of a step's chunk.
+// Describes the buffer on which a collective's schedule works (workloads/collectives/schedule.h),
+// and the position of a step's chunk in it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// Returns true if a step's offset is one within its message.
+// Returns true if a step's offset is an offset within its message.
 bool IsPointToPoint(CollectiveKind kind);
 
 uint64_t BufferBytes(const ScheduleSubject& subject, uint32_t rank_count);

@@ -16,22 +16,22 @@ namespace railyard {
 struct ScheduleSubject {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   // The whole vector, or one rank's block (AllGather, ReduceScatter, AlltoAll, Gather, Scatter).
-  // SENDRECV (kSend) does not use it: its messages need only agree with one another.
+  // SENDRECV (kSend) does not use it: its messages need only agree with each other.
   uint64_t block_bytes = 0;
   uint32_t root = 0;
-  bool in_place = false;  // AlltoAll, Gather, Scatter: no rank copies what is its own
+  bool in_place = false;  // AlltoAll, Gather, Scatter: no rank copies its own block
 };
 
-// The place of an error: a step, or the final state of a rank.
+// Names the place of an error: a step, or the final state of a rank.
 struct SchedulePlace {
   LaneId lane;
   std::optional<uint64_t> step;
 };
 
 // Returns an empty string if the schedule is correct, else the first error, which names rank,
-// channel and step; `*place`, if given, gets its place. With `slots` of 0 connections buffer
-// without limit, so only a cycle of dependencies is a deadlock; otherwise a step that sends waits
-// while `slots` messages on the connection have not been received. `schedule_of(rank)` lets
+// channel and step; `*place`, if not null, is set to its place. With `slots` of 0 connections
+// buffer without limit, so only a cycle of dependencies is a deadlock; otherwise a step that sends
+// waits while `slots` messages on the connection have not been received. `schedule_of(rank)` lets
 // point-to-point schedules, which are per rank, be checked together.
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
                           const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of,

@@ -10,8 +10,8 @@
 
 namespace railyard {
 
-// Bytes that the receiver takes from the sender, by (sender, receiver), two different communicator
-// ranks. Sums made by the network's switches belong to no pair.
+// Maps (sender, receiver), two different communicator ranks, to the bytes that the receiver gets
+// from the sender. Sums made by the network's switches belong to no pair.
 using RankPairBytes = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
 RankPairBytes PairBytesOf(const CollectiveSchedule& schedule);
 

@@ -20,7 +20,7 @@ class ScheduleResult {
   // Stores bytes of the rank's result. In a point-to-point schedule, bytes received from another
   // rank are that rank's part of the result.
   void Store(uint32_t rank, int32_t received_from, uint64_t begin, uint64_t bytes);
-  // Checks that the stored value is the final one of its place. Returns an empty string if it is,
+  // Checks that the stored value is the final value of its place. Returns an empty string if it is,
   // else the error.
   std::string CheckValue(uint64_t offset, uint64_t bytes, const Contributors& contributors) const;
   // Checks, after all stores, that they are the whole result of the rank, each byte once. Returns
@@ -28,7 +28,7 @@ class ScheduleResult {
   std::string Check(uint32_t rank);
 
  private:
-  // A part of a result that a step stored; unless it is point-to-point, its peer is 0.
+  // Describes a part of a result that a step stored; its peer is 0 unless it is point-to-point.
   struct StoredRange {
     uint32_t peer = 0;
     uint64_t begin = 0;
@@ -36,7 +36,7 @@ class ScheduleResult {
   };
 
   bool ReceivesFrom(uint32_t rank, uint32_t peer) const;
-  // Checks the ranges from `next` on and advances it past those of `peer`.
+  // Checks the ranges of `peer` from `next` on and advances `next` past them.
   std::string CheckCoverage(uint32_t rank, uint32_t peer, uint64_t begin, uint64_t end,
                             size_t& next) const;
 

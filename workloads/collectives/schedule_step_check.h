@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Checks one step of a schedule by itself: the peers it names, and whether its fields are
+// Checks one step of a schedule on its own: the peers that it names, and whether its fields are
 // consistent.
 #pragma once
 

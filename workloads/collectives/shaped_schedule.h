@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Bases of schedules whose size is fixed when they are made.
+// Defines base classes of schedules whose size is fixed at construction.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class ShapedSchedule : public CollectiveSchedule {
   MessageRule message_rule_;
 };
 
-// Base of schedules whose ranks meet in pairs: each rank has one lane on every channel that has a
-// share of the data.
+// Is the base of schedules whose ranks exchange data in pairs: each rank has one lane on every
+// channel with a share of the data.
 class ExchangeSchedule : public ShapedSchedule {
  public:
   uint32_t BatchCount(RankIndex /*rank*/, uint32_t channel) const final {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Constants of the kernels that exchange the tokens of experts, from their public code: DeepEP
-// (github.com/deepseek-ai/DeepEP, v1.2.1) and its branch hybrid-ep. docs/model/expert-kernels.md.
+// Holds constants of the kernels that exchange the tokens of experts, from their public code:
+// DeepEP (github.com/deepseek-ai/DeepEP, v1.2.1) and its branch hybrid-ep.
+// docs/model/expert-kernels.md describes them.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,16 @@
 
 namespace railyard {
 
-// Tokens that go as one message, and messages that may be under way on one connection.
+// Holds the number of tokens in one message, and of messages that may be in flight on one
+// connection.
 struct TokenChunks {
   uint32_t nvlink_tokens = 1;
   uint32_t nvlink_in_flight = 8;
   uint32_t network_tokens = 1;
   uint32_t network_in_flight = 8;
 };
-// Returns the chunks of a dispatch or combine over `ranks` ranks. DeepEP has them for some numbers
-// of ranks only; between them those of the next larger one count (DeepEpRanks()).
+// Returns the chunks of a dispatch or combine over `ranks` ranks. DeepEP defines them for some
+// numbers of ranks only (DeepEpRanks()); for other numbers, those of the next larger one apply.
 TokenChunks ChunksOf(ExpertKernel kernel, bool combines, uint32_t ranks);
 
 // Returns the numbers of ranks for which DeepEP has a configuration, ascending.
@@ -34,12 +36,13 @@ uint32_t TokenBytes(ExpertKernel kernel, bool combines, uint32_t hidden, uint32_
 // Returns the use of the connections between ranks of different servers.
 ConnectionUse NetworkUseOf(ExpertKernel kernel);
 
-// DeepEP's SMs unless it is told otherwise, and hybrid-ep's.
+// The default numbers of SMs of DeepEP and of hybrid-ep.
 inline constexpr uint32_t kDeepEpSms = 24;
 inline constexpr uint32_t kHybridEpSms = 16;
-// Ranks that DeepEP takes to be joined by NVLink: NUM_MAX_NVL_PEERS (csrc/kernels/configs.cuh).
+// The number of consecutive ranks that DeepEP assumes to be joined by NVLink: NUM_MAX_NVL_PEERS
+// (csrc/kernels/configs.cuh).
 inline constexpr uint32_t kDeepEpServerRanks = 8;
-// Most channels of a schedule, over all servers.
+// The largest number of channels of a schedule, over all servers.
 inline constexpr uint32_t kExpertChannelsMax = 256;
 
 }  // namespace railyard

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One rank's part of an expert kernel's dispatch or combine as a CollectiveSchedule.
+// Describes one rank's part of an expert kernel's dispatch or combine as a CollectiveSchedule.
 //
-// Normal kernels: a token goes once to each server that has any of its experts, to the GPU with the
-// sender's own index there, and that GPU passes it over NVLink to each GPU with one of them.
-// Combine goes the same ways back: a GPU adds up what the GPUs of its server have for a token and
-// returns one sum. A channel passes on a chunk as soon as it has arrived. Channel `c x servers + s`
-// of the schedule is the part of the kernel's channel c that carries tokens of server s, which in
-// the kernel is a ring buffer of its own.
+// Normal kernels: a token is sent once to each server that has any of its experts, to the GPU with
+// the sender's index there, and that GPU forwards it over NVLink to each GPU with one of them.
+// Combine takes the same paths back: a GPU adds up the results of its server's GPUs for a token and
+// returns one sum. A channel forwards a chunk as soon as it has arrived. Channel `c x servers + s`
+// of the schedule is the part of the kernel's channel c that carries tokens of server s, which is a
+// separate ring buffer in the kernel.
 //
-// Low latency: every token goes to each of its experts' ranks by one write between NICs, within a
-// server too. A channel is a queue pair of each pair of ranks.
+// Low-latency kernels: every token is sent to each of its experts' ranks by one write between NICs,
+// even within a server. A channel is a queue pair of each pair of ranks.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace railyard {
 class ExpertSchedule final : public CollectiveSchedule {
  public:
   // `calls` are the rank's hops (ExpertCall), all of one kernel. The bytes of each are a multiple
-  // of its token's.
+  // of its token's bytes.
   ExpertSchedule(const CommunicatorLayout& layout, RankIndex rank, std::span<const P2pCall> calls);
 
   uint32_t rank_count() const override { return rank_count_; }
@@ -44,7 +44,7 @@ class ExpertSchedule final : public CollectiveSchedule {
   uint64_t AlikeFrom(const LaneId& lane, uint64_t step) const override;
 
  private:
-  // Consecutive steps that differ only in their offsets.
+  // Describes consecutive steps that differ only in their offsets.
   struct Row {
     uint64_t first = 0;  // step
     Step step;
@@ -52,13 +52,13 @@ class ExpertSchedule final : public CollectiveSchedule {
   struct Lane {
     LanePeers peers;
     WarpShare warps;
-    bool network = false;  // any of its peers is on another server
+    bool network = false;  // a peer is on another server
     uint64_t step_count = 0;
     std::vector<Row> rows;
     std::vector<Step> moved;  // bytes so far, with each peer
   };
-  // Counts what a rank moves for the tokens of one rank: the hop between servers and those within
-  // its own.
+  // Counts the tokens of one rank that a rank moves: in the hop between servers, and in the hops
+  // within its own server.
   struct Relay {
     uint64_t network_tokens = 0;
     uint64_t own_tokens = 0;  // for its own experts
@@ -68,7 +68,7 @@ class ExpertSchedule final : public CollectiveSchedule {
 
   void AddLowLatency(std::span<const P2pCall> calls);
   void AddNormal(const CommunicatorLayout& layout, std::span<const P2pCall> calls);
-  // `direct` passes on nothing: tokens to or from one peer.
+  // Adds a hop of tokens to or from one peer that are not forwarded.
   void AddDirect(const Hop& hop);
   void AddRelay(RankIndex owner, uint32_t server, const Relay& relay);
   // Adds the relay's messages of one channel to a lane.
@@ -81,7 +81,7 @@ class ExpertSchedule final : public CollectiveSchedule {
 
   RankIndex rank_;
   uint32_t rank_count_;
-  ExpertCall call_;  // what all calls have in common
+  ExpertCall call_;  // common to all calls
   uint32_t servers_ = 1;
   uint32_t server_ranks_ = 1;
   TokenChunks chunks_;

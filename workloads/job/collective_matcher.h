@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Matches the collective calls of a trace's ranks: the k-th call on a communicator is the same
-// collective on all of its ranks, as NCCL itself relies on.
+// collective on all of its ranks, which NCCL relies on too.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class CollectiveMatcher {
                     Diagnostics& diagnostics);
 
   // Returns the collective of `rank`'s next call on the communicator with that index. A call that
-  // differs from that of the rank seen first is an error with a note, once for each communicator.
+  // differs from that of the first rank is an error with a note, once per communicator.
   uint32_t Match(const TraceOperation& operation, uint32_t communicator, uint32_t rank);
   // Returns the number of calls that `rank` has made so far. AddCalls counts further calls, which
   // were matched for another rank with the same program.
@@ -35,7 +35,7 @@ class CollectiveMatcher {
  private:
   struct Communicator {
     std::vector<uint32_t> collectives;  // by call
-    std::vector<uint32_t> first_ranks;  // by call: the rank seen first
+    std::vector<uint32_t> first_ranks;  // by call: the rank that called first
     std::vector<uint32_t> call_counts;  // by communicator rank
     bool mismatched = false;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Cuts a job to its beginning.
+// Truncates a job to its beginning.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace railyard {
 
 // Removes every collective from number `count` on, on all ranks alike, and the computation after
-// each rank's last remaining call. The rest keeps its order and its gaps.
+// each rank's last remaining call. The remaining operations keep their order and gaps.
 void KeepFirstCollectives(uint64_t count, Job& job);
 
 }  // namespace railyard

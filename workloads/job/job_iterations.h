@@ -11,7 +11,7 @@ namespace railyard {
 
 struct IterationBegins {
   uint64_t count = 1;
-  // The first operation of each iteration, by program of the part.
+  // The first operation of each iteration, by the part's programs.
   std::vector<std::vector<uint32_t>> of_program;
 };
 // Returns the iterations of a part: those that its plan, its program's `repeat` or its trace

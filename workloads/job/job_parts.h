@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Joins jobs that share a fabric into one, and separates one of them again.
+// Joins jobs that share a fabric into one, and extracts one of them again.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,9 @@
 
 namespace railyard {
 
-// Returns the jobs side by side, in their order. Each becomes a part whose ranks are those in its
-// own part's `global_ranks`; its communicators are named PART/COMMUNICATOR. Global ranks in between
-// have empty programs. Preconditions: each job has one part, and no global rank belongs to two of
-// them.
+// Returns a job of all jobs, in their order. Each becomes a part whose ranks are the `global_ranks`
+// of its only part; its communicators are named PART/COMMUNICATOR. Global ranks in between have
+// empty programs. Preconditions: each job has one part, and no global rank belongs to two of them.
 Job JoinJobs(std::vector<Job> jobs);
 
 // Exchanges the programs of two global ranks. Communicators and the part keep the order of their
@@ -25,8 +24,8 @@ void GrowTo(uint32_t rank_count, Job& job);
 // are.
 Job AloneOf(const Job& job, uint32_t part);
 
-// ToleratesLoss returns true if some operation lets receivers miss packets; ReliableOf returns the
-// job without such tolerances.
+// ToleratesLoss() returns true if some operation lets receivers miss packets; ReliableOf() returns
+// the job without such tolerances.
 bool ToleratesLoss(const Job& job);
 Job ReliableOf(const Job& job);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Matches the Send and Recv calls of a trace's ranks and joins the groups they connect into
+// Matches the Send and Recv calls of a trace's ranks and joins the groups that they connect into
 // collectives.
 #pragma once
 
@@ -29,27 +29,27 @@ class P2pMatcher {
   // `operations`, and its collective to `called`. Returns the collective of the call.
   uint32_t Add(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
                std::vector<JobOperation>& operations, std::vector<uint32_t>& called);
-  // Ends a global rank and gives its operations their calls.
+  // Completes a global rank and gives its operations their calls.
   void FinishRank(std::vector<JobOperation>& operations);
   // Matches the k-th Send from a to b with the k-th Recv of b from a and merges the collectives of
-  // groups that communicate: remap[i] of the result is the collective that group collective i
-  // became part of (itself for others). A Send or Recv without its partner and differing sizes are
-  // errors.
+  // groups that communicate: remap[i] of the result is the collective into which group collective i
+  // was merged (i for others). A Send or Recv without a partner is an error, and so are different
+  // sizes.
   std::vector<uint32_t> Match();
 
  private:
-  // The calls of a rank that NCCL issues together.
+  // Describes the calls of a rank that NCCL issues together.
   struct Group {
     uint32_t collective = 0;
     uint32_t communicator = 0;
     uint32_t rank = 0;
     uint64_t sent_bytes = 0;       // to others
     uint64_t received_bytes = 0;   // from others
-    int64_t measured_ps = 0;       // its longest call; 0: not known
-    uint64_t exchanged_bytes = 0;  // same bytes sent to every other rank, where `exchange`
+    int64_t measured_ps = 0;       // its longest call; 0 if unknown
+    uint64_t exchanged_bytes = 0;  // bytes sent to each other rank, if `exchange`
     bool exchange = false;
     bool sends_to_itself = false;
-    uint32_t all_to_all = 0;  // as TraceOperation's
+    uint32_t all_to_all = 0;  // as in TraceOperation
   };
   struct Endpoint {
     uint32_t communicator = 0;
@@ -82,13 +82,13 @@ class P2pMatcher {
   std::vector<Endpoint> sends_;
   std::vector<Endpoint> recvs_;
   size_t unmatched_count_ = 0;
-  // State of the rank being added:
+  // These are the state of the rank that is being added.
   uint32_t first_group_ = 0;
   std::vector<PendingCall> pending_;
   std::vector<uint32_t> group_operations_;              // index into its operations
   std::unordered_map<uint64_t, uint32_t> open_groups_;  // by (ncclGroup, communicator)
-  std::vector<uint32_t> seen_;  // by communicator rank: the last group that sent to it
-  // The lists kept in calls_, by a hash of their contents.
+  std::vector<uint32_t> seen_;  // last group that sent to a communicator rank
+  // Locates the lists in calls_ by a hash of their contents.
   struct KeptList {
     uint32_t first = 0;
     uint32_t count = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's CollNetDirect AllGather and ReduceScatter as CollectiveSchedules (src/device/all_gather.h,
-// reduce_scatter.h). The head of a slice handles the blocks of all ranks at its position in their
-// servers (its rail). For an AllGather it sends its own block to the network, receives the rail's
-// blocks from it and passes them on to the server's GPUs, from which it receives the blocks of the
-// other rails. For a ReduceScatter GPUs send the heads the blocks of their rails; the network adds
-// up the servers' parts of each block and delivers the sum to the block's rank only.
+// Describes NCCL's CollNetDirect AllGather and ReduceScatter as CollectiveSchedules
+// (src/device/all_gather.h, reduce_scatter.h). The head of a slice handles the blocks of all ranks
+// at its position in their servers (its rail). For an AllGather it sends its own block to the
+// network, receives the rail's blocks from it and passes them on to the server's GPUs, from which
+// it receives the blocks of the other rails. For a ReduceScatter GPUs send the heads the blocks of
+// their rails; the network adds up the servers' parts of each block and delivers the sum to the
+// block's rank only.
 //
 // NCCL cuts a rail into chunks across the borders of blocks; here a chunk consists of whole blocks
 // or lies within one.
@@ -30,7 +31,7 @@ struct CollnetBlocksParameters {
 
 class CollnetBlocksSchedule final : public ShapedSchedule {
  public:
-  // Precondition: two servers at least.
+  // Precondition: there are at least two servers.
   CollnetBlocksSchedule(std::shared_ptr<const HeadTable> table, CollnetBlocksParameters parameters);
 
   uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
@@ -40,7 +41,8 @@ class CollnetBlocksSchedule final : public ShapedSchedule {
   Step StepAt(const LaneId& lane, uint64_t step) const override;
 
  private:
-  // Lanes are numbered in this order; the only GPU of a server has no others to serve.
+  // Names the role of a lane, in the order of lane numbers. The only GPU of a server has no lane
+  // kOthers.
   enum class Part : uint8_t { kToNetwork, kFromNetwork, kOthers };
 
   bool Gathers() const { return parameters_.kind == CollectiveKind::kAllGather; }
@@ -52,9 +54,9 @@ class CollnetBlocksSchedule final : public ShapedSchedule {
 
   std::shared_ptr<const HeadTable> table_;
   CollnetBlocksParameters parameters_;
-  uint64_t blocks_of_chunk_ = 1;        // whole ones
-  uint64_t chunks_of_block_ = 1;        // where one has several
-  uint32_t ranks_between_servers_ = 0;  // from a rank to that with its place in the next server
+  uint64_t blocks_of_chunk_ = 1;        // whole blocks
+  uint64_t chunks_of_block_ = 1;        // if a block has several
+  uint32_t ranks_between_servers_ = 0;  // from a rank to its counterpart in the next server
 };
 
 }  // namespace railyard

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's CollNetChain AllReduce as a CollectiveSchedule (src/device/all_reduce.h): a chunk is
-// reduced along a chain of each server's GPUs to the channel's head, then by the network's switches
-// over all heads, and returns along the chains. Half of a CTA's warps work towards the head while
-// the other half works away from it.
+// Describes NCCL's CollNetChain AllReduce as a CollectiveSchedule (src/device/all_reduce.h): a
+// chunk is reduced along a chain of each server's GPUs to the channel's head, then by the network's
+// switches over all heads, and returns along the chains. Half of a CTA's warps work towards the
+// head while the other half works away from it.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct CollnetChainParameters {
 
 class CollnetChainSchedule final : public ShapedSchedule {
  public:
-  // `chains` has a chain of each server by channel and rank; the heads have no parent.
+  // `chains` holds each server's chains by channel and rank; the heads have no parent.
   // Precondition: at least two servers.
   CollnetChainSchedule(std::shared_ptr<const TreeTable> chains, CollnetChainParameters parameters);
 
   uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
-  // Lane 0 goes up, lane 1 down.
+  // Lane 0 works up the chain, lane 1 down.
   uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
   uint64_t StepCount(const LaneId& lane) const override;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's CollNetDirect AllReduce as a CollectiveSchedule (src/device/all_reduce.h): every GPU of a
-// server is the head of one slice. Warps of one CTA send the other heads their slices over NVLink
-// (scatter), add up the server's data of their own slice and hand it to the network, whose switches
-// add up the data of all servers (reduce), pass the sum on to the server's GPUs (broadcast), and
-// receive the other slices' sums (gather).
+// Describes NCCL's CollNetDirect AllReduce as a CollectiveSchedule (src/device/all_reduce.h): every
+// GPU of a server is the head of one slice. Warps of one CTA send the other heads their slices over
+// NVLink (scatter), add up the server's data of the head's slice and send it to the network, whose
+// switches add up the data of all servers (reduce), forward the sum to the server's GPUs
+// (broadcast), and receive the other slices' sums (gather).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct CollnetDirectParameters {
 
 class CollnetDirectSchedule final : public ShapedSchedule {
  public:
-  // Precondition: two servers at least.
+  // Precondition: there are at least two servers.
   CollnetDirectSchedule(std::shared_ptr<const HeadTable> table, CollnetDirectParameters parameters);
 
   uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
@@ -35,9 +35,10 @@ class CollnetDirectSchedule final : public ShapedSchedule {
   Step StepAt(const LaneId& lane, uint64_t step) const override;
 
  private:
-  // Lanes are numbered in this order; the only GPU of a server has no others to serve.
+  // Names the role of a lane, in the order of lane numbers. The only GPU of a server has no lanes
+  // kScatter and kGather.
   enum class Part : uint8_t { kReduce, kBroadcast, kScatter, kGather };
-  // Returns the head that a step of a lane is for.
+  // Returns the head whose slice a step of a lane handles.
   uint32_t HeadOf(const LaneId& lane, uint64_t step) const;
   bool ServesOthers(const LaneId& lane) const {
     return static_cast<Part>(lane.lane) >= Part::kScatter;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The sizes of slots, chunks and slices of a collective (src/init.cc, src/include/collectives.h,
-// calcCollChunking in src/enqueue.cc).
+// Determines the sizes of slots, chunks and slices of a collective (src/init.cc,
+// src/include/collectives.h, calcCollChunking in src/enqueue.cc).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@ namespace railyard {
 
 inline constexpr uint32_t kSlots = 8;  // of a connection (NCCL_STEPS)
 
-// A slot by protocol (DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE; Simple: NCCL_BUFFSIZE): its
-// payload, and the grain of which chunks are multiples (ncclProtoGrainSize).
+// Describes a protocol's slots (DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE; for Simple,
+// NCCL_BUFFSIZE): the payload of a slot, and the grain of which chunks are multiples
+// (ncclProtoGrainSize).
 struct SlotRule {
   uint64_t payload_bytes = 0;
   uint64_t grain_bytes = 0;
@@ -24,8 +25,8 @@ struct SlotRule {
 };
 SlotRule SlotRuleOf(Protocol protocol, const NcclSettings& settings);
 
-// chunkSteps and sliceSteps: 4 and 2 for AllReduce, AllGather and ReduceScatter on rings with
-// Simple, so two slices of two slots; else 1 and 1.
+// Holds chunkSteps and sliceSteps: 4 and 2 for AllReduce, AllGather and ReduceScatter on rings with
+// Simple, which makes two slices of two slots; else 1 and 1.
 struct StepsRule {
   uint64_t slots_per_chunk = 1;
   uint64_t slots_per_slice = 1;
@@ -47,9 +48,9 @@ uint64_t PatChunkBytes(uint64_t slot_bytes, uint64_t all_bytes, CollectiveKind k
 // few rounds for the depth of their path.
 struct CollnetRounds {
   uint64_t bytes = 0;
-  uint64_t chunks = 1;  // of a round
+  uint64_t chunks = 1;  // per round
   uint64_t depth = 1;
-  uint64_t fewest = 1;  // rounds down to which chunks are halved to 32 KiB
+  uint64_t fewest = 1;  // while there are fewer rounds, chunks are halved down to 32 KiB
 };
 uint64_t CollnetChunkBytes(uint64_t chunk_bytes, const CollnetRounds& rounds);
 

@@ -9,9 +9,9 @@
 
 namespace railyard {
 
-// `mesh_rings` is the number of rings where NVLinks lead from GPU to GPU, else 0;
-// `pcie_ring_gb_per_s` is the speed in GB/s of the ring within a server without NVLink, else 0.
-// Precondition: at least two ranks.
+// Returns the result of the search. `mesh_rings` is the number of rings if NVLinks join GPUs
+// without NVSwitches, else 0; `pcie_ring_gb_per_s` is the speed in GB/s of the ring within a server
+// without NVLink, else 0. Precondition: at least two ranks.
 TunerPlatform SearchedPlatform(const CommunicatorLayout& layout, uint32_t mesh_rings = 0,
                                double pcie_ring_gb_per_s = 0);
 

@@ -24,39 +24,39 @@
 
 namespace railyard {
 
-// The route of a connection's data from one rank to another.
+// Describes the route of a connection's data from one rank to another.
 struct ConnectionRoute {
   bool network = false;  // else inside the server, over NVLink or PCIe
-  // Local index of the GPU whose NIC injects, in the sender's server; the sender's unless the data
-  // is relayed (PXN).
+  // The local index of the GPU of the sender's server whose NIC sends; it is the sender's index
+  // unless the data is relayed (PXN).
   uint32_t sending_local_index = 0;
   bool over_host_memory = false;  // inside the server: SHM
 };
 
-// The plans of one communicator. Send/Recv use Simple, as NCCL does on networks by default, and LL
-// for small messages inside a server. Registered user buffers are left out.
+// Plans the collectives of one communicator. Send/Recv use Simple, as NCCL does on networks by
+// default, and LL for small messages inside a server. Registered user buffers are left out.
 class NcclPlanner {
  public:
-  // Preconditions: the layout as BuildChannels wants it; buffsize_bytes at least 64 KiB and the
+  // Preconditions: the layout is as BuildChannels requires; buffsize_bytes at least 64 KiB and the
   // p2p chunk sizes at least 4 KiB.
   NcclPlanner(CommunicatorLayout layout, NcclSettings settings);
 
   const CommunicatorLayout& layout() const { return layout_; }
   const CommunicatorChannels& channels() const { return channels_; }
   const TreeTable& trees() const { return *trees_; }  // by channel
-  // HasNvls returns true if the GPUs of a server have NVLink SHARP, HasCollnet if the network can
-  // reduce over servers.
+  // HasNvls() returns true if the GPUs of a server have NVLink SHARP, HasCollnet() if the network
+  // can reduce over servers.
   bool HasNvls() const;
   bool HasCollnet() const;
   const P2pOrder& p2p_order() const { return p2p_order_; }
 
-  // Returns the algorithm and protocol of a collective: those that `stated` fixes, and the rest as
-  // NCCL's tuner chooses among those that have a schedule. Returns nullopt if no stated choice
-  // suits its kind and this communicator. Precondition: the collective is not is_p2p().
+  // Returns the algorithm and protocol of a collective: those that `stated` fixes, and otherwise
+  // the tuner's choice among those that have a schedule. Returns nullopt if no stated choice suits
+  // its kind and this communicator. Precondition: the collective is not is_p2p().
   std::optional<ReplayChoice> Choose(const JobCollective& collective,
                                      const ReplayChoice& stated) const;
-  // Precondition: Choose returned this choice for this collective. With one rank, or no bytes, the
-  // schedule has no steps.
+  // Returns the schedule, which has no steps with one rank or no bytes. Precondition: Choose()
+  // returned this choice for this collective.
   std::shared_ptr<const CollectiveSchedule> Plan(const JobCollective& collective,
                                                  const ReplayChoice& choice) const;
   // Plans one rank's grouped sends and receives; only that rank's lanes are defined. Data that the
@@ -68,7 +68,8 @@ class NcclPlanner {
   LocalTransport TransportBetween(RankIndex from, RankIndex to) const {
     return LocalTransportOf(layout_, settings_, from, to);
   }
-  // Precondition: there is such a connection with that use, e.g. to the next rank on a ring.
+  // Returns the route of a connection. Precondition: there is a connection with that use, e.g. to
+  // the next rank on a ring.
   ConnectionRoute RouteOf(uint32_t channel, RankIndex from, RankIndex to, ConnectionUse use) const;
 
  private:
@@ -81,7 +82,8 @@ class NcclPlanner {
   std::shared_ptr<const CollectiveSchedule> PlanCollnetDirect(
       const JobCollective& collective) const;
   std::shared_ptr<const CollectiveSchedule> PlanCollnetChain(const JobCollective& collective) const;
-  // The common parts of schedules whose ranks meet in pairs, in slots of Simple.
+  // Holds the common parameters of schedules whose ranks exchange data in pairs, in slots of
+  // Simple.
   struct ExchangePlan {
     uint64_t block_bytes = 0;
     std::vector<ChannelShare> shares;
@@ -93,7 +95,7 @@ class NcclPlanner {
   std::shared_ptr<const CollectiveSchedule> PlanDirect(const JobCollective& collective) const;
   std::shared_ptr<const CollectiveSchedule> PlanHalvingDoubling(
       const JobCollective& collective) const;
-  // Returns nullptr if NCCL chooses.
+  // Returns nullptr if NCCL's choice applies.
   std::shared_ptr<const ExplicitAlgorithm> OwnAlgorithmOf(const JobCollective& collective) const;
   std::shared_ptr<const CollectiveSchedule> PlanExplicit(const JobCollective& collective) const;
   bool Suits(CollectiveKind kind, Algorithm algorithm) const;
@@ -105,9 +107,9 @@ class NcclPlanner {
   CommunicatorChannels channels_;
   std::shared_ptr<const RingTable> rings_;
   std::shared_ptr<const TreeTable> trees_;
-  std::shared_ptr<const TreeTable> chains_;  // where there is CollNet
-  std::shared_ptr<const HeadTable> heads_;   // nullptr: nodes with different numbers of GPUs
-  std::optional<NcclTuner> tuner_;           // of two ranks or more
+  std::shared_ptr<const TreeTable> chains_;  // with CollNet
+  std::shared_ptr<const HeadTable> heads_;   // nullptr if nodes differ in their numbers of GPUs
+  std::optional<NcclTuner> tuner_;           // with at least two ranks
   P2pOrder p2p_order_;
   // [node * gpus_per_server + local_index]: has a rank of this communicator
   std::vector<bool> gpu_taken_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Builds NCCL's trees: a chain through the GPUs of each server, and over the servers one of two
-// binary trees in which each leaf of one is an inner node of the other (src/graph/trees.cc,
-// connect.cc). The pattern is the one in which one GPU per server and channel has all of the
-// channel's NIC traffic, as NCCL's search finds it on H100 servers.
+// Builds NCCL's trees: a chain through the GPUs of each server and, over the servers, one of two
+// binary trees; each leaf of one is an inner node of the other (src/graph/trees.cc, connect.cc).
+// The pattern is the one in which one GPU per server and channel has all of the channel's NIC
+// traffic, as NCCL's search finds it on H100 servers.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@ namespace railyard {
 
 inline constexpr uint32_t kTreeArity = kTreeChildrenMax;
 
-// The neighbours of a rank in a tree, by communicator ranks; kNoPeer for a missing one.
+// Holds the neighbours of a rank in a tree, as communicator ranks; kNoPeer stands for a missing
+// one.
 struct TreePlace {
   int32_t up = kNoPeer;
   std::array<int32_t, kTreeArity> down = {kNoPeer, kNoPeer, kNoPeer};

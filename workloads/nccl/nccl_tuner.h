@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NCCL's tuning model: a latency and a bandwidth for every algorithm and protocol, by which NCCL
-// chooses between them (src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime). The times
-// are NCCL's expectation. They select what is run and never determine how long it takes.
+// Implements NCCL's tuning model: a latency and a bandwidth for every algorithm and protocol, by
+// which NCCL chooses between them (src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime).
+// The times are NCCL's expectation. They select the algorithm and protocol and never determine how
+// long a collective takes.
 //
-// Left out: tuner plug-ins and NCCL_ALGO's syntax.
+// Tuner plug-ins and NCCL_ALGO's syntax are left out.
 #pragma once
 
 #include <array>
@@ -15,9 +16,9 @@
 
 namespace railyard {
 
-// The outcome of NCCL's graph search for one pattern, before it duplicates channels.
+// Holds the outcome of NCCL's graph search for one pattern, before it duplicates channels.
 struct SearchedGraph {
-  uint32_t channel_count = 0;  // 0: the pattern was not found
+  uint32_t channel_count = 0;  // 0 if the pattern was not found
   double intra_gb_per_s = 0;   // of one channel within a server
   double inter_gb_per_s = 0;   // of one channel between servers
 };
@@ -26,12 +27,12 @@ struct TunerPlatform {
   GpuGeneration generation = GpuGeneration::kHopper;
   CollectiveLibrary library = CollectiveLibrary::kNccl;
   CommunicatorCpu cpu = CommunicatorCpu::kIntel;
-  bool nvlink = true;  // joins the GPUs of a server; else PCIe
+  bool nvlink = true;  // joins the GPUs of a server; else PCIe does
   SearchedGraph ring;
   SearchedGraph tree;
   SearchedGraph nvls;
-  SearchedGraph collnet;      // without channels: no switch adds up
-  double net_latency_us = 0;  // what the network's plug-in says of its NICs
+  SearchedGraph collnet;      // without channels if no switch can reduce
+  double net_latency_us = 0;  // as the network plug-in states it for its NICs
   bool ll128_between_servers = true;
   bool same_rings = false;             // every server has the same order of GPUs
   bool tree_meets_nic_on_one = false;  // NCCL_TOPO_PATTERN_TREE: one GPU has all of a channel's NIC
@@ -49,7 +50,7 @@ struct TunedCommunicator {
 
 struct TunedCall {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  uint64_t bytes = 0;  // the larger of what goes in and what comes out, as nccl-tests count it
+  uint64_t bytes = 0;  // the larger of input and output, as nccl-tests counts it
   Datatype datatype = Datatype::kFloat32;
   // True if the switch can reduce this type with this operation (ncclNvlsSupported).
   bool nvls_reduces = true;
@@ -57,10 +58,10 @@ struct TunedCall {
 
 class NcclTuner {
  public:
-  // A row of the table that NCCL prints when it starts.
+  // Holds a cell of the table that NCCL prints when it starts.
   struct Model {
     double latency_us = 0;
-    double gb_per_s = 0;  // 0: not available
+    double gb_per_s = 0;  // 0 if not available
   };
   struct Choice {
     Algorithm algorithm = Algorithm::kRing;
@@ -72,20 +73,20 @@ class NcclTuner {
   NcclTuner(const TunerPlatform& platform, const TunedCommunicator& communicator, uint32_t version,
             uint32_t pat_enable = 2);
 
-  // Valid for the five collectives that are tuned: AllReduce, AllGather, ReduceScatter, Broadcast,
-  // Reduce.
+  // Returns the model of a choice. Precondition: `kind` is one of the five collectives that are
+  // tuned: AllReduce, AllGather, ReduceScatter, Broadcast, Reduce.
   Model ModelOf(CollectiveKind kind, Algorithm algorithm, Protocol protocol) const;
   // Returns the time that NCCL expects the call to take; nullopt if the choice is not available.
   std::optional<double> TimeUs(const TunedCall& call, Algorithm algorithm, Protocol protocol) const;
-  // Returns the protocol that the library takes for a call by its size, whatever it expects;
-  // nullopt if the expected times decide.
+  // Returns the protocol that the library chooses by a call's size alone; nullopt if the expected
+  // times decide.
   std::optional<Protocol> ProtocolBySize(const TunedCall& call) const;
-  // Returns the fastest available choice that `algorithm` and `protocol` (kUnstated: any) allow, or
-  // nullopt.
+  // Returns the fastest available choice that `algorithm` and `protocol` (kUnstated allows any)
+  // allow, or nullopt.
   std::optional<Choice> Choose(const TunedCall& call, Algorithm algorithm, Protocol protocol) const;
 
  private:
-  // The most that a channel carries, in GB/s: Ring with LL128, Tree with LL128, Tree.
+  // Holds the maximum rates of a channel in GB/s: Ring with LL128, Tree with LL128, Tree.
   struct ChannelCaps {
     double ring_ll128 = 0;
     double tree_ll128 = 0;

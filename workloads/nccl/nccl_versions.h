@@ -5,17 +5,17 @@
 
 namespace railyard {
 
-// The first version that has PAT and NCCL_PAT_ENABLE, as ncclGetVersion has it: 2.23.
+// The first version that has PAT and NCCL_PAT_ENABLE, encoded as by ncclGetVersion: 2.23.
 inline constexpr uint32_t kFirstPatVersion = 22300;
 // The first version for GPUs of compute capability 10: 2.25.
 inline constexpr uint32_t kFirstBlackwellVersion = 22500;
 // The first version that tunes NVLSTree for Blackwell by nodes, GPUs and NICs: 2.30.
 inline constexpr uint32_t kFirstNvlsTreeTuningVersion = 23000;
-// The first version of which only some rules are known here, those of its tuner: 2.31.
+// The first version of which only the tuner's rules are modelled: 2.31.
 inline constexpr uint32_t kFirstPartlyKnownVersion = 23100;
-// The first version whose tuner has rules of its own for rings and trees on Blackwell: 2.32.
+// The first version whose tuner has separate rules for rings and trees on Blackwell: 2.32.
 inline constexpr uint32_t kFirstBlackwellPlateauVersion = 23200;
-// The first version whose rules are not known here: 2.33.
+// The first version whose rules are not modelled: 2.33.
 inline constexpr uint32_t kFirstUnknownVersion = 23300;
 
 }  // namespace railyard

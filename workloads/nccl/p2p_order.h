@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The order in which the ranks of a communicator serve one another with Send and Recv: in each of n
-// rounds every rank sends to one peer and receives from one peer, and a pair meets in the same
-// round. Sources: ncclP2pSchedule (src/init.cc), ncclP2pChannelBaseForRound (src/include/channel.h)
-// and ncclP2pChannelForPart (src/include/device.h).
+// Determines the order in which the ranks of a communicator serve each other with Send and Recv: in
+// each of n rounds every rank sends to one peer and receives from one peer, and both ranks of a
+// message do so in the same round. Sources: ncclP2pSchedule (src/init.cc),
+// ncclP2pChannelBaseForRound (src/include/channel.h) and ncclP2pChannelForPart
+// (src/include/device.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace railyard {
 
-// NCCL_MAX_DEV_WORK_P2P_PER_BATCH (src/include/device.h).
+// The largest number of works in a batch, NCCL_MAX_DEV_WORK_P2P_PER_BATCH (src/include/device.h).
 inline constexpr uint32_t kWorksPerBatch = 8;
 
 class P2pOrder {
@@ -23,7 +24,7 @@ class P2pOrder {
   uint32_t round_count() const { return static_cast<uint32_t>(place_.size()); }
   uint32_t SendPeer(uint32_t rank, uint32_t round) const;
   uint32_t RecvPeer(uint32_t rank, uint32_t round) const;
-  // Inverts SendPeer; from == to is round 0.
+  // Returns the inverse of SendPeer(); from == to is round 0.
   uint32_t RoundOf(uint32_t from, uint32_t to) const;
   // Returns the channel of a part of the messages of a round.
   uint32_t ChannelOfPart(uint32_t round, uint32_t part) const;
@@ -40,10 +41,10 @@ class P2pOrder {
   uint32_t channel_count_;
   uint32_t node_count_;
   uint32_t group_size_ = 1;
-  uint32_t base_group_size_ = 1;          // of ncclP2pChannelBaseForRound
+  uint32_t base_group_size_ = 1;          // as in ncclP2pChannelBaseForRound
   std::vector<Place> place_;              // by rank
   std::vector<uint32_t> member_;          // [group * group_size_ + local] → rank
-  std::vector<uint32_t> group_delta_at_;  // in the order of rounds
+  std::vector<uint32_t> group_delta_at_;  // in round order
   std::vector<uint32_t> place_of_delta_;  // inverse
 };
 

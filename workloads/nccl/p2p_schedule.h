@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One rank's grouped Send and Recv calls as a CollectiveSchedule: messages are divided into parts
-// on channels, and works are grouped into batches (addP2pToPlan, addWorkBatchToPlan and
+// Describes one rank's grouped Send and Recv calls as a CollectiveSchedule: messages are divided
+// into parts on channels, and works are grouped into batches (addP2pToPlan, addWorkBatchToPlan and
 // scheduleP2pTasksToPlan, src/enqueue.cc).
 #pragma once
 
@@ -17,7 +17,8 @@
 
 namespace railyard {
 
-// LL's lines on the wire: 8 of 16 bytes are flags (union ncclLLFifoLine, src/include/device.h).
+// Describes LL's lines on the wire: 8 of 16 bytes are flags (union ncclLLFifoLine,
+// src/include/device.h).
 inline constexpr MessageRule kP2pLlRule = {.line_payload_bytes = 8, .line_wire_bytes = 16};
 
 class P2pSchedule final : public CollectiveSchedule {
@@ -48,18 +49,18 @@ class P2pSchedule final : public CollectiveSchedule {
   uint64_t AlikeFrom(const LaneId& lane, uint64_t step) const override;
 
  private:
-  // A part of one message.
+  // Describes a part of one message.
   struct Lane {
-    RankIndex peer{0};  // the rank itself: a copy
+    RankIndex peer{0};  // the rank itself for a copy
     bool is_send = false;
     uint64_t offset_bytes = 0;  // of the part within the message
     uint64_t bytes = 0;
     uint64_t chunk_bytes = 0;
     bool network = false;
-    bool by_lines = false;  // LL, else Simple
+    bool by_lines = false;  // LL; else Simple
   };
-  struct PartRule;    // how messages are cut
-  struct PlacedLane;  // and where it is
+  struct PartRule;    // says how messages are cut
+  struct PlacedLane;  // a part with its channel and batch
   static PartRule PartRuleOf(const CommunicatorLayout& layout, const NcclSettings& settings,
                              const CommunicatorChannels& channels);
   std::optional<Lane> PartOf(const P2pCall& call, uint32_t part, const PartRule& rule,
@@ -73,9 +74,9 @@ class P2pSchedule final : public CollectiveSchedule {
   RankIndex rank_;
   uint32_t rank_count_;
   MessageRule network_rule_;
-  std::vector<uint32_t> channel_batches_;  // by channel, and the end: first of batch_lanes_
-  std::vector<uint32_t> batch_lanes_;      // by batch, and the end: first of lanes_
-  std::vector<uint8_t> batch_works_;       // by batch: how many
+  std::vector<uint32_t> channel_batches_;  // first element of batch_lanes_ by channel, then the end
+  std::vector<uint32_t> batch_lanes_;      // first element of lanes_ by batch, then the end
+  std::vector<uint8_t> batch_works_;       // number of works by batch
   std::vector<Lane> lanes_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Communication of a server's GPUs over PCIe in NCCL's terms: the distance between them, the
-// transport they use (src/graph/paths.cc, src/transport/{p2p,shm}.cc), and the speed of a ring of
-// them (src/graph/search.cc).
+// Describes the communication of a server's GPUs over PCIe in NCCL's terms: the distance between
+// GPUs, their transport (src/graph/paths.cc, src/transport/{p2p,shm}.cc), and the speed of a ring
+// of them (src/graph/search.cc).
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ PathType PciePathType(const PciePlace& a, const PciePlace& b);
 // else PXB, or SYS with AMD's CPUs (ncclTopoCheckP2p).
 PathType P2pLevelOf(const CommunicatorLayout& layout, const NcclSettings& settings);
 
-// The transport between two ranks of a server.
+// Names the transport between two ranks of a server.
 enum class LocalTransport : uint8_t {
   kNvlink,
   kPeerToPeer,    // P2P over PCIe: the sender stores into the receiver's memory
-  kSharedMemory,  // SHM: it stores into the memory of the receiver's socket, the receiver loads
+  kSharedMemory,  // SHM: the sender stores into the receiver's socket's memory, the receiver loads
   kNone,
 };
 LocalTransport LocalTransportOf(const CommunicatorLayout& layout, const NcclSettings& settings,
                                 uint32_t from, uint32_t to);
 
-// Returns the speed in GB/s that NCCL's search settles on for the ring over a server's ranks in
-// their order: the highest of its speeds that every PCIe link and the links between sockets carry.
+// Returns the speed in GB/s that NCCL's search finds for the ring over a server's ranks in their
+// order: the highest of its speeds that every PCIe link and the links between sockets can carry.
 // Precondition: at least two ranks, all with PCIe places.
 double PcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& settings,
                       std::span<const uint32_t> ranks);

@@ -12,17 +12,17 @@ namespace railyard {
 
 class ExchangeLayers {
  public:
-  // Layers are known if the plan is of a transformer with expert parallelism.
+  // Layers are known if the plan is that of a transformer with expert parallelism.
   explicit ExchangeLayers(const Plan& plan);
   bool is_known() const { return !of_stage_.empty(); }
-  // A rank's AllToAllvs cycle through a list of layers, in the order of its program; its trace
-  // lacks those in which the rank sends and receives nothing.
+  // Describes a rank's AllToAllvs, which cycle through a list of layers in the order of its
+  // program; its trace lacks those in which the rank sends and receives nothing.
   struct OfRank {
     const std::vector<uint32_t>& layers;  // of the model, from 0
-    size_t count = 0;                     // of AllToAllvs, in all
+    size_t count = 0;                     // of all AllToAllvs
   };
-  // The result has no AllToAllv if the rank belongs to no expert-parallel group. Precondition:
-  // layers are known.
+  // Returns the AllToAllvs of a rank; the result has none if the rank belongs to no expert-parallel
+  // group. Precondition: layers are known.
   OfRank Of(uint32_t rank) const;
 
  private:

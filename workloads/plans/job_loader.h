@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Loads the use of the model: the fields `training` and `inference` of a plan.
+// Loads the fields `training` and `inference` of a plan.
 #pragma once
 
 #include "simulator/text_proto/text_proto.h"
@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Inference or Training. The result must not be used after errors.
-// `plan` may have errors in its model and parallelism.
+// These read the railyard.protos.Inference or Training at `cursor`. The result must not be used
+// after errors. `plan` may have errors in its model and parallelism.
 Inference LoadInference(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics);
 Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A plan, checked and complete: the contents of a plan's text in plain types.
+// Holds a checked and complete plan: the contents of a plan's text in plain types.
 #pragma once
 
 #include <array>
@@ -20,22 +20,22 @@ enum class Dimension : uint8_t { kTensor, kContext, kData, kPipeline };
 inline constexpr size_t kDimensionCount = 4;
 
 struct Parallelism {
-  // Parts by Dimension.
+  // Holds the parts by dimension.
   std::array<uint32_t, kDimensionCount> parts = {1, 1, 1, 1};
   bool sequence = false;
-  // Begins with the dimension whose neighbours are consecutive ranks.
+  // The dimensions, beginning with the one whose neighbours are consecutive ranks.
   std::array<Dimension, kDimensionCount> order = {Dimension::kTensor, Dimension::kContext,
                                                   Dimension::kData, Dimension::kPipeline};
-  std::vector<uint32_t> rank_at;  // by place in that order; empty: the place itself
-  uint32_t expert = 1;            // ranks over which experts are divided; 1: they are not
+  std::vector<uint32_t> rank_at;  // by place in that order; if empty, the place itself
+  uint32_t expert = 1;            // ranks over which experts are divided; 1 if they are not
 
   uint32_t tensor() const { return parts[0]; }
   uint32_t context() const { return parts[1]; }
   uint32_t data() const { return parts[2]; }
   uint32_t pipeline() const { return parts[3]; }
   uint32_t RankCount() const { return tensor() * context() * data() * pipeline(); }
-  // The number of ranks of a stage, and its number of expert groups, each of which divides the
-  // experts over `expert` ranks.
+  // These return the number of ranks of a stage and its number of expert groups, each of which
+  // divides the experts over `expert` ranks.
   uint32_t StageRanks() const { return tensor() * context() * data(); }
   uint32_t ExpertGroups() const { return StageRanks() / expert; }
 };
@@ -43,14 +43,14 @@ struct Parallelism {
 enum class PipelineScheduleKind : uint8_t { kOneFOneB, kInterleaved, kZeroBubble };
 enum class Recompute : uint8_t { kNone, kFull };
 
-// The trained part of the model; all by default.
+// Describes the trained part of the model, which is all of it by default.
 struct FineTuning {
-  uint32_t frozen_layers = 0;  // from the bottom; with any, the embeddings are frozen too
-  std::optional<Lora> lora;    // all is frozen but its adapters
+  uint32_t frozen_layers = 0;  // from the bottom; if there are any, the embeddings are frozen too
+  std::optional<Lora> lora;    // if set, all is frozen except its adapters
 
   bool FreezesAny() const { return frozen_layers > 0 || lora; }
   bool TrainsBase(uint32_t layer) const { return !lora && layer >= frozen_layers; }
-  bool TrainsEnds() const { return !lora; }  // the output layer, unless it is the embedding
+  bool TrainsEnds() const { return !lora; }  // trains the output layer, unless it is the embedding
   bool HasAdapters(uint32_t layer) const { return lora && layer >= frozen_layers; }
 };
 
@@ -67,7 +67,7 @@ struct Training {
   bool overlap_gradients = true;
   Recompute recompute = Recompute::kNone;
   bool gradient_clipping = false;
-  uint32_t log_interval = 0;  // iterations between barriers; 0: no barriers
+  uint32_t log_interval = 0;  // iterations between barriers; 0 without barriers
   FineTuning fine_tuning;
   bool ddp_broadcasts = false;
 };
@@ -75,21 +75,21 @@ struct Training {
 struct Request {
   int64_t arrival_ps = 0;
   uint32_t prompt_tokens = 0;
-  uint32_t output_tokens = 0;  // 1 or more; prefill makes the first
+  uint32_t output_tokens = 0;  // 1 or more; prefill generates the first
 };
 
 struct Inference {
   std::vector<Request> requests;  // in the order of arrival
-  uint32_t batch = 1;             // of them at a time
-  bool continuous = false;        // they join and leave one by one
+  uint32_t batch = 1;             // requests at a time
+  bool continuous = false;        // requests join and leave individually
   bool separate_shared_reduction = false;
-  uint32_t prefill_tensor = 0;  // ranks of the group that only prefills; 0: no such group
+  uint32_t prefill_tensor = 0;  // ranks of the prefill group; 0 without such a group
 };
 
 struct Plan {
   std::string name;
-  ModelConfig model;                    // a transformer,
-  std::optional<LayeredModel> layered;  // unless this is set
+  ModelConfig model;                    // a transformer, unless the next field is set
+  std::optional<LayeredModel> layered;  // another kind of model
   Parallelism parallelism;
   ComputeSettings compute;
   ExpertRouting routing;

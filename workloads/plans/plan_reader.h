@@ -23,9 +23,10 @@ class PlanReader {
   Diagnostics& diagnostics() const { return diagnostics_; }
   bool Has(const char* field) const { return cursor_.Has(field); }
 
-  // An absent field leaves the value as it is.
+  // Reads a number; an absent field leaves `value` unchanged.
   void Number(const char* field, uint32_t min, uint32_t max, uint32_t& value) const;
-  // An absent field is an error unless `value` is not 0 already, e.g. from a preset.
+  // Reads a number; an absent field is an error if `value` is 0, i.e. not set already, e.g. by a
+  // preset.
   void Required(const char* field, uint32_t min, uint32_t max, const char* expected,
                 uint32_t& value) const;
   void Flag(const char* field, bool& value) const { value = cursor_.Flag(field, value); }
@@ -45,7 +46,7 @@ class PlanReader {
   Diagnostics& diagnostics_;
 };
 
-// Returns the divisors of `number` next to `wish`: "8 or 16", "8".
+// Returns the divisors of `number` nearest to `wish`: "8 or 16", "8".
 std::string NearestDivisors(uint64_t number, uint64_t wish);
 
 }  // namespace railyard

@@ -10,9 +10,9 @@
 
 namespace railyard {
 
-// The streams of a rank in training.
+// Names the streams of a rank.
 enum class PlanStream : uint8_t {
-  kCompute,  // with the collectives that computation waits for: tensor and context parallel
+  kCompute,  // and the collectives for which computation waits: tensor and context parallel
   kData,     // gradients and parameters
   kReceiveActivation,
   kSendActivation,
@@ -20,7 +20,7 @@ enum class PlanStream : uint8_t {
   kSendGradient,
   kExpertData,  // gradients and parameters of experts
   kEmbedding,   // rows of embedding tables and their gradients
-  kArrivals,    // of requests: computation that ends when they have arrived
+  kArrivals,    // computation that ends when requests arrive
   kCache,       // keys and values from prefill to decoding
 };
 
@@ -37,12 +37,12 @@ class ProgramWriter {
   // Adds sends and receives that begin together, after the computation so far.
   void Group(const std::vector<TraceOperation>& calls);
   // Adds an operation on another stream, after operation `after` of any stream (kNone: only after
-  // those of its stream). Returns its number.
+  // the earlier operations of its stream). Returns its number.
   uint32_t Add(PlanStream stream, TraceOperation operation, uint32_t after);
   // Adds sends and receives on another stream that begin together. Returns the number of one of
   // them, or `after` if `calls` is empty.
   uint32_t AddGroup(PlanStream stream, const std::vector<TraceOperation>& calls, uint32_t after);
-  // Returns the number of the operation that ends the computation so far.
+  // Returns the number of the operation with which the computation so far ends.
   uint32_t Mark();
 
   const std::vector<TraceOperation>& operations() const { return operations_; }

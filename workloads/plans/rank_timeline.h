@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The timeline of one rank of a plan's trace in isolation: every call takes a given time, and no
-// rank waits for another.
+// Computes the timeline of one rank of a plan's trace in isolation: every call takes a given time,
+// and no rank waits for another.
 #pragma once
 
 #include <cstdint>
@@ -12,47 +12,48 @@
 
 namespace railyard {
 
-// A call as it is timed: a collective, or the Sends and Recvs of a group as one AllToAll of their
-// mean size. Equal calls of one rank's program take the same time.
+// Describes a call whose time is requested: a collective, or the Sends and Recvs of a group as one
+// AllToAll of their mean size. Equal calls of one rank's program take the same time.
 struct PlannedCall {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint32_t communicator = 0;  // index into Trace::communicators
-  uint64_t bytes = 0;         // of the call's count; kAllToAll: to each rank
+  uint64_t bytes = 0;         // of the call's count; for kAllToAll, to each rank
   bool operator==(const PlannedCall&) const = default;
 };
 
 struct RankTimeline {
   int64_t compute_ps = 0;
-  int64_t blocking_ps = 0;  // calls that computation waits for in its own stream
-  int64_t expert_ps = 0;    // those of experts, of these
-  int64_t exposed_ps = 0;   // remaining wait for other streams
+  int64_t blocking_ps = 0;  // calls for which computation waits in its own stream
+  int64_t expert_ps = 0;    // part of blocking_ps: calls of experts
+  int64_t exposed_ps = 0;   // remaining waits for other streams
   int64_t beside_ps = 0;    // calls of other streams
   int64_t total_ps() const { return compute_ps + blocking_ps + exposed_ps; }
 };
 
 // Visits calls in the order of the program. A group is one call; calls that only receive are left
-// out, and so are repetitions of the call before.
+// out, and so are repetitions of the previous call.
 void ForEachCall(const Trace& trace, uint32_t rank,
                  const std::function<void(const PlannedCall&)>& visit);
 
-// `time_ps` returns the time of a call. Operations wait for those before them on their stream and
-// for one other, as the trace states. Sends and receives of a pipeline take no time here.
+// Computes a rank's timeline; `time_ps` returns the time of a call. Operations wait for those
+// before them on their stream and for one other, as the trace states. Sends and receives of a
+// pipeline take no time here.
 RankTimeline TimelineOf(const Trace& trace, uint32_t rank,
                         const std::function<int64_t(const PlannedCall&)>& time_ps);
 
-// The time of a rank in AllToAllvs of experts. These synchronize the ranks of a group: no AllToAllv
-// ends before the last rank has arrived, and all ranks take as long as the one that sends or
-// receives most.
+// Holds the time of a rank in AllToAllvs of experts. These synchronize the ranks of a group: no
+// AllToAllv ends before the last rank has arrived, and all ranks take as long as the rank that
+// sends or receives most.
 struct ExpertTime {
-  int64_t alone_ps = 0;     // the rank's AllToAllvs if all ranks had what it has
-  int64_t exchange_ps = 0;  // as they are
-  int64_t wait_ps = 0;      // for ranks that have more to compute before them
+  int64_t alone_ps = 0;     // if all ranks had this rank's bytes
+  int64_t exchange_ps = 0;  // with each rank's actual bytes
+  int64_t wait_ps = 0;      // for ranks that compute longer before them
 };
-// Returns the times by rank of the trace. Ranks wait only for operations of their own streams.
+// Returns the times by rank of the trace. Ranks wait only for operations of their streams.
 std::vector<ExpertTime> ExpertTimesOf(const Trace& trace,
                                       const std::function<int64_t(const PlannedCall&)>& time_ps);
 
-// Returns "tensor" for a communicator that is called "tensor 3".
+// Returns "tensor" for a communicator with the name "tensor 3".
 std::string GroupNameOf(const TraceCommunicator& communicator);
 
 }  // namespace railyard

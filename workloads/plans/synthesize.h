@@ -12,10 +12,10 @@ namespace railyard {
 // Returns the number of operations in all programs of a plan's trace together; equal ranks share
 // one program.
 uint64_t OperationCount(const Plan& plan);
-// More operations take more memory than usual machines have.
+// The largest number of operations; more would need more memory than usual machines have.
 inline constexpr uint64_t kPlanOperationsMax = 40'000'000;
 
-// Precondition: LoadPlan returned the plan.
+// Returns the trace of a plan. Precondition: LoadPlan() returned the plan.
 Trace Synthesize(const Plan& plan);
 
 }  // namespace railyard

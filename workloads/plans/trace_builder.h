@@ -17,10 +17,10 @@ class TraceBuilder {
 
   // Adds a communicator and returns its number.
   uint32_t AddCommunicator(std::string name, std::vector<uint32_t> ranks);
-  // Sets the communicators that the numbers in the rank's program stand for
+  // Sets the communicators to which the numbers in the rank's program refer
   // (Trace::communicators_of_rank).
   void SetCommunicators(uint32_t rank, std::vector<uint32_t> communicators);
-  // Must be called at most once for each rank, in any order.
+  // Sets the program of a rank. Must be called at most once per rank, in any order.
   void SetProgram(uint32_t rank, std::vector<TraceOperation> operations);
   // Sets the program of all these ranks, without looking for another rank with an equal program.
   void SetProgram(const std::vector<uint32_t>& ranks, std::vector<TraceOperation> operations);

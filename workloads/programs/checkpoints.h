@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Checkpoints of a job, as computation between its iterations.
+// Adds checkpoints to a job, as computation between its iterations.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// The operation after each checkpoint, ascending, by program.
+// Holds the operation after each checkpoint, ascending, by program.
 using CheckpointPlaces = std::vector<std::vector<uint32_t>>;
 
 // Makes every rank stop before iterations `every`, 2 `every`, … (counted from 0) until all its

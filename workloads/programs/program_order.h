@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Determines when an operation of a rank may begin: it waits for the one before it on its stream,
-// for the one before it of its communicator, and for the one it names. Computation is handled here:
-// it ends after its duration, and the operations that wait for it may begin then.
+// Determines when an operation of a rank may begin: it waits for the previous operation on its
+// stream, for the previous operation of its communicator, and for the operation that it names.
+// Computation is handled here: it ends after its duration, and the operations that wait for it may
+// begin then.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +19,8 @@
 
 namespace railyard {
 
-// True if each operation of a rank's program that `is_one` selects waits for the end of the
-// selected one before it. Precondition: `is_one` selects no computation.
+// Returns true if each operation of a rank's program that `is_one` selects waits for the end of the
+// previous selected operation. Precondition: `is_one` selects no computation.
 template <typename IsOne>
 bool AreInTurn(const std::vector<JobOperation>& program, IsOne is_one) {
   uint32_t before = JobOperation::kNone;
@@ -35,14 +36,14 @@ bool AreInTurn(const std::vector<JobOperation>& program, IsOne is_one) {
   return true;
 }
 
-// Names the selected operation after another one, and the shortest time from the end of that one to
-// its begin.
+// Names the selected operation after another, and the shortest time from the end of that operation
+// to its begin.
 struct NextOperation {
   uint32_t index = 0;
   int64_t gap_ps = 0;
 };
 
-// Returns the selected operation after the selected operation `index`; none if that is the last.
+// Returns the selected operation after the selected operation `index`, or none if that is the last.
 // Precondition: AreInTurn.
 template <typename IsOne>
 std::optional<NextOperation> NextOf(const std::vector<JobOperation>& program, uint32_t index,
@@ -58,9 +59,9 @@ std::optional<NextOperation> NextOf(const std::vector<JobOperation>& program, ui
 }
 
 // Tracks how far the ranks of a job have come in their programs. An operation that has not begun
-// has state only if some of the operations it waits for have ended.
+// has state only if some of the operations for which it waits have ended.
 //
-// A trial is progress that may be taken back: BeginTrial(), then End()s, then EndTrial().
+// A trial is progress that can be undone: BeginTrial(), then End()s, then EndTrial().
 class ProgramOrder {
  public:
   // `job` must outlive this.
@@ -82,9 +83,9 @@ class ProgramOrder {
   }
 
   // Discards all progress of a part and restarts it: the rank's operations before
-  // `first_of_rank[rank]` have ended and no later one has begun. Calls may_begin for those that
-  // wait for no later one, with times counted from `now_ps` on. The part's ranks may have been
-  // swapped since with ranks that belong to no part.
+  // `first_of_rank[rank]` have ended and no later one has begun. Calls may_begin for the later
+  // operations that wait for no later one, with times counted from `now_ps` on. The part's ranks
+  // may have been swapped since with ranks that belong to no part.
   template <typename MayBegin>
   void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank, int64_t now_ps,
                  MayBegin may_begin) {
@@ -131,20 +132,20 @@ class ProgramOrder {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr uint32_t kPrefetched = 6;  // operations ahead
+  static constexpr uint32_t kPrefetched = 6;  // number of operations ahead
 
   struct Link {
     uint32_t next_in_stream = kNone;
-    uint32_t next_in_communicator = kNone;  // where that is not next_in_stream
-    uint32_t first_follower = 0;            // into followers, of those that name it
-    uint32_t waits_for : 2 = 0;             // the one before on its stream, of its communicator…
+    uint32_t next_in_communicator = kNone;  // if that is not next_in_stream
+    uint32_t first_follower = 0;            // index into followers of the operations that name it
+    uint32_t waits_for : 2 = 0;             // number of operations for which it waits
     bool first_of_stream : 1 = false;
   };
   struct Links {
-    std::vector<Link> of;  // by operation, and one more that ends the last followers
+    std::vector<Link> of;  // by operation, and one more as the end of the last followers
     std::vector<uint32_t> followers;
   };
-  // An operation some of whose predecessors have ended.
+  // Describes an operation of whose predecessors some have ended.
   struct PartlyReleased {
     uint32_t index = 0;
     uint8_t waits_for = 0;
@@ -163,8 +164,8 @@ class ProgramOrder {
     return links_[job_.operations.program_of_rank(rank)];
   }
 
-  // Returns those of a program's operations from `first` on that wait for nothing, or for at least
-  // one operation before `first`; these have ended by `now_ps`.
+  // Returns those of a program's operations from `first` on that wait for no operation, or for at
+  // least one operation before `first`; operations before `first` have ended by `now_ps`.
   std::vector<PartlyReleased> ReleasedBy(uint32_t program, uint32_t first, int64_t now_ps) const;
 
   template <typename MayBegin>
@@ -248,12 +249,12 @@ class ProgramOrder {
   std::vector<uint32_t> part_of_rank_;
   std::vector<Links> links_;                                  // by program
   std::vector<std::vector<PartlyReleased>> partly_released_;  // by rank
-  std::vector<Computed> computed_;                            // of the rank at hand
+  std::vector<Computed> computed_;                            // of the current rank
   std::vector<int64_t> computed_until_ps_;                    // by part
   bool in_trial_ = false;
   std::vector<int64_t> computed_before_trial_ps_;
-  uint64_t trial_ = 0;                   // its number
-  std::vector<uint64_t> trial_of_rank_;  // the last in which partly_released_ was copied
+  uint64_t trial_ = 0;                   // number of the current trial
+  std::vector<uint64_t> trial_of_rank_;  // by rank: last trial in which partly_released_ was copied
   std::vector<std::pair<uint32_t, std::vector<PartlyReleased>>> before_trial_;
 };
 

@@ -52,7 +52,7 @@ class PathTracer {
   PathTracer(const FabricSimulatorImpl& engine, const ConnectionTable& table)
       : engine_(engine), table_(table) {}
 
-  // Calls `on_slice` with each slice as it begins. Nothing is told of what is replayed.
+  // Calls `on_slice` at the start of each slice, except for replayed ones.
   void WatchSlices(std::function<void(const Slice&)> on_slice) { on_slice_ = std::move(on_slice); }
 
   CriticalPath& OfLane(LaneIndex lane) { return lanes_[lane].path; }

@@ -49,8 +49,8 @@ class NetworkProxies {
   NetworkProxies& operator=(const NetworkProxies&) = delete;
 
   void KeepPaths(PathTracer& paths) { paths_ = &paths; }
-  // Calls the watcher for each message from now on that waits for grants. Nothing is told of what
-  // is replayed, nor of sums in switches.
+  // Calls `watcher` for each message that waits for grants. It is not called for replayed messages
+  // or sums in switches.
   void Watch(MessageWatcher watcher) { watchers_.push_back(std::move(watcher)); }
 
   // --- Requests of lanes -------------------------------------------------------------------------

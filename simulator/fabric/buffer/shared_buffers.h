@@ -73,8 +73,8 @@ class SharedBuffers {
   template <typename Visit>
   void ReleaseXoffs(BufferId buffer, Visit visit);
 
-  // --- Partitions are simulated at another time than all else that shares a switch's buffer. While
-  // each stays within its share, the pool as a whole is calm and none has an effect on another.
+  // --- Partitions are simulated at other times than the rest of the switch's traffic. If each
+  // stays within its share, the pool needs no decisions and none affects another.
   class NotApart : public std::exception {};
   // Limits everything that is simulated as usual to half of the calm bytes. Calls nest; each needs
   // its own EndApart(). Returns false without any effect if the buffer exceeds that share already.

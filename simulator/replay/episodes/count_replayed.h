@@ -6,7 +6,7 @@
 
 namespace railyard {
 
-// Calls `count`, which adds to the network's counters what packets would have crossed it from
+// Calls `count`, which adds to the network's counters the packets that would have crossed it from
 // `from_ps` to `until_ps`.
 using CountReplayed =
     std::function<void(int64_t from_ps, int64_t until_ps, const std::function<void()>& count)>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Stores episodes, which are the simulation from one instant at rest to the next, so that they need
-// not be simulated again. An episode is identified by the state in which it began and by the
-// operations that began in it with their times. It holds their ends, the changes of counters, and
+// Stores episodes so that they need not be simulated again. An episode is the simulation from one
+// quiescent instant to the next. It is identified by the state in which it began and by the
+// operations that began in it with their times; it stores their ends, the changes of counters, and
 // the state in which it ended.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace railyard {
 
-// An operation that began in an episode; times are relative to the episode's begin.
+// Describes an operation that began in an episode; times are relative to the episode's begin.
 struct EpisodeOperation {
-  uint32_t rank = 0;  // of a partition's: its GPU's place there
-  uint32_t plan = 0;  // what it does: equal for equal calls
+  uint32_t rank = 0;  // in a partition, the place of its GPU
+  uint32_t plan = 0;  // its effect: equal for equal calls
   int64_t begin_ps = 0;
   int64_t end_ps = 0;
   bool operator==(const EpisodeOperation&) const = default;
@@ -27,12 +27,12 @@ struct EpisodeOperation {
 struct Episode {
   uint32_t begin_state = 0;  // numbers of the cache
   uint32_t end_state = 0;
-  int64_t duration_ps = 0;                     // to the instant at which rest was seen
+  int64_t duration_ps = 0;                     // to the instant found to be quiescent
   std::vector<EpisodeOperation> operations{};  // in the order in which they began
   std::vector<uint32_t> end_order{};           // of `operations`, in the order in which they ended
-  std::vector<CriticalPath> paths{};           // of `operations`, where paths are kept
+  std::vector<CriticalPath> paths{};           // of `operations`, if paths are kept
   RestCountChanges changes{};
-  RestCountChanges changes_after_end{};  // of those, since its last operation ended
+  RestCountChanges changes_after_end{};  // of these, changes since its last operation ended
   // True if the changes after its end are known, and no payload was in flight then.
   bool can_be_last = false;
 
@@ -41,11 +41,11 @@ struct Episode {
 
 class EpisodeCache {
  public:
-  // Limit on the memory of all states and episodes; beyond it nothing is added.
+  // The limit on the memory of all states and episodes, beyond which nothing is added.
   static constexpr uint64_t kBytesMax = uint64_t{256} << 20;
 
-  // Returns the number of the state; equal states have the same. A state for which there was no
-  // room has kStateUnknown, also later.
+  // Returns the number of the state; equal states have equal numbers. A state for which there was
+  // no room keeps kStateUnknown.
   static constexpr uint32_t kStateUnknown = UINT32_MAX;
   uint32_t NumberOf(RestState state);
   const RestState& state(uint32_t number) const { return states_[number]; }

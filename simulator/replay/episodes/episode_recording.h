@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An episode of the whole network while it is being simulated. Plain state.
+// Records an episode of the whole network while it is being simulated, as plain state.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// An instant at rest.
+// Describes a quiescent instant.
 struct NetworkRest {
   int64_t time_ps = 0;
   uint32_t state = 0;  // its number in the cache
@@ -20,11 +20,11 @@ struct NetworkRest {
 
 struct EpisodeRecording {
   NetworkRest begin;
-  int64_t disturbance_ps = 0;  // the next fault, known then
+  int64_t disturbance_ps = 0;  // time of the next fault, as known then
   RestCounts end_counts;       // when its last operation so far ended
-  uint32_t gaps = 0;           // in which none ran
+  uint32_t gaps = 0;           // intervals in which no operation ran
   Episode episode;
-  std::optional<uint32_t> expected;  // what it is compared with
+  std::optional<uint32_t> expected;  // episode with which it is compared
 };
 
 }  // namespace railyard

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Replays episodes of the whole network. When nothing runs, all state is at rest and a call is due,
-// the following calls have the same outcome as the last time, if they begin from the same state, at
-// the same times relative to one another, and nothing disturbs them before the network is at rest
-// again. Then they are replayed: they end at the stored times, the counters are increased, and the
-// state becomes that in which the episode ended. Otherwise the episode is simulated and recorded.
+// Replays episodes of the whole network. If no call runs, all state is quiescent and a call is due,
+// the following calls have the same outcome as the last time, provided that they begin from the
+// same state and at the same times relative to each other, and that nothing disturbs them before
+// the network is quiescent again. Then they are replayed: they end at the stored times, the
+// counters are increased, and the state becomes that in which the episode ended. Otherwise the
+// episode is simulated and recorded.
 //
 // A hit is refused if any of these differs from the stored episode: the state in which it begins,
 // every call's rank, plan and begin, and the calls that the programs begin until it ends. It is
-// also refused if a change is due before it ends, something observes one of its collectives, or the
+// also refused if a change is due before it ends, if one of its collectives is observed, or if the
 // run would end in it while payload was in flight.
 #pragma once
 
@@ -31,10 +32,10 @@ namespace railyard {
 
 class EpisodeReplayer {
  public:
-  // The parts of the simulation that is replayed. All must outlive the replayer.
+  // Names the parts of the simulation that is replayed. All must outlive the replayer.
   struct Simulation {
     FabricSimulatorImpl& engine;
-    const StateRegistry& state;  // of everything that decides what comes
+    const StateRegistry& state;  // of all state that affects the future
     const FabricNetwork& network;
     const CallTable& calls;
     StreamRunner& streams;
@@ -42,44 +43,47 @@ class EpisodeReplayer {
     const PlanNumbers& plans;
     const ProgressWatch& progress;
   };
-  // `cache` must outlive this. `keep_paths`: the ledger keeps critical paths.
+  // `cache` must outlive this. With `keep_paths` the ledger keeps critical paths.
   EpisodeReplayer(const Simulation& simulation, EpisodeCache& cache, ReplayCacheMode mode,
                   bool keep_paths)
       : run_(simulation), cache_(cache), wanted_mode_(mode), mode_(mode), keep_paths_(keep_paths) {}
 
-  // Returns true if pending calls have been replayed. In ReplayCacheMode::kVerify none is, and a
-  // difference is a SIM_CHECK. Precondition: nothing runs, and the first pending call is due.
+  // Returns true if pending calls have been replayed. With ReplayCacheMode::kVerify none is
+  // replayed, and a difference is a SIM_CHECK. Precondition: no call runs, and the first pending
+  // call is due.
   bool ReplayFromRest();
-  // Must be called when a simulated call begins, when it ends, and when the last running one has
+  // Must be called when a simulated call begins, when it ends, and when the last running call has
   // ended.
   void OnBegin(uint32_t operation);
   void OnEnd(uint32_t operation);
   void OnNothingRuns();
 
-  // Discards the recording: the running calls become no episode.
+  // Discards the recording, so that the running calls do not become an episode.
   void StopRecording() { recording_.reset(); }
   // Discards all episodes, because the outcome of calls has changed.
   void Forget() { cache_ = {}; }
   // Resumes look-ups, because the job may repeat itself from now on.
   void LookAgain();
 
-  // Has `counting` count what is replayed, with the time in which the packets would have been under
-  // way. Must be called before the first call.
+  // Makes `counting` count replayed packets, with the interval in which they would have been in
+  // flight. Must be called before the first call.
   void SetCounting(CountReplayed counting) { counting_ = std::move(counting); }
 
-  // Returns true if the last calls were replayed; packets are then counted that do not exist.
+  // Returns true if the last calls were replayed; the counters then include packets that do not
+  // exist.
   bool has_ended_in_replay() const { return has_ended_in_replay_; }
 
  private:
   bool IsQuiet();
   std::optional<NetworkRest> RestNow();
-  // Replays from a state on as long as an episode is known. Holds the episodes in order.
+  // Holds the episodes that are replayed one after the other from a state, as long as the next is
+  // known.
   struct Replayed {
     std::vector<uint32_t> episodes;
     uint32_t state = 0;         // after them
-    int64_t rest_ps = 0;        // when that was
+    int64_t rest_ps = 0;        // time of that state
     int64_t last_begin_ps = 0;  // of the last
-    bool is_verified = false;   // an episode that is known is simulated instead
+    bool is_verified = false;   // a known episode is simulated instead
   };
   Replayed ReplayKnown(const NetworkRest& rest);
   void NoteMiss();
@@ -98,15 +102,15 @@ class EpisodeReplayer {
   Simulation run_;
   EpisodeCache& cache_;
   ReplayCacheMode wanted_mode_;
-  ReplayCacheMode mode_;  // kOff, too, once the job has not repeated itself for long
+  ReplayCacheMode mode_;  // becomes kOff if the job has not repeated itself for long
   bool keep_paths_;
   std::optional<EpisodeRecording> recording_;
-  std::vector<uint32_t> recorded_;  // by operation that runs: its place in the recording
+  std::vector<uint32_t> recorded_;  // by running operation: its place in the recording
   int64_t next_disturbance_ps_ = kNeverPs;
   uint32_t misses_ = 0;  // in a row
   bool has_ended_in_replay_ = false;
   CountReplayed counting_ = CountAtOnce;
-  std::vector<Call> tried_;  // what FollowEpisode() let begin
+  std::vector<Call> tried_;  // calls that FollowEpisode() began
 };
 
 }  // namespace railyard

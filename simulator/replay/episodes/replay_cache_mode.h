@@ -9,7 +9,7 @@ namespace railyard {
 enum class ReplayCacheMode : uint8_t {
   kOn,
   kOff,
-  kVerify,  // simulated, and compared with what would have been replayed
+  kVerify,  // simulated, and compared with the stored episodes
 };
 
 }  // namespace railyard

@@ -14,7 +14,7 @@ namespace railyard {
 // Implements PartitionHost for a network and the executor that has its connections.
 class ExecutorPartitions final : public PartitionHost {
  public:
-  // Both must outlive this. `keep_paths`: the executor keeps critical paths.
+  // Both must outlive this. With `keep_paths` the executor keeps critical paths.
   ExecutorPartitions(FabricNetwork& network, LaneExecutor& executor, bool keep_paths)
       : network_(network), executor_(executor), keep_paths_(keep_paths) {}
 
@@ -35,7 +35,7 @@ class ExecutorPartitions final : public PartitionHost {
   FabricNetwork& network_;
   LaneExecutor& executor_;
   bool keep_paths_;
-  // Used while a partition is simulated ahead.
+  // These are used while a partition is simulated ahead.
   std::vector<uint8_t> timers_;
   std::vector<PathTracer::Kept> paths_;
 };

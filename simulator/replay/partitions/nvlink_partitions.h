@@ -12,18 +12,18 @@
 
 namespace railyard {
 
-// GPUs of one server that a job's communicators join, with all their NVLinks.
+// Describes GPUs of one server that a job's communicators join, with all their NVLinks.
 struct NvlinkPartition {
   std::vector<GpuIndex> gpus;  // by number, ascending
   std::vector<LinkId> links;
-  // Equal for partitions whose GPUs and links are equal, in this order.
+  // A number that is equal for partitions whose GPUs and links are equal, in this order.
   uint32_t shape = 0;
 };
 
-// The links that the calls of a communicator use.
+// Classifies the links that the calls of a communicator use.
 enum class NvlinkUse : uint8_t {
   kNone,   // no NVLinks
-  kMixed,  // NVLinks and more
+  kMixed,  // NVLinks and other links
   kOnly,   // NVLinks of one partition
 };
 
@@ -43,7 +43,7 @@ class NvlinkPartitions {
   NvlinkUse UseOf(uint32_t communicator) const { return uses_[communicator]; }
   // Returns the number of a GPU's partition; kNone if no communicator uses its NVLinks.
   uint32_t OfGpu(GpuIndex gpu) const { return of_gpu_[gpu]; }
-  // Return a GPU's place among those of its partition, and the GPU at a place.
+  // These return a GPU's place among the GPUs of its partition, and the GPU at a place.
   uint32_t PlaceOf(GpuIndex gpu) const { return place_of_gpu_[gpu]; }
   uint32_t GpuAt(uint32_t partition, uint32_t place) const {
     return partitions_[partition].gpus[place];
@@ -54,7 +54,7 @@ class NvlinkPartitions {
   void JoinGpus(GpuIndex a, GpuIndex b);
   GpuIndex RootOf(GpuIndex gpu);
 
-  std::vector<GpuIndex> parents_;  // by GPU: of a forest with a tree for each partition
+  std::vector<GpuIndex> parents_;  // by GPU: parent in a forest with one tree per partition
   std::vector<bool> is_joined_;    // by GPU
   std::vector<NvlinkUse> uses_;    // by communicator
   std::vector<uint32_t> of_gpu_;

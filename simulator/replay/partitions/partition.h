@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parts of the network in which some collectives are independent of the rest. Plain state.
+// Describes parts of the network in which some collectives are independent of the rest, as plain
+// state.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +11,21 @@
 
 namespace railyard {
 
-// GPUs whose calls, on some communicators, are independent of the rest of the network, and the
-// resources they use: either GPUs of one server with their NVLinks, or GPUs on servers of their own
-// with their NICs at one switch.
+// Describes GPUs whose calls, on some communicators, are independent of the rest of the network,
+// and the resources that they use: either GPUs of one server with their NVLinks, or GPUs on
+// different servers with their NICs at one switch.
 struct Partition {
   std::vector<GpuIndex> gpus;     // by place
   std::vector<LinkId> links{};    // NVLinks
-  uint32_t shape = 0;             // NvlinkPartition's
-  bool of_nics = false;           // else of NVLinks
-  NicGroup nics{};                // as of when the host last looked at it
-  std::vector<bool> may_touch{};  // by communicator: some of its calls may use the NICs
-  std::vector<bool> is_near{};    // by GPU: some such communicator has it
-  bool is_in_turn = true;         // each rank uses its NVLinks in one operation after the other
-  bool is_faulty = false;         // some fault may do something to it
+  uint32_t shape = 0;             // that of the NvlinkPartition
+  bool of_nics = false;           // else it consists of NVLinks
+  NicGroup nics{};                // as of the host's last Renew()
+  std::vector<bool> may_touch{};  // by communicator: its calls may use the NICs
+  std::vector<bool> is_near{};    // by GPU: it is in such a communicator
+  bool is_in_turn = true;         // each rank's operations use its NVLinks one after the other
+  bool is_faulty = false;         // a fault may affect it
 
-  // Returns the place of a GPU among them.
+  // Returns the place of a GPU in `gpus`.
   uint32_t PlaceOf(GpuIndex gpu) const {
     uint32_t place = 0;
     while (place < gpus.size() && gpus[place] != gpu) ++place;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The interface of the network and its connections that the replay of partitions uses.
+// Defines the interface of the network and its connections for the replay of partitions.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,10 @@ class PartitionHost {
  public:
   virtual ~PartitionHost() = default;
 
-  // Returns the communicator's number among those that its rank's GPU is in, which orders events
-  // there.
+  // Returns the communicator's number among those of its rank's GPU, which orders events there.
   virtual uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const = 0;
   virtual bool StandsStill(GpuIndex gpu) const = 0;
-  // Returns true if all connections are open that the collective uses on the communicator.
+  // Returns true if all connections that the collective uses on the communicator are open.
   virtual bool AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const = 0;
   // Returns true if connections may soon move to other NICs.
   virtual bool MayMoveConnections() = 0;
@@ -27,7 +26,7 @@ class PartitionHost {
   // --- State -------------------------------------------------------------------------------------
   // Updates the partition's list of connections.
   virtual void Renew(Partition& partition) = 0;
-  // Visits the values that affect the partition's future, and the counters that belong to it alone.
+  // Visits the values that affect the partition's future, and the counters that belong to it only.
   virtual void Visit(const Partition& partition, StateArchive& archive) = 0;
   // Visits the counters of the whole network to which the partition contributes.
   virtual void VisitCounters(const Partition& partition, StateArchive& archive) = 0;
@@ -36,13 +35,13 @@ class PartitionHost {
   virtual uint64_t IdentityOf(const Partition& partition) const = 0;
 
   // --- Replay ------------------------------------------------------------------------------------
-  // Reserves the partition's share of the buffer at its switch until EndApart(): if the rest of the
-  // network needs it meanwhile, FabricNetwork::NotApart is thrown. Returns false if the rest needs
-  // it now.
+  // Reserves the partition's share of the buffer at its switch until EndApart(). If the rest of the
+  // network needs that share meanwhile, FabricNetwork::NotApart is thrown. Returns false if the
+  // rest needs it already.
   virtual bool BeginApart(const Partition& partition) = 0;
   virtual void EndApart(const Partition& partition) = 0;
-  // Begins a simulation ahead of time, until EndAhead(); the caller then restores the partition.
-  // Returns false if that is not possible.
+  // Begins a simulation ahead of time, which ends with EndAhead(); the caller then restores the
+  // partition. Returns false if that is not possible.
   virtual bool BeginAhead(const Partition& partition) = 0;
   virtual void EndAhead(const Partition& partition) = 0;
 };

@@ -24,9 +24,9 @@ class PartitionMap {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   struct Settings {
-    bool of_nvlinks = true;  // else there are no partitions at all
+    bool of_nvlinks = true;  // otherwise there are no partitions at all
     bool of_nics = true;
-    // Links and GPUs that some fault may affect.
+    // The links and GPUs that faults may affect.
     std::vector<LinkId> faulty_links{};
     std::vector<GpuIndex> faulty_gpus{};
   };
@@ -47,10 +47,10 @@ class PartitionMap {
   // Returns the partition that a call uses, possibly among other resources; kNone if it uses none.
   // Precondition: the call is not computation.
   uint32_t PartitionOf(const Call& call) const;
-  // Returns true if the partition has all that the collective uses. Precondition: its calls use the
-  // partition.
+  // Returns true if the partition contains all resources that the collective uses. Precondition:
+  // its calls use the partition.
   bool IsOfPartitionAlone(uint32_t partition, uint32_t collective) const;
-  // Return true if a rank's operation uses NVLinks, or NICs; computation uses neither.
+  // These return true if a rank's operation uses NVLinks, or NICs; computation uses neither.
   bool UsesNvlinks(uint32_t rank, const JobOperation& operation) const;
   bool UsesNics(uint32_t rank, const JobOperation& operation) const;
   // Returns true if traffic over the GPU's NVLinks and NIC crosses resources of the partition.
@@ -76,9 +76,9 @@ class PartitionMap {
   PlanCache& plans_;
   const PartitionHost& host_;
   Settings settings_;
-  std::unique_ptr<NvlinkPartitions> nvlinks_;  // null: there are no partitions
+  std::unique_ptr<NvlinkPartitions> nvlinks_;  // null if there are no partitions
   std::vector<Partition> partitions_;
-  std::vector<uint32_t> of_nics_;  // by communicator: its partition of NICs; empty: there are none
+  std::vector<uint32_t> of_nics_;  // by communicator: its partition of NICs; may be empty
   int64_t least_launch_ps_ = kNeverPs;
 };
 

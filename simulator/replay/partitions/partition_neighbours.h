@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Finds out whether a simulated call uses resources of a partition of NICs that is replayed.
+// Determines whether a simulated call uses resources of a partition of NICs that is replayed.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace railyard {
 
 class PartitionNeighbours {
  public:
-  // All must outlive this. If the map has partitions of NICs, `ledger` must keep which calls have
+  // All must outlive this. If the map has partitions of NICs, `ledger` must record which calls have
   // begun.
   PartitionNeighbours(const FabricGraph& graph, const CallTable& calls, PlanCache& plans,
                       const PartitionMap& map, const StreamRunner& streams,
@@ -31,7 +31,8 @@ class PartitionNeighbours {
         streams_(streams),
         ledger_(ledger) {}
 
-  // Returns true if the operation crosses NICs of the partition, which is one of NICs.
+  // Returns true if the operation crosses NICs of the partition. Precondition: it is a partition of
+  // NICs.
   bool Touches(const Call& call, const Partition& partition);
   // Returns true if a call other than those of these numbers uses the partition's NICs, or may
   // begin to use them before `until_ps`. Operations that wait only for the ends of calls are
@@ -41,17 +42,17 @@ class PartitionNeighbours {
                 int64_t until_ps);
 
  private:
-  // A call of a rank that may use a partition; it runs, or its begin is known.
+  // Describes a call of a rank that may use a partition; it runs, or its begin is known.
   struct NearCall {
     Call call;
     int64_t begin_ps = 0;
-    int64_t end_ps = 0;    // at the earliest
-    bool is_own = false;   // it is of the episode
-    bool is_told = false;  // it is replayed, in another partition
+    int64_t end_ps = 0;    // earliest end
+    bool is_own = false;   // it is part of the episode
+    bool is_told = false;  // it is replayed in another partition
   };
   std::vector<NearCall> CallsNear(const Partition& partition, std::span<const uint32_t> numbers,
                                   int64_t now_ps) const;
-  // Returns the least time from a rank's call's begin to its end.
+  // Returns the least duration of a rank's call.
   int64_t LeastDurationPs(const Call& call);
   bool MayRankTouch(const Partition& partition, std::span<const NearCall> near, int64_t now_ps,
                     int64_t until_ps);
@@ -62,7 +63,7 @@ class PartitionNeighbours {
   const PartitionMap& map_;
   const StreamRunner& streams_;
   const CallLedger& ledger_;
-  // Scratch memory of MayRankTouch().
+  // These are scratch memory of MayRankTouch().
   std::vector<int64_t> ends_ps_;
   std::vector<std::pair<uint32_t, int64_t>> end_of_stream_;
 };

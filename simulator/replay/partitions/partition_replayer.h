@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Replays episodes of partitions. When a partition is at rest and a collective of its GPUs alone
-// begins there, its calls end as they did the last time a partition of the same kind was in the
-// same state and the calls began at the same times relative to one another. Otherwise the
+// Replays episodes of partitions. If a partition is quiescent and a collective of only its GPUs
+// begins there, its calls end as they did the last time that a partition of the same kind was in
+// the same state and the calls began at the same times relative to each other. Otherwise the
 // collective is simulated ahead of all pending events, the partition is restored, and the result is
 // replayed. Equal partitions share episodes; GPUs are numbered by their places there.
 //
 // A hit is refused if any of these differs from the stored episode: the partition's kind, shape,
 // identity or state, every call's place, plan and begin. It is also refused if a change is due
-// before the partition has settled, or if the programs, or anything else, may use it again before
+// before the partition has settled, or if the programs or other traffic may use it again before
 // that.
 #pragma once
 
@@ -38,10 +38,10 @@ namespace railyard {
 
 class PartitionReplayer {
  public:
-  // An abort of a part of the job must be scheduled at least so long ahead.
+  // The least time by which an abort of a part of the job must be scheduled ahead.
   static constexpr int64_t kAbortNoticePs = 100 * kPsPerMs;
 
-  // The parts of the simulation that is replayed. All must outlive the replayer.
+  // Names the parts of the simulation that is replayed. All must outlive the replayer.
   struct Simulation {
     FabricSimulatorImpl& engine;
     const CallTable& calls;
@@ -55,12 +55,12 @@ class PartitionReplayer {
     PartitionHost& host;
   };
   // `cache` must outlive this, and is used for partitions only. `mode` is not kOff if the map has
-  // partitions. `keep_paths`: the ledger keeps critical paths.
+  // partitions. With `keep_paths` the ledger keeps critical paths.
   PartitionReplayer(const Simulation& simulation, EpisodeCache& cache, ReplayCacheMode mode,
                     bool keep_paths);
 
-  // Must be called when a call has begun, before its channels. Returns true if it is replayed; then
-  // it ends by itself.
+  // Must be called when a call has begun, before its channels begin. Returns true if the call is
+  // replayed; it then ends without channels.
   bool OnBegin(uint32_t operation);
   bool OnLaunch(uint32_t operation);
   // Must be called when a call ends, simulated or replayed.
@@ -72,12 +72,12 @@ class PartitionReplayer {
   // Must be called when a part of the job is halted: its calls no longer run, and its connections
   // are closed. Throws FabricNetwork::NotApart if one of its partitions is being replayed.
   void Halt(uint32_t part);
-  // Must be called when a part of the job ends, kAbortNoticePs or more after that was known.
+  // Must be called when a part of the job ends, at least kAbortNoticePs after that was known.
   void Abort(uint32_t part);
   // Discards all episodes after the map has been rebuilt. Precondition: nothing is being replayed.
   void Rebuild();
 
-  // As EpisodeReplayer::SetCounting().
+  // Does the same as EpisodeReplayer::SetCounting().
   void SetCounting(CountReplayed counting) { counting_ = std::move(counting); }
 
   bool is_any_replayed() const { return replayed_ > 0; }
@@ -85,41 +85,41 @@ class PartitionReplayer {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // A collective of all GPUs of a partition, the only one in it, from the first call's begin to the
-  // last one's end.
+  // Describes a collective of all GPUs of a partition while it is the only one in it, from the
+  // first call's begin to the last call's end.
   struct CurrentEpisode {
     uint32_t collective = 0;
     int64_t begin_ps = 0;
     uint32_t known = kNone;    // in the cache
-    bool is_new = false;       // it was simulated for this one
-    bool is_replayed = false;  // else it is simulated, and compared
+    bool is_new = false;       // it was simulated for this episode
+    bool is_replayed = false;  // otherwise it is simulated, and compared
     uint32_t calls_ended = 0;
-    RestCounts begin_counts{};       // where it is simulated
-    std::vector<int64_t> ends_ps{};  // the same; by place, since the begin
+    RestCounts begin_counts{};       // if it is simulated
+    std::vector<int64_t> ends_ps{};  // if it is simulated; by place, since the begin
   };
-  // The current calls and episodes of a partition.
+  // Describes the current calls and episodes of a partition.
   struct Activity {
-    bool is_on_detour = false;            // connections moved to other NICs cross it
-    std::vector<uint32_t> operations{};   // running, that use it
-    uint32_t launched = 0;                // of those, what is simulated
+    bool is_on_detour = false;            // connections that moved to other NICs cross it
+    std::vector<uint32_t> operations{};   // running operations that use it
+    uint32_t launched = 0;                // number of these that are simulated
     std::unordered_set<uint64_t> made{};  // calls whose connections are open: MadeKey()
     uint32_t misses = 0;                  // in a row
-    uint32_t unused = 0;                  // simulated ahead in vain, in a row
+    uint32_t unused = 0;                  // simulated ahead in vain, consecutively
     std::optional<CurrentEpisode> episode{};
   };
-  // A call that has begun, or whose begin is known.
+  // Describes a call that has begun, or whose begin is known.
   struct EpisodeCall {
     int64_t begin_ps = 0;
     uint32_t number = 0;
     Call call;
-    uint32_t operation = kNone;  // kNone: it has not begun
+    uint32_t operation = kNone;  // kNone if it has not begun
   };
-  // A partition at an instant at rest.
+  // Describes a partition at a quiescent instant.
   struct Rest {
     bool is_at_rest = false;
     RestState state{};
-    uint32_t number = EpisodeCache::kStateUnknown;  // of the state, where it was asked for
-    RestCounts counts{};  // the first section; then of the network as a whole
+    uint32_t number = EpisodeCache::kStateUnknown;  // of the state, if it was requested
+    RestCounts counts{};  // first the partition's, then the whole network's
     uint64_t unrepeatable = 0;
   };
 
@@ -128,7 +128,7 @@ class PartitionReplayer {
   uint32_t CollectiveOf(uint32_t operation) const;
   bool IsOnDetour(const Partition& partition) const;
 
-  // Begin of episodes (partition_replayer.cc).
+  // These begin episodes (partition_replayer.cc).
   void BeginEpisode(uint32_t partition, uint32_t collective);
   bool MayHaveEpisode(uint32_t partition, uint32_t collective);
   bool MayLast(const Partition& partition, uint32_t collective,
@@ -144,11 +144,11 @@ class PartitionReplayer {
   int64_t NextDisturbancePs(bool by_faults) const;
   void CheckIsApart(const Call& call);
   void Follow(uint32_t operation);
-  // End of episodes.
+  // These end episodes.
   void FinishReplay(const Partition& partition, const CurrentEpisode& episode);
   void CheckEpisode(const Partition& partition, const CurrentEpisode& episode);
 
-  // State, and simulation ahead of time (partition_speculation.cc).
+  // These handle state and simulation ahead of time (partition_speculation.cc).
   Rest RestOf(const Partition& partition, bool is_begin);
   void AddCounts(const Partition& partition, const RestCountChanges& changes);
   uint32_t RecordAhead(const Partition& partition, const std::vector<EpisodeCall>& calls,
@@ -160,8 +160,8 @@ class PartitionReplayer {
   ReplayCacheMode mode_;
   bool keep_paths_;
   std::vector<Activity> activities_;              // by partition
-  std::vector<uint32_t> partition_of_operation_;  // by operation that runs; kNone: of none
-  uint32_t replayed_ = 0;                         // partitions, now
+  std::vector<uint32_t> partition_of_operation_;  // by running operation; kNone for none
+  uint32_t replayed_ = 0;                         // partitions that are replayed now
   std::set<GpuIndex> gpus_on_detours_;
   CountReplayed counting_ = CountAtOnce;
 };

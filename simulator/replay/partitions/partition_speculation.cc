@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Simulates the calls of an episode ahead, before everything else that is to come; and compares an
-// episode that is known with one that is simulated in its place.
+// Simulates the calls of an episode ahead of all other pending events, and compares a known episode
+// with one that is simulated in its place.
 #include <algorithm>
 #include <functional>
 #include <utility>

@@ -19,7 +19,7 @@ class BoundModel {
  public:
   BoundModel(const FabricGraph& graph, const NicSettings& nic);
 
-  // Adds `bytes` from one GPU to another; over the network they leave by the NIC of
+  // Adds `bytes` from one GPU to another; over the network they are sent by the NIC of
   // `injecting_gpu`.
   void Add(bool network, GpuIndex from_gpu, GpuIndex to_gpu, GpuIndex injecting_gpu,
            uint64_t bytes);
@@ -27,11 +27,11 @@ class BoundModel {
   int64_t Take();
 
  private:
-  // The rates of one GPU's links and the collective's bytes on them, each way.
+  // Holds the rates of one GPU's links and the collective's bytes on them, each way.
   struct Ends {
     uint64_t local_bps = 0;  // to GPUs of its server: NVLink, else PCIe
     uint32_t efficiency_per_mille = 1000;
-    int64_t local_latency_ps = 0;    // one of its links; a path has two and what is between
+    int64_t local_latency_ps = 0;    // of one link; a path has two, and the latency between them
     int64_t network_latency_ps = 0;  // the NIC's HOST link and its wire
     uint32_t nic = UINT32_MAX;       // shared by GPUs
   };

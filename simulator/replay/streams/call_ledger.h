@@ -19,7 +19,7 @@
 
 namespace railyard {
 
-// Times of one collective; kNeverPs if the run ended before.
+// Holds the times of one collective; kNeverPs if the run ended before.
 struct CollectiveTimes {
   int64_t first_start_ps = kNeverPs;
   int64_t last_start_ps = kNeverPs;  // once every rank has started
@@ -31,10 +31,10 @@ struct CollectiveTimes {
   bool replayed = false;      // from the cache
 };
 
-// A cause for which one rank waited, beyond the usual time of its collectives.
+// Identifies a cause for which one rank waited beyond the usual time of its collectives.
 struct RankWait {
   uint32_t rank = 0;
-  // Ranks of the transfer that was sent again; both the same for a rank that was slow or late.
+  // The ranks of the transfer that was retransmitted; equal for a rank that was slow or late.
   uint32_t source_rank = 0;
   uint32_t destination_rank = 0;
   auto operator<=>(const RankWait&) const = default;
@@ -44,45 +44,46 @@ struct RankWaitTotals {
   int64_t waited_ps = 0;
 };
 
-// Two independent sums of hashes.
+// Holds two independent sums of hashes.
 using TimesHashSums = std::array<uint64_t, 2>;
 
 class CallLedger {
  public:
-  // Begin and end of a call of the kept rank; kNeverPs for computation and for calls that have not
-  // ended.
+  // Holds the begin and end of a call of the kept rank; kNeverPs for computation and for calls that
+  // have not ended.
   struct CallSpan {
     int64_t begin_ps = 0;
     int64_t end_ps = 0;
   };
-  // The progress of a part of the job.
+  // Holds the progress of a part of the job.
   struct PartProgress {
     uint64_t calls_left = 0;
     int64_t end_ps = 0;        // of its last call so far, or when it was aborted
-    std::string abort_reason;  // empty: it was not
+    std::string abort_reason;  // empty if it was not aborted
     bool is_halted = false;    // until it restarts
   };
 
-  // All references must outlive this. `keep_paths`: paths() and waits() are filled.
+  // All references must outlive this. With `keep_paths`, paths() and waits() are filled.
   CallLedger(const CallTable& calls, PlanCache& plans, ProgressWatch& progress, bool keep_paths);
 
   // Keeps the begin and end of each call of that rank (calls_kept()). Must be called before the
   // first call.
   void KeepCallsOf(uint32_t rank);
-  // Has `on_end` told of each call that ends, simulated or replayed, in the order in which that is
-  // known. Before the first call.
+  // Calls `on_end` for each call that ends, simulated or replayed, in the order in which the ends
+  // become known. Must be set before the first call.
   using OnEnd = std::function<void(const Call& call, int64_t begin_ps, int64_t end_ps)>;
   void SetOnEnd(OnEnd on_end) { on_end_ = std::move(on_end); }
-  // Has `on_collective` told of each collective whose first rank begins now, and of each whose last
-  // rank has ended. Before the first call.
+  // Calls `on_collective` when a collective's first rank begins and when its last rank has ended.
+  // Must be set before the first call.
   using OnCollective = std::function<void(uint32_t collective, bool has_ended)>;
   void SetOnCollective(OnCollective on_collective) { on_collective_ = std::move(on_collective); }
-  // Keeps which operations have begun (HasBegun()). Must be called before the first call.
+  // Records which operations have begun (HasBegun()). Must be called before the first call.
   void KeepBegun() { has_begun_.resize(calls_.count()); }
 
   // --- Calls -------------------------------------------------------------------------------------
   void NoteBegin(const Call& call, int64_t begin_ps);
-  // Precondition: the call has begun. A collective that took less than its bound is a SIM_CHECK.
+  // Records the end of a call. A collective that took less than its bound is a SIM_CHECK.
+  // Precondition: the call has begun.
   void NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps, const CriticalPath& path);
   void NoteReplayed(uint32_t collective, bool is_replayed) {
     times_[collective].replayed = is_replayed;
@@ -106,8 +107,8 @@ class CallLedger {
     return times_[collective].calls_ended >= call_count_[collective];
   }
   const std::vector<CallSpan>& calls_kept() const { return calls_kept_; }
-  // By collective, if paths are kept: the path of its last rank's end, from its first rank's start
-  // on.
+  // Returns, by collective, the path of its last rank's end, from its first rank's start on; empty
+  // if paths are not kept.
   const std::vector<CriticalPath>& paths() const { return paths_; }
   const std::map<RankWait, RankWaitTotals>& waits() const { return waits_; }
   const std::vector<PartProgress>& parts() const { return parts_; }
@@ -135,7 +136,7 @@ class CallLedger {
   ProgressWatch& progress_;
   std::vector<CollectiveTimes> times_;
   std::vector<uint32_t> call_count_;  // by collective
-  std::vector<CriticalPath> paths_;   // empty: they are not kept
+  std::vector<CriticalPath> paths_;   // empty if they are not kept
   std::map<RankWait, RankWaitTotals> waits_;
   TimesHashSums ended_hash_{};
   uint32_t kept_rank_ = UINT32_MAX;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Names the operations of a job by a rank and a place in its program, or by a number among those of
-// all ranks. The numbers order events, so an operation keeps its number even if its rank moves to
-// another GPU.
+// Identifies the operations of a job by a rank and a place in its program, or by a number among the
+// operations of all ranks. The numbers order events, so an operation keeps its number even if its
+// rank moves to another GPU.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace railyard {
 
-// An operation of a rank, by its place in the rank's program.
+// Identifies an operation of a rank by its place in the rank's program.
 struct Call {
   uint32_t rank = 0;
   uint32_t index = 0;  // into Job::operations[rank]
@@ -27,7 +27,7 @@ struct Call {
 
 class CallTable {
  public:
-  // The bit above all numbers of operations.
+  // A bit above the numbers of all operations.
   static constexpr uint32_t kCountMax = 1u << 31;
 
   // `job` must outlive this.
@@ -48,7 +48,8 @@ class CallTable {
   const JobOperation& OperationOf(const Call& call) const {
     return job_.operations[call.rank][call.index];
   }
-  // Precondition, here and below: the call is not computation.
+  // Returns the number of the call's collective. Precondition, here and below: the call is not
+  // computation.
   uint32_t CollectiveNumberOf(const Call& call) const {
     return job_.CollectiveOf(call.rank, OperationOf(call));
   }

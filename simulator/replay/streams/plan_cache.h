@@ -25,12 +25,12 @@
 
 namespace railyard {
 
-// The connections that do not use the NICs of their plans, because NICs failed. No bound follows
-// from the bytes that they carry.
+// Knows the connections that do not use the NICs of their plans, because NICs failed. The bytes
+// that they carry determine no bound.
 class MovedConnections {
  public:
   virtual ~MovedConnections() = default;
-  // Returns the number of moves so far; bounds are valid as long as it is the same.
+  // Returns the number of moves so far; bounds are valid until it changes.
   virtual uint64_t move_count() const = 0;
   // `from` and `to` are ranks of the communicator.
   virtual bool HasMoved(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
@@ -39,12 +39,12 @@ class MovedConnections {
 
 class PlanCache {
  public:
-  // Equal for collectives of a communicator that share a plan: kind, count, datatype, root and the
-  // algorithm and protocol in the log.
+  // Holds the properties that are equal for collectives of a communicator that share a plan: kind,
+  // count, datatype, root, and the algorithm and protocol in the log.
   using Key = std::array<uint64_t, 5>;
 
   // Rank r of the job is GPU r of the fabric. `graph`, `job` and `moved` must outlive this.
-  // `planners` are those of the job's communicators; where there are none, the cache makes them.
+  // `planners` are those of the job's communicators; if there are none, the cache makes them.
   // Precondition: NcclPlanner::Choose finds a choice for every collective.
   PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl, GpuCosts gpu,
             const NicSettings& nic, const MovedConnections& moved,
@@ -63,21 +63,22 @@ class PlanCache {
 
   // --- By collective -----------------------------------------------------------------------------
   Key KeyOf(uint32_t collective) const;
-  // Precondition: the collective is not made of Send and Recv.
+  // Returns the choice of a collective. Precondition: the collective is not made of Send and Recv.
   ReplayChoice ChoiceOf(uint32_t collective) const;
-  // Returns what the collective is replayed with: its plan's choice, else ChoiceOf(). Precondition
-  // as there.
+  // Returns the choice with which the collective is replayed: its plan's, else ChoiceOf(). The
+  // precondition is the same.
   ReplayChoice ReplayedBy(uint32_t collective) const;
   StepCosts CostsOf(uint32_t collective);
-  // Returns the costs of the lanes whose messages consist of lines; for Send and Recv those of LL.
+  // Returns the costs of the lanes whose messages consist of lines; for Send and Recv, those of LL.
   StepCosts LineCostsOf(uint32_t collective);
-  // Precondition: the collective is not made of Send and Recv.
+  // Returns the schedule of a collective. The precondition is the same.
   const CollectiveSchedule& ScheduleOf(uint32_t collective) { return *PlanOf(collective).schedule; }
   // Returns a time in ps that no schedule of the same bytes over the same links can beat (bound.h).
   int64_t BoundOf(uint32_t collective);
 
   // --- By call -----------------------------------------------------------------------------------
-  // Returns the schedule of the rank's Send and Recv, made anew each time; else the collective's.
+  // Returns the schedule of the rank's Send and Recv, which is made anew each time, or that of the
+  // collective.
   std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Call& call);
   // Returns the GPUs whose NICs carry data that the call sends or receives, ascending. Valid until
   // the next call of this function.
@@ -91,9 +92,9 @@ class PlanCache {
     std::shared_ptr<const CollectiveSchedule> schedule;
     ReplayChoice choice;
     StepCosts costs;
-    int64_t bound_ps = -1;                                         // not computed yet
-    uint64_t bound_moves = 0;                                      // MovedConnections' when it was
-    std::vector<std::optional<std::vector<GpuIndex>>> on_network;  // by rank, once asked for
+    int64_t bound_ps = -1;     // -1 if not computed yet
+    uint64_t bound_moves = 0;  // move_count() when it was computed
+    std::vector<std::optional<std::vector<GpuIndex>>> on_network;  // by rank, if requested before
   };
   struct Communicator {
     std::shared_ptr<const NcclPlanner> planner;
@@ -101,7 +102,7 @@ class PlanCache {
     std::map<Key, Plan> plans;  // regular jobs have few
   };
 
-  // `planner`: nullptr makes one.
+  // Makes a planner if `planner` is nullptr.
   Communicator BuildCommunicator(uint32_t number, std::shared_ptr<const NcclPlanner> planner) const;
   void FindP2pCalls();
   Plan& PlanOf(uint32_t collective);
@@ -120,8 +121,8 @@ class PlanCache {
   BoundModel bound_model_;
   std::map<std::pair<int64_t, int64_t>, GpuIndex> gpu_at_;  // by server and local index
   std::vector<Communicator> communicators_;
-  std::vector<std::vector<Call>> p2p_calls_;  // by collective; of those made of Send and Recv
-  std::vector<GpuIndex> scratch_gpus_;        // GpusOnNetworkOf's
+  std::vector<std::vector<Call>> p2p_calls_;  // by collective, if made of Send and Recv
+  std::vector<GpuIndex> scratch_gpus_;        // result of GpusOnNetworkOf()
 };
 
 }  // namespace railyard

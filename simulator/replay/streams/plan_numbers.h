@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Numbers calls by their effect: calls with one number make the same transfers at the same costs,
-// for one rank or for equivalent ranks.
+// Numbers calls by their effect: calls with equal numbers make the same transfers at the same
+// costs, for one rank or for equivalent ranks.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ class PlanNumbers {
   // one kind and size have the same effect.
   void Number(const PlanCache& plans, std::vector<uint32_t> class_of_communicator);
 
-  // Precondition: Number() was called, and the call is not computation.
+  // Returns the number of a call. Precondition: Number() was called, and the call is not
+  // computation.
   uint32_t Of(const Call& call) const {
     const uint32_t plan = of_collective_[calls_.CollectiveNumberOf(call)];
     return plan != kP2p ? plan : of_p2p_.at(P2pKey(call));
@@ -34,8 +35,8 @@ class PlanNumbers {
   uint64_t P2pKey(const Call& call) const;
 
   const CallTable& calls_;
-  std::vector<uint32_t> of_collective_;  // kP2p: its calls have numbers each
-  // By the sends and receives of a call, and its communicator's class.
+  std::vector<uint32_t> of_collective_;  // kP2p if its calls have separate numbers
+  // The numbers by a hash of a call's sends and receives and its communicator's class.
   std::unordered_map<uint64_t, uint32_t> of_p2p_;
   std::vector<std::vector<uint32_t>> p2p_lists_;  // by program and index
   std::vector<uint32_t> class_of_communicator_;

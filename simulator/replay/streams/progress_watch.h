@@ -16,8 +16,8 @@ class ProgressWatch {
   struct Callbacks {
     // Requests calls of OnPayloadTaken() for the collective from now on.
     std::function<void(uint32_t collective)> count_payload;
-    // Reports that the collective begins, with 0, or the share of its payload that was received; 1:
-    // all.
+    // Reports the share of the collective's payload that was received, from 0, when it begins, to
+    // 1.
     std::function<void(uint32_t collective, double progress)> tell;
   };
   // `job` and `plans` must outlive this.
@@ -38,7 +38,8 @@ class ProgressWatch {
     return false;
   }
 
-  // Precondition: the collective is observed, and its first call begins.
+  // Reports the begin of a collective. Precondition: the collective is observed, and its first call
+  // begins.
   void Begin(uint32_t collective);
   void OnPayloadTaken(uint32_t collective, uint64_t bytes);
   // Resets the progress of a part of the job that restarts.

@@ -37,7 +37,8 @@
 
 namespace railyard {
 
-// Receives losses with the collective to which the packets belonged.
+// Is the interface that receives losses with the collective to which the packets belonged, and
+// other events of the replay.
 class ReplayObserver {
  public:
   virtual ~ReplayObserver() = default;
@@ -45,14 +46,16 @@ class ReplayObserver {
   virtual void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(ConnectionId connection) = 0;
   virtual void OnLossRecovered(ConnectionId connection) = 0;
-  // Called when a queue pair or NVLink of the job failed and that rank's process receives the
+  // Is called when a queue pair or NVLink of the job failed and that rank's process receives the
   // error. The observer decides how the job continues: RestartAt(), Abort().
   virtual void OnRankError(uint32_t rank, const std::string& why) = 0;
-  // Called when the programs that used the connection have ended: its losses will not be repaired.
+  // Is called when the programs that used the connection have ended; its losses will not be
+  // repaired.
   virtual void OnConnectionClosed(ConnectionId /*connection*/) {}
-  // Called when a halted part of the job restarts.
+  // Is called when a halted part of the job restarts.
   virtual void OnPartRestarted(uint32_t /*part*/) {}
-  // Called when an observed collective begins, or a share of its payload has been received; 1: all.
+  // Is called when an observed collective begins, and when a share of its payload, up to 1, has
+  // been received.
   virtual void OnCollectiveProgress(uint32_t /*collective*/, double /*progress*/) {}
 };
 
@@ -65,32 +68,32 @@ class ReplayEngine final : private LaneObserver,
   using PartProgress = CallLedger::PartProgress;
   using CallSpan = CallLedger::CallSpan;
 
-  // Rank r of the job is GPU r of the fabric. All references but `rules` must outlive this.
+  // Rank r of the job is GPU r of the fabric. All references except `rules` must outlive this.
   // Precondition: NcclPlanner::Choose finds a choice for every collective.
   ReplayEngine(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                const Job& job, const ReplayRules& rules, const NicSettings& nic,
                ReplayObserver& observer);
   ~ReplayEngine() override;
 
-  // Reports the collective's progress to the observer; after its begin only if it is planned as a
-  // whole.
+  // Reports the collective's begin to the observer and, if it is planned as a whole, its progress.
   void WatchProgress(uint32_t collective) { progress_.Watch(collective); }
   // Keeps the begin and end of each call of that rank (calls_kept()). Must be called before
   // Start().
   void KeepCallsOf(uint32_t rank) { ledger_.KeepCallsOf(rank); }
 
-  // Sets what is called when no call is left, possibly more than once; by default that is
+  // Sets the function that is called when no call is left, possibly more than once; the default is
   // ns3::Simulator::Stop().
   void SetOnAllEnded(std::function<void()> on_all_ended) {
     streams_.SetOnAllEnded(std::move(on_all_ended));
   }
-  // Has `on_end` told of each call that ends. Before Start().
+  // Calls `on_end` for each call that ends, simulated or replayed. Must be set before Start().
   void SetOnCallEnd(CallLedger::OnEnd on_end) { ledger_.SetOnEnd(std::move(on_end)); }
-  // Has `on_collective` told of each collective that begins and ends. Before Start().
+  // Calls `on_collective` when a collective's first rank begins and when its last rank has ended.
+  // Must be set before Start().
   void SetOnCollective(CallLedger::OnCollective on_collective) {
     ledger_.SetOnCollective(std::move(on_collective));
   }
-  // Has `counting` count what is replayed. Must be called before Start().
+  // Makes `counting` count replayed packets. Must be called before Start().
   void SetCounting(const CountReplayed& counting) {
     episodes_.SetCounting(counting);
     partitions_.SetCounting(counting);
@@ -99,9 +102,9 @@ class ReplayEngine final : private LaneObserver,
   // Schedules the first operation of every stream.
   void Start() { streams_.Start(); }
 
-  // --- A run of which several processes simulate some ranks each, in place of Start()
-  // (replay_shards.cc) - Opens the connections of all calls, which the processes then have in
-  // common. Returns why the run cannot be divided; empty: it can.
+  // --- A run whose ranks several processes simulate (replay_shards.cc), in place of Start()
+  // Opens the connections of all calls, which the processes then have in common. Returns why the
+  // run cannot be divided; empty if it can.
   std::string PrepareShards();
   // Returns whether PrepareShards() numbered connections as Start() does.
   bool has_numbers_of_one_process() const { return has_numbers_of_one_process_; }
@@ -115,34 +118,36 @@ class ReplayEngine final : private LaneObserver,
   using CallsOfShard = std::vector<StreamRunner::Span>;
   // Returns the calls that have begun and not ended.
   CallsOfShard RunningCalls() const;
-  // Payload that receivers have taken, by connection, and the last collective that used it.
+  // Holds the payload that receivers have taken, by connection, and the last collective that used
+  // it.
   struct TakenBytes {
     ConnectionId connection{};
     uint32_t collective = 0;
     uint64_t bytes = 0;
   };
   std::vector<TakenBytes> TakenOfShard() const;
-  // Add what all processes have simulated; the one that has prepared the run calls them.
+  // These add the calls and bytes that all processes have simulated; the process that has prepared
+  // the run calls them.
   void AbsorbCalls(CallsOfShard calls) { streams_.Absorb(std::move(calls)); }
   void AbsorbTaken(std::span<const TakenBytes> taken);
 
-  // Sets the share of its speed at which a GPU works from now on, its computation included; 0: it
-  // stands still.
+  // Sets the speed of a GPU from now on, its computation included, as a share of its full speed; 0
+  // halts it.
   void SetGpuSpeed(GpuIndex gpu, double speed);
 
   // --- Parts of the job --------------------------------------------------------------------------
-  // Stops a part of the job: none of its operations begins any more.
+  // Stops a part of the job: no operation of it begins any more.
   void Halt(uint32_t part);
-  // Ranks of a halted part that have been swapped with ranks of no part (SwapRanks).
+  // Lists ranks of a halted part that have been swapped with ranks of no part (SwapRanks).
   using SwappedRanks = std::vector<std::pair<uint32_t, uint32_t>>;
   // Restarts a halted part now, at each rank's operation of that number, as ProgramOrder::RestartAt
   // does. Its packets that are still in flight have no further effect on it. `swapped` are the
   // swaps since it was halted, in order.
   void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank,
                  const SwappedRanks& swapped);
-  // Ends a part of the job permanently: none of its operations begins or ends any more. Its
-  // channels continue until they lack data that will not arrive. The run ends with the last part.
-  // The call must have been scheduled kAbortNoticePs ahead or more.
+  // Ends a part of the job permanently: no operation of it begins or ends any more. Its channels
+  // continue until they lack data that will not arrive. The run ends with the last part. The call
+  // must have been scheduled at least kAbortNoticePs ahead.
   void Abort(uint32_t part, const std::string& why);
   // Returns true if some part has operations left and is neither halted nor aborted.
   bool IsAnyPartUp() const {
@@ -156,32 +161,34 @@ class ReplayEngine final : private LaneObserver,
   uint32_t RankCountOf(uint32_t part) const {
     return static_cast<uint32_t>(std::ranges::count(calls_.parts_of_ranks(), part));
   }
-  // Returns the begin of the part's running operation that began last; 0 if none runs.
+  // Returns the latest begin of the part's running operations; 0 if none runs.
   int64_t last_running_begin_ps(uint32_t part) const { return streams_.LastBeginPs(part); }
   // Returns the ranks of a part that are in a collective, ascending.
   std::vector<uint32_t> RanksInCollectives(uint32_t part) const {
     return streams_.RanksInCollectives(part);
   }
-  // Returns true if ranks of the part are in a collective, or their GPUs stand still in
+  // Returns true if ranks of the part are in a collective, or if their GPUs are halted in
   // computation.
   bool IsHeldUp(uint32_t part) const { return streams_.IsHeldUp(part); }
-  // Return when the last operation of a part ended or it was aborted, and the same for all parts.
+  // These return when the last operation of a part ended or the part was aborted, and the same for
+  // all parts.
   int64_t EndOfPartPs(uint32_t part) const;
   int64_t end_ps() const;
 
   // --- The run -----------------------------------------------------------------------------------
-  // Returns a communicator's planner, for the GPUs that it has now.
+  // Returns a communicator's planner, for its current GPUs.
   const NcclPlanner& planner(uint32_t communicator) const { return plans_.planner(communicator); }
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
   // Returns the obstacles to replaying the run, or the collectives that involve an owner of state;
-  // none if the rules do not ask for them.
+  // empty if the rules do not request them.
   std::vector<ReplayObstacle> replay_obstacles() const {
     if (!rules_.lists_obstacles) return {};
     return registry_.Obstacles();
   }
   bool is_complete() const { return ledger_.calls_left() == 0; }
-  // Returns true if the last calls were replayed; packets are then counted that do not exist.
+  // Returns true if the last calls were replayed; the counters then include packets that do not
+  // exist.
   bool has_ended_in_replay() const { return episodes_.has_ended_in_replay(); }
   // Returns true if the run has stopped at the end of simulated time, or computes beyond it.
   bool HasReachedTimeEnd() const { return engine_.HasReachedTimeEnd() || end_ps() > kTimeEndPs; }
@@ -189,10 +196,10 @@ class ReplayEngine final : private LaneObserver,
   // its steps that are done.
   double ShareDone() const;
   bool is_in_collective() const { return ledger_.calls_started() > ledger_.calls_ended(); }
-  // Returns true if some GPU stands still in the middle of its computation.
+  // Returns true if a GPU is halted in the middle of its computation.
   bool has_stopped_computation() const { return streams_.has_stopped_computation(); }
-  // For runs that stalled: returns the longest chain of waits for each cause, on a line, then the
-  // waits of ranks for others, a line each.
+  // Returns, for a run that stalled, a line with the longest chain of waits for each cause, then a
+  // line for each wait of a rank for others.
   std::string ExplainWaiting() const;
 
   // --- Records (CallLedger) ----------------------------------------------------------------------
@@ -209,9 +216,10 @@ class ReplayEngine final : private LaneObserver,
   uint64_t collectives_ended() const { return ledger_.collectives_ended(); }
   uint64_t collectives_replayed() const { return ledger_.collectives_replayed(); }
   int64_t now_ps() const { return engine_.NowPs(); }
-  // Returns whether the running calls are being simulated ahead of their time, to be taken back.
+  // Returns whether the running calls are being simulated ahead of their time, after which the
+  // state is restored.
   bool is_ahead() const { return streams_.is_ahead(); }
-  // Calls that run now.
+  // Returns the calls that run now.
   const std::vector<StreamRunner::Running>& running() const { return streams_.running(); }
   // Returns the table of calls by their numbers.
   const CallTable& calls() const { return calls_; }
@@ -232,8 +240,8 @@ class ReplayEngine final : private LaneObserver,
   // Returns the call's program, without the number of its operation. It refers to `schedule`.
   RankProgram ProgramOf(const Call& call, std::shared_ptr<const CollectiveSchedule>& schedule);
   void Relocate(uint32_t part, const SwappedRanks& swapped);
-  // A loss or a timeout ahead of time would have to be reported to observers, which are at an
-  // earlier time.
+  // Checks that no loss or time-out occurs ahead of time, because observers, to which it would be
+  // reported, are at an earlier time.
   void CheckNothingFailsAhead() const {
     if (streams_.is_ahead()) [[unlikely]]
       throw FabricNetwork::NotApart();
@@ -276,7 +284,7 @@ class ReplayEngine final : private LaneObserver,
   PlanCache plans_;
   ProgressWatch progress_;
   CallLedger ledger_;
-  StateRegistry registry_;  // of all that a snapshot of the whole network walks
+  StateRegistry registry_;  // of all state in a snapshot of the whole network
   std::unique_ptr<LaneExecutor> executor_;
   PlanNumbers numbers_;
   StreamRunner streams_;

@@ -14,22 +14,22 @@
 
 namespace railyard {
 
-// The rules by which collectives become transfers, and the costs of the GPUs' side of them.
+// Holds the rules by which collectives become transfers, and the costs of GPUs and proxies.
 struct ReplayRules {
   NcclSettings nccl;
-  CommunicatorPlanners planners{};  // of the job's communicators; empty: the replay makes them
-  std::vector<NicVariant> nic_variants{};  // NICs that are set up otherwise than the rest
+  CommunicatorPlanners planners{};  // of the job's communicators; if empty, the replay makes them
+  std::vector<NicVariant> nic_variants{};  // NICs with other settings than the rest
   NetIbSettings net_ib;
   NetSocketSettings net_socket;
   std::string transport = "rdma";  // name of a network stack
   bool uses_flows = false;         // flow mode
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
-  bool lists_obstacles = true;     // to replaying: ReplayEngine::replay_obstacles()
+  bool lists_obstacles = true;     // makes ReplayEngine::replay_obstacles() list them
   bool partition_episodes = true;  // enables episodes of partitions
   uint64_t seed = 1;               // of the ranks' skews
-  bool has_load = false;           // some fault has GPUs send what is no operation's
-  // Links and GPUs that some fault may affect.
+  bool has_load = false;           // a fault makes GPUs send other data than operations'
+  // The links and GPUs that faults may affect.
   std::vector<LinkId> faulty_links{};
   std::vector<GpuIndex> faulty_gpus{};
   // Keeps critical paths of collectives (paths(), waits()).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A run of which several processes simulate some ranks each.
+// Implements runs whose ranks several processes simulate.
 #include <algorithm>
 #include <tuple>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parts of a job that are halted and restart; GPUs whose speed changes while they compute.
+// Halts and restarts parts of a job, and changes the speed of GPUs while they compute.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Closed-loop replay of a job's streams: every rank's streams run their operations in order, each
-// when the one before it on its stream and the one before it of its communicator are done on that
-// rank. No operation starts at a recorded time; only recorded or stated compute gaps pass between
-// operations.
+// Replays a job's streams in a closed loop: every rank's streams run their operations in order,
+// each when the previous one on its stream and the previous one of its communicator have ended on
+// that rank. No operation starts at a recorded time; only recorded or stated compute gaps pass
+// between operations.
 //
 // A call begins when its kernel is launched, its channels begin one launch latency later, and it
-// ends on a rank when the last of that rank's channels is done. The runner depends on neither
+// ends on a rank when the last of that rank's channels has ended. The runner depends on neither
 // networks nor episodes: a CallHost runs the channels, and a CallReplay may provide the ends of
 // calls that need not be simulated.
 #pragma once
@@ -48,18 +48,18 @@ class CallHost {
 class CallReplay {
  public:
   virtual ~CallReplay() = default;
-  // Called when nothing runs and the first pending call is due. Returns true if some calls have
-  // been replayed, by a trial that was kept.
+  // Is called when no call runs and the first pending call is due. Returns true if calls have been
+  // replayed, by a trial that was kept.
   virtual bool ReplayFromRest() = 0;
-  // Called when the call has begun. Returns true if it does not launch, because EndAt() was called
-  // for it.
+  // Is called when the call has begun. Returns true if it does not launch, because EndAt() was
+  // called for it.
   virtual bool OnBegin(uint32_t operation) = 0;
-  // Called when its channels are to begin. Returns true if they do not, because EndAt() was called
-  // for it.
+  // Is called when its channels are due to begin. Returns true if they do not begin, because
+  // EndAt() was called for it.
   virtual bool OnLaunch(uint32_t operation) = 0;
-  // Called when it has ended; its index is free afterwards.
+  // Is called when it has ended; its index is free afterwards.
   virtual void OnEnd(uint32_t operation) = 0;
-  // Called when the last running call has ended, before its dependents begin.
+  // Is called when the last running call has ended, before its dependents begin.
   virtual void OnNothingRuns() = 0;
 };
 
@@ -67,28 +67,28 @@ class StreamRunner {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // A call that may begin; its begin includes the rest of the computation before it.
+  // Describes a call that may begin; its begin includes the rest of the computation before it.
   struct Pending {
     int64_t begin_ps = 0;
     uint32_t number = 0;  // CallTable's
     uint32_t rank = 0;
-    // Order for a heap with the earliest on top, in the order of events.
+    // Orders a heap with the earliest on top, in the order of events.
     bool operator<(const Pending& other) const {
       return begin_ps != other.begin_ps ? begin_ps > other.begin_ps : number > other.number;
     }
   };
-  // A call that has begun and not ended.
+  // Describes a call that has begun and not ended.
   struct Running {
     Call call{kNone, 0};
     int64_t start_ps = 0;
     int64_t end_ps = 0;       // of its channels so far
-    int64_t told_end_ps = 0;  // EndAt()'s; 0: it is simulated
+    int64_t told_end_ps = 0;  // as set by EndAt(); 0 if it is simulated
     uint32_t ahead = kNone;   // its place among the calls that run ahead
     uint32_t next_free = kNone;
     uint16_t channels_left = 0;
     bool is_launched = false;
     std::shared_ptr<const CollectiveSchedule> schedule{};
-    CriticalPath path{};  // of the channel that ended last so far
+    CriticalPath path{};  // of the latest channel so far
 
     bool is_free() const { return call.rank == kNone; }
   };
@@ -100,7 +100,7 @@ class StreamRunner {
   StreamRunner(const StreamRunner&) = delete;
   StreamRunner& operator=(const StreamRunner&) = delete;
 
-  // Sets what is called when no call is left, possibly more than once; by default that is
+  // Sets the function that is called when no call is left, possibly more than once; the default is
   // ns3::Simulator::Stop().
   void SetOnAllEnded(std::function<void()> on_all_ended) {
     on_all_ended_ = std::move(on_all_ended);
@@ -113,33 +113,34 @@ class StreamRunner {
   // Schedules the first operation of every stream.
   void Start();
   // --- A run whose ranks several processes simulate (stream_shards.cc), in place of Start()
-  // Determines what each stream begins with: pending().
+  // Determines the first operation of each stream: pending().
   void Prepare();
-  // Schedules those operations of them whose ranks `is_own` selects, and drops the others.
+  // Schedules the pending operations of ranks that `is_own` selects, and drops the others.
   void StartOwn(const std::function<bool(uint32_t rank)>& is_own);
-  // A call that has begun, and ended unless end_ps is kNeverPs.
+  // Describes a call that has begun, and has ended unless end_ps is kNeverPs.
   struct Span {
     uint32_t number = 0;  // CallTable's
     uint32_t rank = 0;
     int64_t begin_ps = 0;
     int64_t end_ps = 0;
   };
-  // Adds calls that other processes have simulated to the ledger and to the programs' order. Must
-  // be called once, after Prepare(), with all of them.
+  // Adds the calls that other processes have simulated to the ledger and to the programs' order.
+  // Must be called once, after Prepare(), with all calls.
   void Absorb(std::vector<Span> spans);
 
-  // Must be called when a channel of the operation is done at `end_ps`, now or later; `path` is its
+  // Must be called when a channel of the operation ends at `end_ps`, now or later; `path` is its
   // critical path, or null.
   void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path);
 
   // --- Parts of the job (stream_restarts.cc) -----------------------------------------------------
   // Must be called when the speed of the host's GPU changes from `before` to `after`, as shares of
-  // its full speed; 0: it stands still. Its computation continues at the new speed.
+  // its full speed; 0 means halted. Its computation continues at the new speed.
   void ChangeSpeed(GpuIndex gpu, double before, double after);
-  // Stops the part: its operations neither begin nor end any more. Returns how many of its calls
-  // ran; they are removed.
+  // Stops the part: its operations neither begin nor end any more. Returns the number of its
+  // running calls, which are removed.
   uint64_t Halt(uint32_t part);
-  // The same, but channels of running calls continue until they lack data that will not arrive.
+  // Does the same, but channels of running calls continue until they lack data that will not
+  // arrive.
   uint64_t Abort(uint32_t part);
   // Restarts a halted part now, as ProgramOrder::RestartAt does.
   void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank);
@@ -147,21 +148,21 @@ class StreamRunner {
   void DrawSkews(uint64_t seed);
 
   // --- Running calls -----------------------------------------------------------------------------
-  const std::vector<Running>& running() const { return running_; }  // and indices that are free
-  const std::vector<Pending>& pending() const { return pending_; }  // the earliest first
+  const std::vector<Running>& running() const { return running_; }  // includes free elements
+  const std::vector<Pending>& pending() const { return pending_; }  // a heap, the earliest first
   Call CallOf(const Pending& pending) const { return calls_.CallOf(pending.rank, pending.number); }
-  // Counts calls that have begun and not ended, without those that run ahead.
+  // Returns the number of calls that have begun and not ended, without those that run ahead.
   uint32_t running_count() const { return running_count_; }
-  // Returns true if some GPU stands still in the middle of its computation.
+  // Returns true if a GPU is halted in the middle of its computation.
   bool has_stopped_computation() const { return !stopped_.empty(); }
-  // Returns true if ranks of the part are in a collective, or their GPUs stand still in
+  // Returns true if ranks of the part are in a collective, or if their GPUs are halted in
   // computation.
   bool IsHeldUp(uint32_t part) const;
-  // Returns the begin of the part's running call that began last; 0 if none runs.
+  // Returns the latest begin of the part's running calls; 0 if none runs.
   int64_t LastBeginPs(uint32_t part) const;
   std::vector<uint32_t> RanksInCollectives(uint32_t part) const;  // of the part, ascending
   int64_t ComputedUntilPs(uint32_t part) const { return order_.computed_until_ps(part); }
-  // Returns the last of the rank's operations that wait for this one; itself if none does.
+  // Returns the last of the rank's operations that wait for this one, or this one if none does.
   uint32_t LastFollowerOf(const Call& call) const {
     return order_.LastFollowerOf(call.rank, call.index);
   }
@@ -175,18 +176,17 @@ class StreamRunner {
   void StopAt(int64_t time_ps);
 
   // Begins a trial, in which calls begin and end without taking time and without being recorded in
-  // the ledger. It is either kept or taken back as a whole.
+  // the ledger. It is either kept or undone as a whole.
   void BeginTrial();
   // Begins the earliest pending call. Precondition: one is pending.
   Call BeginFirst();
-  // Lets the calls begin that waited only for this one.
+  // Begins the calls that waited only for this one.
   void EndInTrial(const Call& call, int64_t end_ps) { LetFollow(call, end_ps); }
   void EndTrial(bool keep);
 
-  // Runs these calls with all that their channels do before all other pending events; afterwards
-  // the time is the present again (FabricSimulatorImpl::RunAhead). Programs and ledger are not
-  // affected. The calls must not touch the state of the rest. `on_end(i, path)` is called when
-  // calls[i] ends.
+  // Runs these calls and all events of their channels before all other pending events; afterwards
+  // the time is the same as before (FabricSimulatorImpl::RunAhead). Programs and ledger are not
+  // affected. The calls must not touch other state. `on_end(i, path)` is called when calls[i] ends.
   struct AheadCall {
     Call call;
     int64_t begin_ps = 0;
@@ -196,14 +196,14 @@ class StreamRunner {
   bool is_ahead() const { return on_end_ahead_ != nullptr; }
 
  private:
-  // This bit marks the target of an event as the number of an operation that may begin; otherwise
-  // it is the index of a running one.
+  // With this bit, the target of an event is the number of an operation that may begin; without it,
+  // the index of a running operation.
   static constexpr uint32_t kBegins = CallTable::kCountMax;
 
-  // Computation that a slow GPU does not end before the end of time.
+  // Describes computation that a slow GPU does not end before the end of simulated time.
   struct Late {
     int64_t since_ps = 0;
-    int64_t left_ps = 0;  // what was left then at the GPU's own speed
+    int64_t left_ps = 0;  // what remained then, at the GPU's full speed
   };
 
   static void HandleOperation(void* self, uint32_t target);
@@ -213,8 +213,8 @@ class StreamRunner {
   void ScheduleFirst();
   void Schedule(uint32_t operation, int64_t time_ps);
   void MayBegin(const Call& call, int64_t begin_ps);
-  // The same for a call that follows computation which began at `end_ps` and lasts until `begin_ps`
-  // at the GPU's full speed.
+  // Does the same for a call after computation that began at `end_ps` and lasts until `begin_ps` at
+  // the GPU's full speed.
   void MayBeginAfter(int64_t end_ps, const Call& call, int64_t begin_ps);
   void Stop(uint32_t rank, uint32_t number, int64_t left_ps);
   void NoteLate(uint32_t number, int64_t since_ps, int64_t left_ps, int64_t slowed_ps);
@@ -243,17 +243,17 @@ class StreamRunner {
   CallReplay& replay_;
   ProgramOrder order_;
   std::function<void()> on_all_ended_;
-  std::vector<int64_t> skew_ps_;  // by rank; empty: there is none
+  std::vector<int64_t> skew_ps_;  // by rank; empty if there is none
   std::vector<Pending> pending_;  // heap
-  // Pending calls of GPUs that stand still; their begin is the rest of their computation.
+  // The pending calls of halted GPUs; `begin_ps` is the rest of their computation.
   std::vector<Pending> stopped_;
-  std::unordered_map<uint32_t, Late> late_;  // by number, of those pending
-  Pending scheduled_{.begin_ps = -1};        // the last of `pending_` put on the wheel
+  std::unordered_map<uint32_t, Late> late_;  // pending calls by number
+  Pending scheduled_{.begin_ps = -1};        // the call of `pending_` that was scheduled last
   std::vector<Running> running_;
   uint32_t free_running_ = kNone;
   uint32_t running_count_ = 0;
   const OnEndAhead* on_end_ahead_ = nullptr;  // while calls run ahead
-  // State at the begin of the trial.
+  // These are the state at the begin of the trial.
   std::vector<Pending> pending_before_;
   size_t stopped_before_ = 0;
   std::unordered_map<uint32_t, Late> late_before_;

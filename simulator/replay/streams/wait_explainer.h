@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Explains the waits of a run that stalled: from a rank over the transfers, each of which waits for
-// another, to the queue pair or GPU for which all wait, and the link that is down.
+// the next, to the queue pair or GPU for which all wait, and to the link that is down.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +18,23 @@ namespace railyard {
 
 class WaitExplainer {
  public:
-  // The state of a run that stalled.
+  // Describes the state of a run that stalled.
   struct Stall {
     std::vector<LaneExecutor::Waiting> lanes{};
     std::vector<Call> running{};         // by Waiting::operation
-    std::vector<Call> pending{};         // calls that may begin and have not, by their numbers
-    std::vector<bool> is_gpu_stopped{};  // by GPU; those beyond its end are not
+    std::vector<Call> pending{};         // calls that may begin but have not, by number
+    std::vector<bool> is_gpu_stopped{};  // by GPU; false beyond its end
   };
   // Rank r of the job is GPU r. `graph` and `calls` must outlive this.
   WaitExplainer(const FabricGraph& graph, const CallTable& calls, Stall stall)
       : graph_(graph), calls_(calls), stall_(std::move(stall)) {}
 
-  // Returns the longest chain of waits for each cause, on a line; then the waits of ranks, the GPUs
-  // that stand still, and the calls that have not begun, a line each.
+  // Returns a line with the longest chain of waits for each cause, then a line for each wait of a
+  // rank, each halted GPU, and each call that has not begun.
   std::string Explain() const;
 
  private:
-  // A row of waits, by their numbers, and what it comes to.
+  // Holds a chain of waits, by their numbers, and its end.
   struct Chain {
     std::vector<size_t> waits;
     std::string cause;

@@ -12,12 +12,12 @@
 namespace railyard {
 
 // Examines every connection that the job's rings, sends and receives open, over the same route as
-// the replay: NVSwitches inside a server, from NIC to NIC between servers, PXN's relays included. A
+// in the replay: NVSwitches inside a server, NIC to NIC between servers, PXN's relays included. A
 // ring counts as a whole, as NCCL connects it (ncclTransportRingConnect). A connection without a
 // path is an error (required_paths.h); the search stops at kUnjoinedCountedMax. If every rank
-// exchanges with every other, the switches are examined rather than the pairs. Returns the number
-// of connections of the Sends, Recvs and exchanges among them, or a lower bound. Precondition: the
-// job has no more ranks than the fabric has GPUs, and `planners` are its communicators'.
+// exchanges data with every other, the switches are examined instead of the pairs. Returns the
+// number of connections of Sends, Recvs and exchanges, or a lower bound. Preconditions: the job has
+// no more ranks than the fabric has GPUs; `planners` are those of its communicators.
 uint64_t CheckConnections(const ProtoCursor& scenario, const FabricGraph& graph,
                           const LoadedWorkload& workload, const NcclSettings& nccl,
                           const CommunicatorPlanners& planners, const NicSettings& nic,

@@ -9,14 +9,14 @@
 
 namespace railyard {
 
-// Longest delay that a scenario may state.
+// The longest delay that a scenario may state.
 inline constexpr int64_t kDelayPsMax = 1000 * kPsPerSecond;
 
 // Returns a duration of at most kDelayPsMax; `default_ps` if it is absent, or after a finding.
 int64_t LoadDelay(const ProtoCursor& cursor, const char* field, int64_t default_ps,
                   Diagnostics& diagnostics);
 
-// Returns `value`, which the field has; if it is not within [min, max], reports a finding and
+// Returns `value`, the value of the field; if it is not within [min, max], reports a finding and
 // returns max.
 double LoadShare(const ProtoCursor& cursor, const char* field, double value, double min, double max,
                  Diagnostics& diagnostics);

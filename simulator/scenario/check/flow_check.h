@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// Returns whether the scenario asks for flow mode.
+// Returns whether the scenario requests flow mode.
 bool AsksForFlows(const ProtoCursor& scenario);
 
 // Reports everything in a scenario of flow mode whose effect depends on packets. `fabric` and `job`

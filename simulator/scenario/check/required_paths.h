@@ -26,28 +26,28 @@ namespace railyard {
 inline constexpr size_t kUnjoinedReportedMax = 8;
 inline constexpr size_t kUnjoinedCountedMax = 10'000;
 
-// Each Require function examines a pair once. A pair that the fabric does not join is an error at
-// the field of the scenario's fabric that states the cabling, and names the communicator that
-// needed it first. Of all errors kUnjoinedReportedMax are reported.
+// Examines pairs; each Require function examines a pair once. A pair that the fabric does not join
+// is an error at the field of the scenario's fabric that states the cabling; the error names the
+// first communicator that needs the pair. At most kUnjoinedReportedMax errors are reported.
 class RequiredPaths {
  public:
   // The scenario, `graph` and `nccl` must outlive this.
   RequiredPaths(const ProtoCursor& scenario, const FabricGraph& graph, const NcclSettings& nccl,
                 const NicSettings& nic, Diagnostics& diagnostics);
 
-  // Sets the communicator that needs what is required from now on. Must be called first.
+  // Sets the communicator of the following requirements. Must be called first.
   void SetCommunicator(const TraceCommunicator& communicator) { communicator_ = &communicator; }
   // Returns true after kUnjoinedCountedMax errors. A caller may stop then.
   bool IsEnough() const { return unjoined_ >= kUnjoinedCountedMax; }
-  // Adds how many errors were not reported, if any.
+  // Reports the number of errors that were not reported, if any.
   void ReportRest();
-  // Adds an error at the same field that is no pair's.
+  // Adds an error at the same field that does not concern a pair.
   void Error(std::string what) { fabric_.Error(diagnostics_, source_, std::move(what)); }
 
-  // Requires the way within their server that NCCL takes between two of the communicator's ranks.
+  // Requires the path within their server that NCCL takes between two of the communicator's ranks.
   void RequireInServer(const NcclPlanner& planner, RankIndex from, RankIndex to);
   void RequireNvlink(DeviceId a, DeviceId b);
-  // Requires an NVSwitch that all of the communicator's GPUs on the server are cabled to, for
+  // Requires an NVSwitch that is cabled to all of the communicator's GPUs on the server, for
   // reduction and multicast.
   void RequireSharedNvSwitch(int32_t server);
   // Requires a NIC with a cable, and returns whether the GPU has one.
@@ -76,7 +76,7 @@ class RequiredPaths {
   const EcmpRouting routing_;
   NicReach reach_;
   const TraceCommunicator* communicator_ = nullptr;
-  std::set<std::pair<const TraceCommunicator*, int32_t>> islands_;  // with a server, examined
+  std::set<std::pair<const TraceCommunicator*, int32_t>> islands_;  // examined, by server
   // The pairs that have been examined, by the GPUs at both ends.
   std::set<std::pair<DeviceId, DeviceId>> joined_in_server_;
   std::set<std::pair<DeviceId, DeviceId>> joined_by_nvlink_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Turns the cables and devices that a fault names into the links and GPUs that it hits.
+// Determines the links and GPUs that a fault affects from the cables and devices that it names.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace railyard {
 
-// Returns a hash of the name, so that a fault's draws depend on its own name and on no other fault.
+// Returns a hash of the name, so that a fault's draws depend on its own name only.
 uint64_t HashOfName(std::string_view name);
 
-// Aims one fault. Every mismatch is a finding.
+// Resolves the targets of one fault. Every mismatch is a finding.
 class FaultAim {
  public:
   FaultAim(const ProtoCursor& fault, const FabricGraph& fabric, Diagnostics& diagnostics)
@@ -24,9 +24,9 @@ class FaultAim {
 
   // Keeps the targets that the fault's `draw` selects, in the order of their names.
   void Draw(uint64_t seed, std::vector<FaultTarget>& targets);
-  // Checks that targets stated to be links between NICs and ToRs, or ToRs, are such.
+  // Checks targets that are stated to be links between NICs and ToRs, or ToRs.
   void CheckComponents(const std::vector<FaultTarget>& targets);
-  // Precondition: at least one target.
+  // Sets the links and GPUs of `fault`. Precondition: there is at least one target.
   void Aim(const std::vector<FaultTarget>& targets, FaultSpec& fault);
 
  private:

@@ -12,10 +12,10 @@
 
 namespace railyard {
 
-// The names of a scenario's faults.
+// Holds the names of a scenario's faults.
 struct FaultNames {
-  std::map<std::string, std::string> path_by_name;  // of all, with those that are wrong
-  std::map<std::string, uint32_t> index_by_name;    // of those that were loaded
+  std::map<std::string, std::string> path_by_name;  // of all faults, even wrong ones
+  std::map<std::string, uint32_t> index_by_name;    // of faults that were loaded
 };
 
 // Loads `when` of a fault. `job` is nullptr if it could not be loaded.

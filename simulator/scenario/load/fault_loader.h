@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// `fabric` and `job` are nullptr if they could not be loaded; fields that refer to them are not
-// checked then. `seed` is that of the run.
+// Returns the faults. `fabric` and `job` are nullptr if they could not be loaded; fields that refer
+// to them are not checked then. `seed` is that of the run.
 std::vector<FaultSpec> LoadFaults(const ProtoCursor& scenario, const FabricGraph* fabric,
                                   const Job* job, uint64_t seed, Diagnostics& diagnostics);
 

@@ -14,8 +14,9 @@
 
 namespace railyard {
 
-// A cable, or a device with all of its cables that a fault may hit. `forward` links lead away from
-// the end named first (of a device: from the device), `backward` ones towards it.
+// Describes a cable, or a device with all of its cables that a fault may affect. `forward` links
+// lead away from the end that is named first (for a device, from the device), `backward` links
+// towards it.
 struct FaultTarget {
   std::string name;
   std::optional<DeviceId> device;
@@ -56,7 +57,7 @@ class FaultTargets {
   size_t compared_names_ = 0;
 };
 
-// Returns true if the pattern, in which * stands for any letters, matches the whole name.
+// Returns true if the pattern, in which * matches any letters, matches the whole name.
 bool FitsPattern(std::string_view pattern, std::string_view name);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Loads the times of a fault: its at and until, repetitions, chance and logs.
+// Loads the times of a fault: its fields `at` and `until`, repetitions, random times and logs.
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace railyard {
 
-// Later than any job ends, and small enough that sums of it fit.
+// The largest time: later than the end of any job, but small enough that sums do not overflow.
 inline constexpr int64_t kFaultTimePsMax = 90LL * 24 * 3600 * kPsPerSecond;
 
-// Loads all but the anchor and the intervals of a log. Returns false after a finding.
+// Loads everything except the anchor and the intervals of a log. Returns false after a finding.
 bool LoadTimeline(const ProtoCursor& fault, FaultTimeline& timeline, Diagnostics& diagnostics);
 
 // Reads a log of outages: lines "time,target,state" with times as in a scenario, ascending, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Loads a scenario's `jobs`: several workloads on GPUs of their own, combined into one job.
+// Loads a scenario's `jobs`: several workloads on different GPUs, combined into one job.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// `scenario` is a cursor on the whole scenario, which has `jobs`; `fabric` is nullptr if it could
-// not be loaded. Returns nullopt after an error.
+// Returns the combined job. `scenario` is a cursor on the whole scenario, which has `jobs`;
+// `fabric` is nullptr if it could not be loaded. Returns nullopt after an error.
 std::optional<LoadedWorkload> LoadJobs(const ProtoCursor& scenario, const FabricGraph* fabric,
                                        uint64_t seed, Diagnostics& diagnostics);
 

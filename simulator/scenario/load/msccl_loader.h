@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Loads algorithms in MSCCL's XML (msccl-tools, msccl-scheduler) as a user's own algorithm.
+// Loads an algorithm in MSCCL's XML (msccl-tools, msccl-scheduler) as a user's algorithm.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,13 @@
 
 namespace railyard {
 
-// The thread blocks of a GPU and channel become one lane: their steps in an order that their
-// dependencies and messages allow. The data that a step reads is followed through the buffers: it
-// is the rank's own contribution, or what the lane received or reduced before. Returns nullptr with
-// findings if that is impossible: AllToAll and kinds that an ExplicitAlgorithm does not have,
-// dependencies between channels, cyclic waits, local reductions. The result of the algorithm is not
-// checked. Entities of XML are not expanded, other files not opened.
+// Returns the algorithm. The thread blocks of a GPU and channel become one lane, with their steps
+// in an order that their dependencies and messages allow. The data that a step reads is traced
+// through the buffers: it is the rank's own contribution, or data that the lane received or reduced
+// before. Returns nullptr with findings if that is impossible: AllToAll and kinds that an
+// ExplicitAlgorithm does not have, dependencies between channels, cyclic waits, local reductions.
+// The result of the algorithm is not checked. XML entities are not expanded, and other files are
+// not opened.
 std::shared_ptr<ExplicitAlgorithm> LoadMsccl(const std::string& path, const std::string& text,
                                              Diagnostics& diagnostics);
 

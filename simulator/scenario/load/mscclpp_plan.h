@@ -17,7 +17,7 @@ namespace railyard {
 
 enum class MscclppBuffer : uint8_t { kInput, kOutput, kScratch };
 
-// Adjacent chunks of a buffer, of the GPU itself or of another one.
+// Describes adjacent chunks of a buffer, of the GPU itself or of another one.
 struct MscclppChunks {
   uint32_t gpu = 0;
   MscclppBuffer buffer = MscclppBuffer::kInput;
@@ -25,47 +25,48 @@ struct MscclppChunks {
   uint32_t size = 1;
 };
 
-// The number-th channel of a type between two GPUs, by the one that holds this end.
+// Identifies the number-th channel of a type between two GPUs, by the GPU at this end.
 struct MscclppChannel {
   uint32_t peer = 0;
-  bool is_port = false;  // through a proxy; else direct loads and stores
+  bool is_port = false;  // through a proxy; else by direct loads and stores
   uint32_t number = 0;
 };
 
 enum class MscclppKind : uint8_t {
   kNothing,
-  kMove,    // each source to the target at its place, or the only source to all targets
-  kReduce,  // all sources to one value, which all targets get
+  kMove,    // each source to the target with its index, or the only source to all
+  kReduce,  // all sources are reduced to one value, which all targets get
   kSignal,
   kWait,
-  kBarrier,  // of thread blocks of the GPU
-  kAcquire,  // of semaphores of the GPU
+  kBarrier,  // between thread blocks of the GPU
+  kAcquire,  // acquires semaphores of the GPU
   kRelease,
 };
 
 struct MscclppOperation {
   MscclppKind kind = MscclppKind::kNothing;
-  bool waits_for_data = false;  // its sources are packets, which say themselves that they are there
-  bool signals = false;         // when it is done
+  bool waits_for_data = false;  // its sources are packets, which have flags
+  bool signals = false;         // when it has ended
   std::vector<MscclppChunks> sources = {};
   std::vector<MscclppChunks> targets = {};
-  std::vector<MscclppChannel> channels = {};  // of the signals
+  std::vector<MscclppChannel> channels = {};  // on which it signals
   std::vector<uint32_t> numbers = {};         // of the barrier or semaphores
-  uint32_t block_count = 0;                   // that the barrier is for
+  uint32_t block_count = 0;                   // number of thread blocks at the barrier
   std::string place;                          // "gpus[0].threadblocks[1].ops[2]", for findings
 };
 
 struct MscclppPlan {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   bool is_in_place = false;
-  // Counts the chunks of the vector, or of each rank's block of AllGather and ReduceScatter.
+  // The number of chunks of the vector, or of each rank's block of AllGather and ReduceScatter.
   uint32_t chunk_count = 1;
-  // By GPU and thread block.
+  // The operations by GPU and thread block.
   std::vector<std::vector<std::vector<MscclppOperation>>> gpus;
   std::vector<std::vector<int64_t>> semaphores;  // initial values, by GPU
 };
 
-// Returns nullopt with findings at the place in the JSON. Pipelines are their operations, once.
+// Returns nullopt with findings at the place in the JSON. A pipeline is replaced by its operations,
+// once.
 std::optional<MscclppPlan> ParseMscclppPlan(const std::string& path, const std::string& text,
                                             Diagnostics& diagnostics);
 

@@ -10,9 +10,9 @@
 
 namespace railyard {
 
-// Loads from `nccl` how connections use queue pairs, in that version (encoded as by
-// ncclGetVersion), and checks the requirements of ports that are not aggregated. Takes a cursor on
-// the whole scenario; `fabric` is nullptr if it could not be loaded.
+// Loads from `nccl` how connections use queue pairs in that version (encoded as by ncclGetVersion),
+// and checks the requirements of ports that are not aggregated. `scenario` is a cursor on the whole
+// scenario; `fabric` is nullptr if it could not be loaded.
 NetIbSettings LoadNetIb(const ProtoCursor& scenario, uint32_t version, const NicSettings& nic,
                         const FabricGraph* fabric, Diagnostics& diagnostics);
 

@@ -7,7 +7,7 @@
 namespace railyard {
 
 // Loads from `nccl` and `gpu` how TCP sockets join servers, if `is_enabled`. Refuses fields that
-// have no effect with them, or without them. Takes a cursor on the whole scenario.
+// have no effect with them, or without them. `scenario` is a cursor on the whole scenario.
 NetSocketSettings LoadNetSocket(const ProtoCursor& scenario, bool is_enabled,
                                 Diagnostics& diagnostics);
 

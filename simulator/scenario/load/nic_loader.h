@@ -7,11 +7,11 @@
 
 namespace railyard {
 
-// Loads the block `nic` without the retransmission, which `nccl` states. `net` is LoadNet's: TCP
-// streams and EFA have defaults of their own. Takes a cursor on the whole scenario; an absent block
-// means the defaults.
+// Loads the block `nic` without the retransmission, which `nccl` states. `net` is the result of
+// LoadNet(): TCP streams and EFA have other defaults. `scenario` is a cursor on the whole scenario;
+// an absent block means the defaults.
 NicSettings LoadNic(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics);
-// Loads the settings of NICs that differ from `common`, which is for RDMA, in the fields of `nic`.
+// Loads the settings of NICs that differ from `common`, which are for RDMA, in the fields of `nic`.
 NicSettings LoadNicVariant(const ProtoCursor& nic, const NicSettings& common,
                            Diagnostics& diagnostics);
 

@@ -13,18 +13,18 @@
 
 namespace railyard {
 
-// Loads `nics`: NICs of a fabric that differ from the rest.
+// Loads `nics`, the NICs of a fabric that differ from the rest.
 class NicsLoader {
  public:
   // Resolves the NICs that each entry names: at least one, and none that another entry names as
   // well. `fabric` is nullptr if it could not be loaded. All references must outlive this.
   NicsLoader(const ProtoCursor& scenario, const FabricGraph* fabric, Diagnostics& diagnostics);
 
-  // Sets the rates of the NICs' cables where stated, at most the fabric's. A cable between two NICs
-  // has the lower rate.
+  // Sets the stated rates of the NICs' cables, which must not exceed the fabric's. A cable between
+  // two NICs has the lower rate.
   void ApplyRates(FabricGraph& fabric);
-  // Returns the settings of each entry, with `common` for those it does not state. `net` is
-  // LoadNet's: with TCP sockets NICs differ in their rates alone.
+  // Returns the settings of each entry, with `common` for settings that it does not state. `net` is
+  // the result of LoadNet(): with TCP sockets, NICs can differ in their rates only.
   std::vector<NicVariant> Load(NetPlugin net, const NicSettings& common);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes a trace of a scenario's `program`: collectives over all GPUs of the fabric, one after the
+// Makes a trace from a scenario's `program`: collectives over all GPUs of the fabric, one after the
 // other.
 #pragma once
 
@@ -11,15 +11,15 @@
 
 namespace railyard {
 
-// Sizes are nccl-tests' (its float elements; AllGather, ReduceScatter and AllToAll, Gather and
-// Scatter: the total over the ranks; SendRecv and Permutation: what each rank sends). `seed` draws
-// permutations. `program` is a cursor on a railyard.protos.Program. nullopt after an error. With 0
-// ranks, because the fabric could not be loaded, only what does not depend on them is checked and
-// the result is nullopt.
+// Returns the trace of the railyard.protos.Program at `program`; nullopt after an error. Sizes are
+// those of nccl-tests (with its float elements; for AllGather, ReduceScatter, AllToAll, Gather and
+// Scatter, the total over the ranks; for SendRecv and Permutation, the bytes that each rank sends).
+// `seed` draws permutations. With 0 ranks, because the fabric could not be loaded, only the parts
+// that do not depend on them are checked and the result is nullopt.
 std::optional<Trace> MakeProgramTrace(const ProtoCursor& program, uint32_t rank_count,
                                       uint64_t seed, Diagnostics& diagnostics);
 
-// Most calls over all ranks; more would not fit a usual machine's memory.
+// The largest number of calls over all ranks; more would not fit a usual machine's memory.
 inline constexpr uint64_t kProgramCallsMax = 20'000'000;
 
 }  // namespace railyard

@@ -11,7 +11,7 @@
 namespace railyard {
 
 // Loads `restart` of the scenario and of its jobs, by part of the job. Adds checkpoints to the
-// programs and, where the fabric is known, ranks without a program for spare servers.
+// programs and, if the fabric is known, ranks without a program for spare servers.
 std::vector<RestartSettings> LoadRestarts(const ProtoCursor& scenario, const FabricGraph* fabric,
                                           LoadedWorkload& workload, Diagnostics& diagnostics);
 

@@ -7,7 +7,7 @@
 
 namespace railyard {
 
-// Loads `routing`; the devices it names are resolved if the fabric is known.
+// Loads `routing`; the devices that it names are resolved if the fabric is known.
 RoutingDelays LoadRouting(const ProtoCursor& scenario, const FabricGraph* fabric,
                           Diagnostics& diagnostics);
 

@@ -12,20 +12,20 @@
 
 namespace railyard {
 
-// Reads `path`, applies `sets` ("FIELD=VALUE", text_proto.h), reads every file it names and checks
-// everything that can be known before time zero. Returns nullptr after any error. All errors are
-// reported, unknown, contradictory and ineffective fields among them.
+// Reads `path`, applies `sets` ("FIELD=VALUE", text_proto.h), reads every file that it names and
+// checks everything that can be known before time zero. Returns nullptr after any error. All errors
+// are reported, unknown, contradictory and ineffective fields among them.
 std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                                        const std::vector<std::string>& sets,
                                        Diagnostics& diagnostics);
-// The first half of that: reads and edits the scenario's own file. Returns nullptr where nothing of
-// it can be checked further.
+// Reads and edits only the scenario's own file. Returns nullptr if nothing in it can be checked
+// further.
 std::unique_ptr<TextProtoFile> ReadScenarioText(const std::string& path,
                                                 const std::vector<std::string>& sets,
                                                 Diagnostics& diagnostics);
 
-// Files that a scenario would name and that a program has in memory instead. Nothing is read where
-// `fabric.file` is kFabricInMemory, or `workload.trace` is kCallsInMemory.
+// Holds files that a scenario would name and that a program has in memory instead. No file is read
+// if `fabric.file` is kFabricInMemory, or if `workload.trace` is kCallsInMemory.
 struct ScenarioParts {
   std::shared_ptr<const FabricGraph> fabric{};
   std::shared_ptr<const Trace> calls{};
@@ -33,7 +33,7 @@ struct ScenarioParts {
 inline constexpr const char* kFabricInMemory = "<fabric in memory>";
 inline constexpr const char* kCallsInMemory = "<calls in memory>";
 
-// The second half, for a railyard.protos.Scenario that was read or made before.
+// Does the rest, for a railyard.protos.Scenario that was read or made before.
 std::unique_ptr<Scenario> LoadScenario(const TextProtoFile& file, Diagnostics& diagnostics,
                                        const ScenarioParts& parts = {});
 

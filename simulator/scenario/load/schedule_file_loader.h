@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads a user's own algorithm for a collective: workloads/collectives/schedule.proto.
+// Reads a user's algorithm for a collective: workloads/collectives/schedule.proto.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace railyard {
 
-// Returns the checked algorithm: every rank ends with each contribution to its result exactly once.
-// Else returns nullptr, with findings at the mistakes. Throws EnvironmentError if an existing file
-// cannot be read.
+// Returns the algorithm if it passes the check that every rank ends with each contribution to its
+// result exactly once; else nullptr, with findings at the mistakes. Throws EnvironmentError if an
+// existing file cannot be read.
 std::shared_ptr<const ExplicitAlgorithm> LoadScheduleFile(const std::string& path,
                                                           Diagnostics& diagnostics);
 

@@ -16,26 +16,27 @@
 
 namespace railyard {
 
-// `ib_timeout` and `ib_retry_cnt` belong into NicSettings, because queue pairs use them.
+// Holds the block `nccl`. `ib_timeout` and `ib_retry_cnt` are for NicSettings, because queue pairs
+// use them.
 struct NcclBlock {
   NcclSettings planner;
   uint32_t ib_timeout = 0;
   uint32_t ib_retry_cnt = 0;
 };
 
-// `net` is LoadNet's. `trace_version` is the version in a log, used if the scenario states none; it
-// may be empty.
+// `net` is the result of LoadNet(). `trace_version` is the version in a log, which is used if the
+// scenario states none; it may be empty.
 NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string& trace_version,
                    Diagnostics& diagnostics);
 GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics);
-// Returns the attributes of the fabric's models: `switch` and `network`. `fabric` is the fabric
-// they are for, nullptr if it could not be loaded; `net` is LoadNet's. TCP is in a lossy class
+// Returns the attributes of the fabric's models: `switch` and `network`. `fabric` is their fabric,
+// nullptr if it could not be loaded; `net` is the result of LoadNet(). TCP is in a lossy class
 // without ECN; EFA sprays packets over all paths.
 std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
                                              NetPlugin net, Diagnostics& diagnostics);
 WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
-// Load IB_TIMEOUT and IB_RETRY_CNT of a block that has such fields.
+// These load IB_TIMEOUT and IB_RETRY_CNT of a block with such fields.
 uint32_t LoadIbTimeout(const ProtoCursor& block, uint32_t default_value, Diagnostics& diagnostics);
 uint32_t LoadIbRetryCount(const ProtoCursor& block, uint32_t default_value,
                           Diagnostics& diagnostics);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Loads a scenario's `workload`, a trace that it names, spells out or plans, and checks that it can
-// be replayed.
+// Loads a scenario's `workload`, which is a named trace, a program or a plan, and checks that it
+// can be replayed.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ struct ExplicitAlgorithm;
 struct Plan;
 
 struct LoadedWorkload {
-  Trace trace;  // empty where there are several
+  Trace trace;  // empty with several jobs
   Job job;
-  std::vector<std::shared_ptr<const ExplicitAlgorithm>> own_algorithms;  // as NcclSettings'
-  std::vector<ImportReport> import_reports;                              // of logs read, by job
-  std::shared_ptr<const Plan> plan;                                      // as Scenario's
+  std::vector<std::shared_ptr<const ExplicitAlgorithm>> own_algorithms;  // as in NcclSettings
+  std::vector<ImportReport> import_reports;                              // of imported logs, by job
+  std::shared_ptr<const Plan> plan;                                      // as in Scenario
 };
 
-// `workload` is a cursor on a railyard.protos.Workload. `gpu_count` is 0 if the fabric could not be
-// loaded. `program_ranks` are the ranks of a program that does not state them; 0 if it must. `seed`
-// draws what the workload leaves to chance. `calls` are those that `workload.trace` names, if a
+// Loads the railyard.protos.Workload at `workload`. `gpu_count` is 0 if the fabric could not be
+// loaded. `program_ranks` is the number of ranks of a program that does not state it; 0 if it must.
+// `seed` is for the workload's random draws. `calls` are those that `workload.trace` names, if a
 // program has them in memory. Returns nullopt after an error.
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
                                            uint32_t program_ranks, uint64_t seed,

@@ -29,8 +29,8 @@ struct ModelAttribute {
 std::optional<ns3::TypeId::AttributeInformation> AttributeOfField(
     const std::string& type, const google::protobuf::FieldDescriptor& field);
 
-// A block of a scenario that holds attributes: its path, "nic.congestion_control.dcqcn", and the
-// type that has them.
+// Describes a block of a scenario that holds attributes: its path, e.g.
+// "nic.congestion_control.dcqcn", and the type of the model.
 struct ModelBlock {
   std::string path;
   std::string type;
@@ -38,16 +38,17 @@ struct ModelBlock {
 };
 std::vector<ModelBlock> ModelBlocks();
 
-// RangeOf returns the values that an attribute accepts, "1 to 2 GiB", "PFC, CREDITS or NONE"; empty
-// if ns-3 does not say. WithUnit returns `value`, as ns-3 writes it, with its unit.
+// RangeOf() returns the values that an attribute accepts, e.g. "1 to 2 GiB", "PFC, CREDITS or
+// NONE"; empty if ns-3 does not state them. WithUnit() returns `value`, as ns-3 writes it, with its
+// unit.
 enum class UnitStyle { kWritten, kLeftOut };
 std::string RangeOf(const ns3::TypeId::AttributeInformation& attribute,
                     UnitStyle style = UnitStyle::kWritten);
 std::string WithUnit(const ns3::TypeId::AttributeInformation& attribute, const std::string& value);
 
-// Returns one attribute for each field that is set in `block` and is not a message. Precondition:
-// each field has its attribute. A value that the attribute does not accept is an error that lists
-// the accepted values.
+// Returns one attribute for each field that is set in `block` and is not a message. A value that
+// the attribute does not accept is an error that lists the accepted values. Precondition: each
+// field has an attribute.
 std::vector<ModelAttribute> LoadModelAttributes(const ProtoCursor& block, const std::string& type,
                                                 Diagnostics& diagnostics);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One run, checked and complete: the contents of a scenario file in the types of the libraries that
-// act on it. It holds no protobuf and no path that still has to be read.
+// Describes one run, checked and complete: the contents of a scenario file in the types of the
+// libraries that use them. It contains no protobuf and no path of a file that has not been read.
 #pragma once
 
 #include <cstdint>
@@ -30,30 +30,30 @@ namespace railyard {
 struct Plan;
 
 struct Scenario {
-  std::string name;  // fit for a file's name
+  std::string name;  // usable as a file name
   std::string path;
   uint64_t seed = 1;
   bool uses_flows = false;  // flow mode: messages are flows instead of packets
   FabricGraph fabric;
   Trace trace;  // of `workload`; empty with `jobs`
-  Job job;      // one or several jobs; no more ranks than the fabric has GPUs, rank r on GPU r
+  Job job;      // one or several jobs; rank r is on GPU r, and there are enough GPUs
   NcclSettings nccl;
   CommunicatorPlanners planners;  // of `job`, by `nccl`, on `fabric`
   GpuCosts gpu;
   NicSettings nic;                       // with the retransmission of `nccl` or its version
   std::vector<NicVariant> nic_variants;  // of `nics`
   NetIbSettings net_ib;                  // of `nccl`
-  NetSocketSettings net_socket;          // of `nccl`; enabled: `nic` is of TCP
+  NetSocketSettings net_socket;          // of `nccl`; if enabled, `nic` is for TCP
   std::string transport = "rdma";        // name of a network stack
-  std::vector<ModelAttribute> models;    // of the fabric; what is not stated has its default
+  std::vector<ModelAttribute> models;    // of the fabric; others have their defaults
   RoutingDelays routing;
   WatchdogSettings watchdog;
   std::vector<RestartSettings> restarts;  // by part of the job
   std::vector<FaultSpec> faults;
-  std::vector<ImportReport> import_reports;  // of logs read at load time, by job
-  std::shared_ptr<const Plan> plan;          // `trace` is its whole job; nullptr: not from a plan
-  uint64_t exchange_connections = 0;         // that Sends, Recvs and exchanges open at least
-  std::vector<std::string> notes;            // what was assumed on the user's behalf
+  std::vector<ImportReport> import_reports;  // of imported logs, by job
+  std::shared_ptr<const Plan> plan;   // of which `trace` is the whole job; nullptr without a plan
+  uint64_t exchange_connections = 0;  // least number of those of Sends, Recvs and exchanges
+  std::vector<std::string> notes;     // assumptions on the user's behalf
 };
 
 }  // namespace railyard

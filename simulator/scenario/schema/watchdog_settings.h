@@ -8,11 +8,11 @@
 
 namespace railyard {
 
-// Ends a run without progress.
+// Says when a run without progress is ended.
 struct WatchdogSettings {
-  int64_t no_progress_ps = 0;              // of simulated time, while a collective runs; 0: none
+  int64_t no_progress_ps = 0;  // of simulated time, while a collective runs; 0 for no limit
   int64_t no_progress_real_ps = kNeverPs;  // of real time
-  // How ranks that hang because of another's error are ended if the job does not restart.
+  // Says how ranks that hang because of another rank's error are ended if the job does not restart.
   RestartSettings::Detection detection = RestartSettings::Detection::kLauncher;
 };
 

@@ -84,7 +84,7 @@ static_assert(sizeof(SendQueue) == 64);
 // Holds the fields of a sending end that are accessed once per message or loss.
 struct SendBacklog {
   MessageRing messages;
-  uint32_t next_message = 0;  // position of the one after that which is being sent
+  uint32_t next_message = 0;  // position of the message after the one being sent
   uint32_t loss_end = 0;      // of the loss not yet repaired: sequences below this
 
   static constexpr auto Fields() {

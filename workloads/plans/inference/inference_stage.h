@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The operations of one rank in inference: the steps of its replica, through the layers of its
-// stage. Each step has
+// Writes the operations of one rank in inference: the steps of its replica, through the layers of
+// its stage. Each step has
 //   - a reduction of the embeddings, whose table's rows are divided over the tensor group,
 //   - in each layer one reduction of the attention's output and one of the feed-forward network's
 //     (two with a shared expert that is reduced separately), tokens x hidden elements each: an
@@ -23,11 +23,11 @@
 
 namespace railyard {
 
-// Numbers of a rank's communicators in the trace.
+// Holds the numbers of a rank's communicators in the trace.
 struct InferenceCommunicators {
   uint32_t tensor = 0;
   uint32_t expert = 0;
-  uint32_t activation_in = 0;  // pairs: rank 0 sends
+  uint32_t activation_in = 0;  // pairs, in which rank 0 sends
   uint32_t activation_out = 0;
   uint32_t tokens = 0;  // from the last stage to the first
   // (communicator, elements per prompt token): keys and values from prefill ranks, or to decoding
@@ -35,7 +35,7 @@ struct InferenceCommunicators {
   std::vector<std::vector<std::pair<uint32_t, uint64_t>>> caches;
 };
 
-// The exchanges of an expert-parallel group, by layer and step of all slots.
+// Computes the exchanges of an expert-parallel group, by layer and step of all slots.
 class InferenceExchanges {
  public:
   InferenceExchanges(const Plan& plan, const InferenceSchedule& schedule, uint32_t stage,
@@ -64,7 +64,7 @@ struct InferenceRank {
   uint32_t expert_place = 0;  // in the expert-parallel group
 };
 
-// `exchanges` is nullptr without expert parallelism.
+// Returns the program of a rank. `exchanges` is nullptr without expert parallelism.
 std::vector<TraceOperation> InferenceProgram(const Plan& plan, const InferenceSchedule& schedule,
                                              const InferenceRank& rank,
                                              const InferenceCommunicators& communicators,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Requests of an inference job: arrival times, prompt lengths and answer lengths.
+// Makes the requests of an inference job: arrival times, prompt lengths and answer lengths.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace railyard {
 inline constexpr uint32_t kRequestsMax = 1'000'000;
 inline constexpr uint32_t kRequestTokensMax = 16'777'216;
 
-// Returns equal requests, the first at time 0, the others after exponential gaps of that mean rate;
-// arrivals are at most kPlanPsMax.
+// Returns requests of equal lengths, the first at time 0, the others after exponential gaps of that
+// mean rate; arrivals are at most kPlanPsMax.
 std::vector<Request> PoissonRequests(uint32_t count, uint32_t prompt_tokens, uint32_t output_tokens,
                                      double per_second, uint64_t seed);
 

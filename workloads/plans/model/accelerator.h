@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The rates at which GPUs compute and read memory, as published by their makers.
+// Lists the rates at which GPUs compute and read memory, as their makers publish them.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The time in which one GPU computes a part of a model: a given time, or the longer of its
+// Computes the time that one GPU takes for a part of a model: a given time, or the larger of its
 // operations over the accelerator's usable FLOP/s and its bytes over the usable memory bandwidth
 // (the roofline model; Williams et al., CACM 52(4), 2009).
 #pragma once
@@ -29,7 +29,7 @@ struct ComputeSettings {
   std::optional<GivenTimes> given;
 };
 
-// The work of one GPU in one part of the model.
+// Describes the work of one GPU in one part of the model.
 struct Work {
   double flops = 0;
   double memory_bytes = 0;
@@ -37,9 +37,9 @@ struct Work {
 
 // Returns the time rounded to the picosecond, and at most kComputePsMax.
 int64_t ComputeTimePs(const ComputeSettings& compute, Precision precision, const Work& work);
-// kPlanPsMax bounds all the computation of a rank, and the last arrival of a request: their sum and
-// the time of calls are within simulated time (2^63 ps). kComputePsMax, a day, bounds the time of
-// one part.
+// kPlanPsMax bounds all the computation of a rank, and also the last arrival of a request, so that
+// their sum plus the time of calls is within simulated time (2^63 ps). kComputePsMax, a day, bounds
+// the time of one part.
 inline constexpr int64_t kPlanPsMax = int64_t{1} << 61;
 inline constexpr int64_t kComputePsMax = int64_t{86'400} * 1'000'000'000'000;
 

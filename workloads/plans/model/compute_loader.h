@@ -6,9 +6,9 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Compute. `precision` is the one in which the accelerator must
-// compute; `is_training` determines which given times have an effect. The result must not be used
-// after errors.
+// Reads the railyard.protos.Compute at `cursor`. The accelerator must support `precision`;
+// `is_training` determines which given times have an effect. The result must not be used after
+// errors.
 ComputeSettings LoadCompute(const ProtoCursor& cursor, Precision precision, bool is_training,
                             Diagnostics& diagnostics);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The work of one GPU of a tensor-parallel group in the parts of a model. Weights that tensor
-// parallelism divides cost a share; the others are computed on every GPU of the group.
+// Computes the work of one GPU of a tensor-parallel group in the parts of a model. Of weights that
+// tensor parallelism divides, a GPU has a share of the work; the others are computed on every GPU
+// of the group.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace railyard {
 struct AttentionInput {
   uint64_t tokens = 0;         // that pass the layer
   double attended_pairs = 0;   // (query, key) pairs of them
-  uint64_t cached_tokens = 0;  // read from the cache as keys and values; 0: no cache
+  uint64_t cached_tokens = 0;  // read from the cache as keys and values; 0 without cache
 };
 
 class LayerWork {
@@ -24,18 +25,18 @@ class LayerWork {
 
   Work Attention(const AttentionInput& input) const;
   // With experts, tokens are assumed to be routed evenly and independently; the GPU reads the
-  // experts that at least one token is expected to need.
+  // expected number of experts that at least one token needs.
   Work FeedForward(uint64_t tokens) const;
-  // The two halves of FeedForward with expert parallelism: the router and the shared expert, which
-  // tensor parallelism divides; and the whole routed experts of one GPU, `active` of which receive
-  // `tokens` together.
+  // These return the two parts of FeedForward() with expert parallelism: the router and the shared
+  // expert, which tensor parallelism divides; and the undivided routed experts of one GPU, `active`
+  // of which receive `tokens` in total.
   Work SharedFeedForward(uint64_t tokens) const;
   Work RoutedFeedForward(uint64_t tokens, uint32_t active) const;
 
  private:
   struct Sums {
-    double matrix_elements = 0;  // that one GPU multiplies by
-    double elements = 0;         // that one GPU reads
+    double matrix_elements = 0;  // in one GPU's matrix products
+    double elements = 0;         // read by one GPU
   };
   static void Add(const Weight& weight, double tensor, Sums& sums);
 
@@ -43,11 +44,12 @@ class LayerWork {
   double tensor_;
   Sums attention_;
   Sums feed_forward_;
-  Sums expert_;  // one, whole
+  Sums expert_;  // of one undivided expert
   bool has_experts_ = false;
 };
 
-// Returns the work of the embedding's look-up for `tokens`; OutputWork that of the output layer.
+// EmbeddingWork() returns the work of the embedding's look-up for `tokens`, OutputWork() that of
+// the output layer.
 Work EmbeddingWork(const ModelConfig& model, uint64_t tokens);
 Work OutputWork(const ModelConfig& model, uint64_t tokens, uint32_t tensor);
 

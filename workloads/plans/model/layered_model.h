@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Models that are not transformers: a chain of convolutional and linear layers, optionally with
-// embedding tables.
+// Describes models that are not transformers: a chain of convolutional and linear layers,
+// optionally with embedding tables.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// A convolution, square in kernel and output, applied to one sample; a linear layer is one of 1
-// x 1.
+// Describes a convolution, square in kernel and output, that is applied to one sample; a linear
+// layer is a convolution of 1 x 1.
 struct ConvolutionalLayer {
   uint32_t in_channels = 0;
   uint32_t out_channels = 0;
@@ -31,7 +31,8 @@ struct ConvolutionalLayer {
   }
 };
 
-// Embedding tables with rows of `width` elements; each sample looks up one row in each table.
+// Describes embedding tables with rows of `width` elements; each sample looks up one row in each
+// table.
 struct EmbeddingTables {
   std::vector<uint64_t> rows;  // by table
   uint32_t width = 0;

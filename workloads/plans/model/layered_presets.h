@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Models by name that are not transformers.
+// Lists named models that are not transformers.
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,7 @@ struct LayeredPreset {
   LayeredModel model;
 };
 const std::vector<LayeredPreset>& LayeredPresets();
-// Returns nullptr if no preset has that name.
+// Returns the preset of that name, or nullptr.
 const LayeredPreset* FindLayeredPreset(std::string_view name);
 
 }  // namespace railyard

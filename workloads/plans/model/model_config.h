@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A transformer's shape, and its weights, which follow from it. Biases, norms and routers count.
+// Describes a transformer's shape and derives its weights. Biases, norms and routers are included.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace railyard {
 
-// Multi-head latent attention: DeepSeek-V2 (arXiv 2405.04434), section 2.1.
+// Describes multi-head latent attention: DeepSeek-V2 (arXiv 2405.04434), section 2.1.
 struct LatentAttention {
-  uint32_t query_rank = 0;  // 0: queries are not compressed
+  uint32_t query_rank = 0;  // 0 if queries are not compressed
   uint32_t kv_rank = 0;
   uint32_t nope_head_dim = 0;
   uint32_t rope_head_dim = 0;
@@ -25,16 +25,17 @@ struct Experts {
   uint32_t count = 0;
   uint32_t per_token = 0;
   uint32_t feed_forward = 0;
-  uint32_t shared_feed_forward = 0;  // 0: no shared expert
+  uint32_t shared_feed_forward = 0;  // 0 without a shared expert
   bool shared_gate = false;
   bool router_bias = false;
-  uint32_t dense_layers = 0;  // the first layers, without experts
-  // A token's experts are in this many groups of consecutive experts, the same number in each.
+  uint32_t dense_layers = 0;  // number of first layers without experts
+  // Experts form `groups` groups of consecutive experts, of equal size; a token's experts are in
+  // `groups_per_token` of them.
   uint32_t groups = 1;
   uint32_t groups_per_token = 1;
   ExpertKernel kernel = ExpertKernel::kNone;
-  uint32_t kernel_sms = 0;    // 0: the kernel's default
-  uint32_t nvlink_ranks = 0;  // consecutive ranks of a group that NVLink joins; 0: 8
+  uint32_t kernel_sms = 0;    // 0 for the kernel's default
+  uint32_t nvlink_ranks = 0;  // consecutive ranks of a group that NVLink joins; 0 for 8
 };
 
 struct ModelConfig {
@@ -73,43 +74,45 @@ enum class WeightUse : uint8_t {
   kOutput,
 };
 
-// One weight of the model. A tied output layer shares the embedding's weight and has no entry.
+// Describes one weight of the model. A tied output layer shares the embedding's weight and has no
+// entry.
 struct Weight {
   WeightUse use = WeightUse::kAttention;
   uint64_t elements = 0;
   // True if tensor parallelism divides it; each GPU of the group holds all of an undivided weight.
   bool split = false;
-  bool matrix = false;  // multiplies the activations: counts in operations
+  bool matrix = false;  // multiplies the activations, so it causes operations
 };
 
-// Adapters of matrices (Hu et al., arXiv 2106.09685).
+// Names the matrices that can have adapters (Hu et al., arXiv 2106.09685).
 enum class LoraMatrix : uint8_t { kQuery, kKey, kValue, kAttentionOutput, kGate, kUp, kDown };
 struct Lora {
   uint32_t rank = 0;
-  std::vector<LoraMatrix> matrices;  // each once
+  std::vector<LoraMatrix> matrices;  // without repetition
 
-  bool IsOfAttention() const;  // any of them is
+  bool IsOfAttention() const;  // if any of them is
 };
 // Returns the adapters' weights in one layer. Precondition: a model without latent attention, and
 // without experts if a matrix of the feed-forward network is adapted. If tensor parallelism divides
-// a matrix by its outputs, the adapter's first matrix is whole on each rank; if by its inputs, the
-// second.
+// a matrix by its outputs, each rank has the adapter's whole first matrix; if by its inputs, the
+// whole second.
 std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora);
 
 // Returns the weights in the order of the forward pass.
 std::vector<Weight> LayerWeights(const ModelConfig& model, uint32_t layer);
 std::vector<Weight> EmbeddingWeights(const ModelConfig& model);
-std::vector<Weight> OutputWeights(const ModelConfig& model);  // what follows the last layer
+std::vector<Weight> OutputWeights(const ModelConfig& model);  // after the last layer
 
 uint64_t ParameterCount(const ModelConfig& model);
-// Returns the number of parameters that take part for one token: `per_token` of the routed experts.
+// Returns the number of parameters that are used for one token: of the routed experts, only
+// `per_token`.
 uint64_t ActiveParameterCount(const ModelConfig& model);
 
-// Returns the elements of keys and values that one token leaves in one layer's cache, on all GPUs.
+// Returns the elements of keys and values that one token adds to one layer's cache, over all GPUs.
 uint64_t CacheElementsPerToken(const ModelConfig& model);
 
-// Returns the number of (query, key) pairs of whole sequences: those that a causal model's tokens
-// may see, or all.
+// Returns the number of (query, key) pairs of whole sequences: those that a causal mask admits, or
+// all.
 double AttendedPairs(const ModelConfig& model, uint64_t sequences, uint64_t sequence_tokens);
 
 }  // namespace railyard

@@ -9,10 +9,10 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.Model. Returns nullopt after an error.
+// Reads the railyard.protos.Model at `cursor`. Returns nullopt after an error.
 std::optional<ModelConfig> LoadModel(const ProtoCursor& cursor, Diagnostics& diagnostics);
 
-// Loads a model whose preset is no transformer; returns nullopt if it is one. Fields that only
+// Loads a model whose preset is not a transformer; returns nullopt if it is one. Fields that only
 // transformers have are errors.
 std::optional<LayeredModel> LoadLayeredModel(const ProtoCursor& cursor, Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Models by name.
+// Lists named transformers.
 #pragma once
 
 #include <string_view>
@@ -18,7 +18,7 @@ struct ModelPreset {
   ModelConfig config;
 };
 const std::vector<ModelPreset>& ModelPresets();
-// Returns nullptr if no preset has that name.
+// Returns the preset of that name, or nullptr.
 const ModelPreset* FindModelPreset(std::string_view name);
 
 }  // namespace railyard

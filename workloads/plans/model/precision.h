@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Number formats of weights, activations and gradients.
+// Lists the number formats of weights, activations and gradients.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The calls of one rank that follow from divided activations.
+// Writes the calls of one rank that follow from divided activations.
 //
 // Tensor parallel (Shoeybi et al., arXiv 1909.08053): in each layer the outputs of attention and of
 // the feed-forward network are all-reduced forward and their inputs' gradients backward, tokens x
-// hidden elements each; the embedding's output and the output layer's input gradient too, and three
+// hidden elements each; so are the embedding's output, the output layer's input gradient, and three
 // values per token of the loss. With sequence parallelism (Korthikanti et al., arXiv 2205.05198,
-// section 4.2.2) each AllReduce becomes an AllGather before and a ReduceScatter after, and backward
-// the inputs are gathered once more for the weights' gradients. Context parallel: keys and values
-// of all parts of the sequence are gathered before attention, again before its backward pass, and
-// their gradients reduce-scattered (Llama team, arXiv 2407.21783, section 3.3.2).
+// section 4.2.2) each AllReduce becomes an AllGather before and a ReduceScatter after, and in the
+// backward pass the inputs are gathered again for the weights' gradients. Context parallel: keys
+// and values of all parts of the sequence are gathered before attention, again before its backward
+// pass, and their gradients reduce-scattered (Llama team, arXiv 2407.21783, section 3.3.2).
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,23 @@
 
 namespace railyard {
 
-// A group of one calls nothing.
+// Writes the calls; a group of one rank makes none.
 class ActivationCalls {
  public:
   // Both must outlive this. Precondition: the plan's job is a Training.
   ActivationCalls(const Plan& plan, ProgramWriter& writer);
 
-  // Calls before and after the parts that tensor parallelism divides.
+  // These write the calls before and after the parts that tensor parallelism divides.
   void GatherInput();
   void ReduceOutput();
   // Reduces the cross entropy over a divided vocabulary.
   void ReduceLoss();
-  // Reduces gradients of weights that each rank has in full but computes for its part of the
-  // sequence.
+  // Reduces the gradients of weights that each rank holds in full, but computes for its part of the
+  // sequence only.
   void ReduceWholeGradients(uint64_t elements);
 
-  // Calls for keys and values before attention, and for their gradients after its backward pass.
+  // These write the calls for keys and values before attention, and for their gradients after its
+  // backward pass.
   void GatherContext();
   void ReduceContext();
 

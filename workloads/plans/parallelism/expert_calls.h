@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The calls of one rank of an expert-parallel group for a layer: an AllGather of the numbers of
-// tokens that each rank has for each expert, an AllToAllv to the experts and one back (Megatron-LM,
-// MoEAlltoAllTokenDispatcher in megatron/core/transformer/moe/token_dispatcher.py). Each token is
-// sent once for each of its experts, including those of the rank itself. If the plan says so, an
-// AllToAllv becomes two, within groups and between them
+// Writes the calls of one rank of an expert-parallel group for a layer: an AllGather of the numbers
+// of tokens that each rank has for each expert, an AllToAllv to the experts and another one back
+// (Megatron-LM, MoEAlltoAllTokenDispatcher in megatron/core/transformer/moe/token_dispatcher.py).
+// Each token is sent once for each of its experts, including those of the rank itself. If the plan
+// says so, an AllToAllv becomes two, within groups and between them
 // (workloads/collectives/hierarchical_exchange.h).
 //
-// With a kernel of experts (Experts::kernel) there is no AllGather, and the calls are the kernel's
+// With an expert kernel (Experts::kernel) there is no AllGather, and the calls are the kernel's
 // hops: each call states the rank whose tokens it carries (ExpertCall).
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace railyard {
 
-// Returns the most peers that a rank sends to in one exchange. A kernel's hops between servers come
-// in addition to those within them, and a server has two ranks or more.
+// Returns an upper bound on the peers of a rank in one exchange. A kernel has hops between servers
+// in addition to those within them, and a server has at least two ranks.
 inline uint64_t ExpertPeersBound(const Plan& plan) {
   const uint64_t ranks = plan.parallelism.expert;
   const bool has_kernel = plan.model.experts && plan.model.experts->kernel != ExpertKernel::kNone;
@@ -31,7 +31,8 @@ inline uint64_t ExpertPeersBound(const Plan& plan) {
 
 class ExpertCalls {
  public:
-  // All must outlive this. `communicator` is that of the group, in which the rank has `place`.
+  // All must outlive this. `communicator` is that of the group, and `place` is the rank's place in
+  // it.
   ExpertCalls(const Plan& plan, uint32_t communicator, uint32_t place, ProgramWriter& writer);
 
   void GatherCounts();
@@ -43,7 +44,7 @@ class ExpertCalls {
   uint32_t count() const { return count_; }
 
  private:
-  // `tokens(from, to)`.
+  // Returns the tokens from one rank to another.
   using Tokens = std::function<uint64_t(uint32_t from, uint32_t to)>;
   void AllToAllV(const ExpertExchange& exchange, bool is_dispatch);
   void Exchange(uint32_t ranks, Datatype datatype, const Tokens& tokens);

@@ -13,28 +13,30 @@ namespace railyard {
 
 // Returns each expert's share of all choices in a layer, which is counted from the first layer with
 // experts; shares sum to 1. The order of popularity is drawn for each layer.
-//   Uniform: 1 / count. Zipf: the r-th most popular has r^-exponent of the first's.
-//   Dirichlet: drawn with equal concentrations; the lower they are, the more uneven.
-// A token takes an expert once, and per_token / groups_per_token experts of a group: shares above
-// the resulting limits are cut to them and the rest goes to the others in proportion.
+//   Uniform: 1 / count. Zipf: the r-th most popular expert has r^-exponent times the share of the
+//   first. Dirichlet: shares are drawn with equal concentrations; the lower these are, the more
+//   uneven the shares.
+// A token chooses an expert at most once, and per_token / groups_per_token experts of a group.
+// Shares above the resulting limits are reduced to them, and the excess is distributed over the
+// others in proportion.
 std::vector<double> GateShares(const Experts& experts, const ExpertRouting& routing,
                                uint32_t expert_layer, uint32_t iteration);
 
-// Chooses per_token experts for one token, so that expert e is among them with probability
-// per_token x shares[e] exactly: systematic sampling (Madow, 1949), first of groups, then of the
-// experts in each, where the model limits groups.
+// Chooses per_token experts for one token, so that expert e is among them with a probability of
+// exactly per_token x shares[e], by systematic sampling (Madow, 1949); if the model limits groups,
+// it samples groups first, then the experts in each.
 class ExpertChooser {
  public:
   // `shares` are those of GateShares. `order` draws which experts are adjacent in sampling.
   ExpertChooser(const Experts& experts, const std::vector<double>& shares, RandomStream order);
-  // Writes the experts to `chosen`, which is emptied first.
+  // Replaces the contents of `chosen` by the experts.
   void Choose(RandomStream& random, std::vector<uint32_t>& chosen);
 
  private:
-  // Numbers of which `take` are chosen at once.
+  // Holds numbers of which `take` are chosen at once.
   struct Urn {
     std::vector<uint32_t> numbers;
-    std::vector<double> sums;  // of their probabilities, up to and with each
+    std::vector<double> sums;  // cumulative sums of their probabilities
     uint32_t take = 0;
   };
   static Urn MakeUrn(std::vector<uint32_t> numbers, const std::vector<double>& weight_of,

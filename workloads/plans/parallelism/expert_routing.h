@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The routing of tokens in a mixture of experts, as a plan states it.
+// Describes the routing of tokens in a mixture of experts, as a plan states it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace railyard {
 
 enum class GateKind : uint8_t { kUniform, kZipf, kDirichlet, kCaptured };
 
-// Tokens that each expert got: [iteration][layer with experts][expert].
+// Holds the tokens that each expert got: [iteration][layer with experts][expert].
 using CapturedRouting = std::vector<std::vector<std::vector<double>>>;
 
 struct ExpertRouting {
@@ -20,13 +20,13 @@ struct ExpertRouting {
   double zipf_exponent = 1;
   double dirichlet_concentration = 1;
   CapturedRouting captured;
-  double correlation = 0;         // probability that a token goes where the one before it went
-  uint32_t drift_iterations = 0;  // until the gate is uniform; 0: no drift
-  double capacity_factor = 0;     // 0: no token is dropped
+  double correlation = 0;         // probability that a token has the experts of the token before it
+  uint32_t drift_iterations = 0;  // until the gate is uniform; 0 without drift
+  double capacity_factor = 0;     // 0 if no token is dropped
   uint64_t seed = 1;
-  std::optional<Precision> dispatch_precision;  // absent: the model's
-  uint32_t loss_tolerance_ppm = 0;              // as TraceOperation's
-  uint32_t hierarchical_groups_of = 0;          // ranks of a group, in two steps; 0: in one
+  std::optional<Precision> dispatch_precision;  // if absent, the model's
+  uint32_t loss_tolerance_ppm = 0;              // as in TraceOperation
+  uint32_t hierarchical_groups_of = 0;          // group size of two-step exchanges; 0 for one step
 };
 
 }  // namespace railyard

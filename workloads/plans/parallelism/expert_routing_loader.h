@@ -6,8 +6,8 @@
 
 namespace railyard {
 
-// `cursor` is on a railyard.protos.ExpertRouting, and `model` has experts. The result must not be
-// used after errors.
+// Reads the railyard.protos.ExpertRouting at `cursor`. The result must not be used after errors.
+// Precondition: `model` has experts.
 ExpertRouting LoadRouting(const ProtoCursor& cursor, const ModelConfig& model, bool is_training,
                           Diagnostics& diagnostics);
 

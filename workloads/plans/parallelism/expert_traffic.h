@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Computes the tokens that the ranks of one expert-parallel group send one another.
+// Computes the tokens that the ranks of one expert-parallel group send to each other.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace railyard {
 
-// The exchange of one layer's pass over one micro-batch or step. Ranks are places in the group;
-// rank r holds experts r x count / ranks and following. A token counts once for each of its
+// Describes the exchange of one layer's pass over one micro-batch or step. Ranks are places in the
+// group; rank r holds the experts from r x count / ranks on. A token counts once for each of its
 // experts.
 struct ExpertExchange {
   uint32_t ranks = 0;
   std::vector<uint32_t> tokens;      // [from x ranks + to]
-  std::vector<uint32_t> per_expert;  // that it gets
+  std::vector<uint32_t> per_expert;  // that an expert gets
   uint64_t dropped = 0;
-  // Tokens of a rank that have any expert on another rank, and on any rank of a server of
-  // `server_ranks` consecutive ranks. Each token counts once. Empty unless a kernel of experts
-  // sends them so.
+  // These are the tokens of a rank that have any expert on another rank, and on any rank of a
+  // server of `server_ranks` consecutive ranks. Each token counts once. They are empty without an
+  // expert kernel that sends tokens this way.
   uint32_t server_ranks = 0;
   std::vector<uint32_t> rank_tokens{};    // [from x ranks + to]
   std::vector<uint32_t> server_tokens{};  // [from x servers + server]
@@ -37,26 +37,27 @@ struct ExpertExchange {
   uint32_t ActiveOn(uint32_t to) const;
 };
 
-// Identifies a pass: equal passes are drawn equally.
+// Identifies a pass; the draws depend on it alone.
 struct ExpertPass {
-  uint32_t group = 0;  // which expert-parallel group
+  uint32_t group = 0;  // number of the expert-parallel group
   uint32_t iteration = 0;
-  uint32_t micro_batch = 0;  // or step of inference
+  uint32_t micro_batch = 0;  // or step, in inference
   uint32_t layer = 0;        // of the model
 };
 
-// `tokens_of` are the tokens of each rank of the group before routing. If the plan has a capacity
-// factor f, a rank with t tokens sends an expert at most ceil(f t per_token / count) of them
-// (Megatron-LM, get_capacity in megatron/core/transformer/moe/moe_utils.py). Precondition: the
-// layer has experts, and their count is a multiple of the ranks.
+// Returns the exchange of a pass. `tokens_of` are the tokens of each rank of the group before
+// routing. If the plan has a capacity factor f, a rank with t tokens sends an expert at most ceil(f
+// t per_token / count) of them (Megatron-LM, get_capacity in
+// megatron/core/transformer/moe/moe_utils.py). Precondition: the layer has experts, and their count
+// is a multiple of the ranks.
 ExpertExchange RouteTokens(const Plan& plan, const ExpertPass& pass,
                            const std::vector<uint64_t>& tokens_of);
 
-// Returns the consecutive ranks of an expert-parallel group that a kernel takes for one server's.
-// Precondition: the plan's experts have a kernel.
+// Returns the number of consecutive ranks of an expert-parallel group that a kernel treats as one
+// server. Precondition: the plan's experts have a kernel.
 uint32_t ServerRanksOf(const Plan& plan);
 
-// Returns the most tokens that an expert may get from one rank, which has `tokens`.
+// Returns the largest number of tokens that an expert may get from a rank with `tokens`.
 uint64_t ExpertCapacity(const Experts& experts, double capacity_factor, uint64_t tokens);
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Determines the layers of each pipeline stage and the order in which it works on micro-batches. A
-// stage holds one chunk of the model, or with interleaving several: chunk c of stage s is the
+// stage holds one chunk of the model or, with interleaving, several: chunk c of stage s is the
 // virtual stage c x stages + s.
 #pragma once
 
@@ -29,11 +29,12 @@ struct StageTask {
 struct PipelineShape {
   PipelineScheduleKind kind = PipelineScheduleKind::kOneFOneB;
   uint32_t stages = 1;
-  uint32_t chunks = 1;  // of each stage; more than one with kInterleaved only
+  uint32_t chunks = 1;  // per stage; more than one with kInterleaved only
   uint32_t micro_batches = 1;
 };
 
-// Precondition: with kInterleaved, stages divides micro_batches.
+// Returns the tasks of a stage, in order. Precondition: with kInterleaved, `stages` divides
+// `micro_batches`.
 //   One forward one backward (Narayanan et al., arXiv 2104.04473, section 2.2.1): stage s begins
 //   with stages - 1 - s forward passes. Its bubble is (stages - 1) (forward + backward).
 //   Interleaved (section 2.2.2): the same over virtual stages, in groups of `stages` micro-batches.

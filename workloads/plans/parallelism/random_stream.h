@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Random numbers that depend only on a seed and on their purpose, so that draws elsewhere do not
-// change them: SplitMix64 from a mixed key.
+// Draws random numbers that depend only on a seed and on their purpose, so that draws elsewhere do
+// not change them: SplitMix64 from a mixed key.
 #pragma once
 
 #include <cmath>

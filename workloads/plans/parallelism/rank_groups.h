@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// A rank's index along each Dimension.
+// Holds a rank's index along each Dimension.
 using PlanPlace = std::array<uint32_t, kDimensionCount>;
 
 class RankGroups {
@@ -23,19 +23,19 @@ class RankGroups {
   const PlanPlace& PlaceOf(uint32_t rank) const { return place_of_[rank]; }
   // Returns the ranks that differ from that place along `dimension` only, by their index there.
   std::vector<uint32_t> GroupOf(const PlanPlace& place, Dimension dimension) const;
-  // Returns those that differ along `inner` and `outer` only, by their index along `outer`, then
-  // `inner`.
+  // Returns the ranks that differ along `inner` and `outer` only, by their index along `outer`,
+  // then `inner`.
   std::vector<uint32_t> GroupOf(const PlanPlace& place, Dimension inner, Dimension outer) const;
 
-  // The expert-parallel group of a place within its stage, and the place within the group: groups
-  // are `expert` consecutive places, counted along tensor, then context, then data.
+  // Holds the expert-parallel group of a place within its stage, and the place within the group:
+  // groups are `expert` consecutive places, counted along tensor, then context, then data.
   struct ExpertPlace {
     uint32_t group = 0;
     uint32_t place = 0;
   };
   ExpertPlace ExpertPlaceOf(const PlanPlace& place) const;
-  // ExpertGroupOf returns the ranks of that place's expert-parallel group; ExpertDataGroupOf those
-  // of its stage that hold the same experts, by group.
+  // ExpertGroupOf() returns the ranks of that place's expert-parallel group, ExpertDataGroupOf()
+  // the ranks of its stage that hold the same experts, by group.
   std::vector<uint32_t> ExpertGroupOf(const PlanPlace& place) const;
   std::vector<uint32_t> ExpertDataGroupOf(const PlanPlace& place) const;
 

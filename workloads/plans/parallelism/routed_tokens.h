@@ -7,13 +7,14 @@
 
 namespace railyard {
 
-// The tokens of a whole job; a token counts once for each of its experts and each forward pass of a
-// layer.
+// Counts the tokens of a whole job; a token counts once for each of its experts and each forward
+// pass of a layer.
 struct RoutedTokens {
   uint64_t sent = 0;
   uint64_t dropped = 0;  // above the experts' capacity
 };
-// Repeats the draws of Synthesize. Precondition: the plan is expert parallel.
+// Returns the counts, for which it repeats the draws of Synthesize(). Precondition: the plan is
+// expert parallel.
 RoutedTokens RoutedTokensOf(const Plan& plan);
 
 }  // namespace railyard

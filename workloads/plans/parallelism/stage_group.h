@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The communicators of a rank that trains, by what they are for.
+// Names the communicators of a rank in training by their purpose.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ enum class StageGroup : uint8_t {
   kGradientIn,
   kGradientOut,
   kExpert,
-  kExpertData,  // of the same experts
-  kNorm,        // of all gradients
+  kExpertData,  // ranks with the same experts
+  kNorm,        // for the norm of all gradients
   kAll,
 };
 inline constexpr uint32_t kStageGroupCount = 12;

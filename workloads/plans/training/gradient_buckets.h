@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The data-parallel part of a training step on one rank: the collectives that reduce gradients and
-// gather parameters, and when they run. docs/workloads.md lists the collectives of each ZeRO stage.
+// Writes the data-parallel part of a training step on one rank: the collectives that reduce
+// gradients and gather parameters, and when they run. docs/workloads.md lists the collectives of
+// each ZeRO stage.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace railyard {
 class GradientBuckets {
  public:
   // All must outlive this. `communicator` is that of the data group, which has `group_size` ranks;
-  // `stream` is the stream on which it is used.
+  // `stream` is the stream of its calls.
   GradientBuckets(const Training& training, Precision parameter_precision, PlanStream stream,
                   uint32_t communicator, uint32_t group_size, ProgramWriter& writer);
 
@@ -31,12 +32,12 @@ class GradientBuckets {
   void Ready(uint64_t elements);
   // Reduces the last gradients of a bucket that may not be full.
   void CloseBucket();
-  // Ends a part of the backward pass, or all of it (`is_last`), and reduces the buckets that were
-  // held back.
+  // Ends a part of the backward pass or, with `is_last`, all of it, and reduces the buckets that
+  // were held back.
   void EndBackward(bool is_last);
   // For ZeRO 1 and 2, after the optimizer's step: gathers all parameters on every rank.
   void GatherParameters();
-  // For ZeRO 3: gathers the parameters of the next part while the part before it computes.
+  // For ZeRO 3: gathers the parameters of the next part while the previous part computes.
   // Computation waits for them.
   void GatherUnit(uint64_t elements);
   // Returns the last operation of the stream, or kNone.
@@ -55,9 +56,9 @@ class GradientBuckets {
   ProgramWriter& writer_;
   uint64_t open_elements_ = 0;
   std::vector<uint64_t> held_back_;  // elements of full buckets
-  std::vector<uint64_t> reduced_;    // of this iteration
+  std::vector<uint64_t> reduced_;    // in this iteration
   uint32_t last_ = ProgramWriter::kNone;
-  uint32_t unit_began_ = ProgramWriter::kNone;  // what the unit before this one began after
+  uint32_t unit_began_ = ProgramWriter::kNone;  // the operation after which the previous unit began
 };
 
 }  // namespace railyard

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Data-parallel training of models that are not transformers. Every rank computes its samples, and
-// GradientBuckets reduces gradients. Embedding tables, if the model has any, are divided over the
-// ranks whole, one after the other (Naumov et al., arXiv 1906.00091, section 3.1). A rank looks up
-// the samples of all ranks in its tables; an AllToAllv takes the rows to the samples' ranks while
-// these compute the bottom, and another takes the gradients back while they compute its backward
-// pass.
+// Synthesizes data-parallel training of models that are not transformers. Every rank computes its
+// samples, and GradientBuckets reduces gradients. Embedding tables, if the model has any, are
+// distributed over the ranks undivided, one after the other (Naumov et al., arXiv 1906.00091,
+// section 3.1). A rank looks up the samples of all ranks in its tables; an AllToAllv sends the rows
+// to the samples' ranks while these compute the bottom, and another sends the gradients back while
+// they compute the bottom's backward pass.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace railyard {
 
-// Precondition of all these functions: the plan's model is a LayeredModel.
+// Returns the number of operations. Precondition of all these functions: the plan's model is a
+// LayeredModel.
 uint64_t LayeredOperationCount(const Plan& plan);
 Trace SynthesizeLayered(const Plan& plan);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The exchanges of an expert-parallel group of a pipeline stage in training.
+// Computes the exchanges of an expert-parallel group of a pipeline stage in training.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class StageExchanges {
  public:
   // Preconditions: the plan's job is a Training, and `stage` is below its pipeline degree.
   StageExchanges(const Plan& plan, uint32_t stage, uint32_t group);
-  // Precondition: the layer is the stage's and has experts.
+  // Returns the exchange of a pass. Precondition: the layer belongs to the stage and has experts.
   const ExpertExchange& At(uint32_t iteration, uint32_t micro_batch, uint32_t layer) const;
   const std::vector<ExpertExchange>& all() const { return exchanges_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The weights of a rank of a pipeline stage, in elements: its share of those that tensor
+// Computes the weights of a rank of a pipeline stage, in elements: its share of those that tensor
 // parallelism divides, all of the others, and its own experts; and which of them are trained.
 #pragma once
 
@@ -13,17 +13,17 @@
 
 namespace railyard {
 
-// Weights that are gathered together with ZeRO 3.
+// Describes weights that ZeRO 3 gathers together.
 struct WeightUnit {
   uint64_t elements = 0;
   uint64_t trained_elements = 0;
-  uint64_t whole_elements = 0;  // of these, that the tensor group does not divide
+  uint64_t whole_elements = 0;  // of these, those that the tensor group does not divide
 };
-// The lists hold the trained weights in the order of the backward pass.
+// Describes a layer. The lists hold the trained weights in the order of the backward pass.
 struct LayerUnit : WeightUnit {
   std::vector<uint64_t> attention;
   std::vector<uint64_t> feed_forward;
-  // Experts of this rank, with expert parallelism; the sums above do not include them.
+  // The experts of this rank, with expert parallelism; the sums above do not include them.
   std::vector<uint64_t> experts;
   uint64_t expert_elements = 0;  // frozen or not
 };
@@ -40,8 +40,8 @@ class StageWeights {
   const EndUnit& embedding() const { return embedding_; }
   const EndUnit& output() const { return output_; }
 
-  // Elements that the stage trains: without divided experts; in divided experts; and, of the
-  // former, those that the tensor group does not divide.
+  // These return the elements that the stage trains: without divided experts; in divided experts;
+  // and, of the former, those that the tensor group does not divide.
   uint64_t trained_elements() const { return trained_elements_; }
   uint64_t trained_expert_elements() const { return trained_expert_elements_; }
   uint64_t whole_elements() const { return whole_elements_; }
@@ -58,7 +58,7 @@ class StageWeights {
  private:
   bool IsLastStage() const { return stage_ + 1 == parts_.pipeline(); }
   bool IsTied() const { return model_.tied_embeddings && parts_.pipeline() > 1; }
-  // Layers of one kind have equal weights.
+  // Returns the kind of a layer; layers of one kind have equal weights.
   size_t Kind(uint32_t layer) const {
     return (model_.HasExperts(layer) ? 1 : 0) + (layer >= tuning_.frozen_layers ? 2 : 0);
   }
@@ -66,7 +66,7 @@ class StageWeights {
     return parts_.expert > 1 && weight.use == WeightUse::kRoutedExpert;
   }
   uint64_t ShareOf(const Weight& weight) const;
-  std::vector<Weight> WeightsOf(uint32_t layer) const;  // adapters behind the others
+  std::vector<Weight> WeightsOf(uint32_t layer) const;  // adapters last
   std::vector<Weight> WeightsOfOutput() const;
 
   void Add(const Weight& weight, bool is_trained, std::vector<uint64_t>& trained,

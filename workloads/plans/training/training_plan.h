@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Training on all ranks: every stage's program with the communicators of each of its ranks.
+// Synthesizes training on all ranks: every stage's program with the communicators of each of its
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace railyard {
 // number above kPlanOperationsMax; with expert parallelism, whose calls are known only when tokens
 // are drawn, it is an upper bound.
 uint64_t TrainingOperationCount(const Plan& plan);
-// Precondition: the plan's job is a Training.
+// Returns the trace. Precondition: the plan's job is a Training.
 Trace SynthesizeTraining(const Plan& plan);
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The fabric as the channel of the net devices that are attached to it.
+// Presents the fabric as the channel of the net devices that are attached to it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace railyard {
 
 class FabricNetDevice;
 
-// Ethernet to its devices: each reaches all others by their MAC addresses.
+// Looks like an Ethernet to its devices: each reaches all others by their MAC addresses.
 class FabricChannel : public ns3::Channel {
  public:
   static ns3::TypeId GetTypeId();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One direction of a cable of a fabric, as an ns-3 object with trace sources. Packets of a link
-// that nobody traces do no work for it.
+// Represents one direction of a cable of a fabric as an ns-3 object with trace sources. Links that
+// nobody traces cost nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace railyard {
 
-// Attributes: Name, DataRate. Trace sources: PacketReceived fires as a packet's arrival at the
-// link's far end is processed, which is after the forwarding latency of a switch or host there;
-// PacketLost fires for packets that the link itself loses.
+// Has the attributes Name and DataRate. Its trace source PacketReceived fires when a packet's
+// arrival at the link's far end is processed, which is after the forwarding latency of a switch or
+// host there; PacketLost fires for packets that the link itself loses.
 class FabricLink : public ns3::Object {
  public:
   static ns3::TypeId GetTypeId();
@@ -27,7 +27,7 @@ class FabricLink : public ns3::Object {
 
   // Only the fabric calls these.
   void Describe(const std::string& name, uint64_t rate_bps, std::function<void()> add_tap);
-  // Begins to see packets.
+  // Starts the notifications of packets.
   void AddTap() const { add_tap_(); }
   void NotifyPacket(const PacketEvent& event) const {
     event.reason.empty() ? received_(event) : lost_(event);

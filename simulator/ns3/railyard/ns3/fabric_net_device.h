@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An Ethernet device of an ns-3 node at a NIC of a fabric. What the node's network stack sends
-// crosses the fabric's links, queues and faults beside the collectives' packets.
+// Connects an ns-3 node to a NIC of a fabric as an Ethernet device. Frames of the node's network
+// stack cross the fabric's links, queues and faults together with the collectives' packets.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ namespace railyard {
 
 class FabricSimulation;
 
-// A frame takes the time of its bytes with preamble, frame check sequence and gap on each link. A
-// frame to all or to a group is copied at the sender, once per other device of the fabric. The
-// device waits for its turn in a queue of its own. It cannot be part of a bridge: it sends from its
-// own address only.
+// Sends frames in the order of a separate queue. On each link a frame takes the time of its bytes
+// with preamble, frame check sequence and gap. Broadcast and multicast frames are copied at the
+// sender, once per other device of the fabric. The device cannot be part of a bridge, because it
+// sends from its own address only.
 //
-// Attributes: Address, Mtu, TxQueue. Trace sources are those of ns-3's devices; PhyTxDrop fires for
-// frames that the fabric loses. Switches mark frames whose IP header says that their sender reacts
-// (ECT); of other frames they mark none.
+// Its attributes are Address, Mtu and TxQueue. It has the trace sources of ns-3's devices;
+// PhyTxDrop fires for frames that the fabric loses. Switches mark only frames whose IP header says
+// that the sender reacts to marks (ECT).
 class FabricNetDevice : public ns3::NetDevice {
  public:
-  // Bytes that a frame takes on a wire besides an ns-3 packet with its Ethernet header: preamble 8,
-  // frame check sequence 4, gap 12 (IEEE 802.3).
+  // The bytes that a frame takes on a wire in addition to an ns-3 packet with its Ethernet header:
+  // preamble 8, frame check sequence 4, gap 12 (IEEE 802.3).
   static constexpr uint32_t kFramingBytes = 24;
   static constexpr uint32_t kFrameBytesMin = 60;  // without the frame check sequence
 
@@ -41,17 +41,18 @@ class FabricNetDevice : public ns3::NetDevice {
   void SetQueue(const ns3::Ptr<ns3::Queue<ns3::Packet>>& queue) { queue_ = queue; }
   ns3::Ptr<ns3::Queue<ns3::Packet>> GetQueue() const { return queue_; }
 
-  // FabricSimulation::Attach() calls this; `nic` is the NIC's number among the fabric's devices.
+  // FabricSimulation::Attach() calls this; `nic` is the NIC's number among the fabric graph's
+  // devices.
   void SetFabric(const ns3::Ptr<FabricSimulation>& fabric, uint32_t nic);
   uint32_t nic() const { return nic_; }
-  // The fabric calls these: when a frame has come, when one of this device is lost, when the NIC's
-  // port has room again, and when its links have gone down or come back.
+  // The fabric calls these when a frame has arrived, when a frame of this device was lost, when the
+  // NIC's port has room again, and when the NIC's links have gone down or come up.
   void Receive(ns3::Ptr<const ns3::Packet> frame, bool is_marked);
   void NotifyLost(const ns3::Ptr<const ns3::Packet>& frame) { phy_tx_drop_(frame); }
   void SendWaiting();
   void SetLinkUp(bool is_up);
 
-  // ns3::NetDevice.
+  // These implement ns3::NetDevice.
   void SetIfIndex(uint32_t index) override { if_index_ = index; }
   uint32_t GetIfIndex() const override { return if_index_; }
   ns3::Ptr<ns3::Channel> GetChannel() const override;
@@ -85,7 +86,7 @@ class FabricNetDevice : public ns3::NetDevice {
   void DoDispose() override;
 
  private:
-  // Returns false if the port has no room for it yet.
+  // Returns false if the port has no room for the frame yet.
   bool SendFrame(const ns3::Ptr<const ns3::Packet>& frame);
 
   ns3::Ptr<FabricSimulation> fabric_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A scenario's fabric and its collectives within a program of ns-3's: they run in ns-3's simulator
-// beside the program's own events, nodes and applications.
+// Simulates a scenario's fabric and collectives within an ns-3 program: they run in ns-3's
+// simulator together with the program's own events, nodes and applications.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ struct LinkStateChanged;
 struct PacketDropped;
 struct PauseSent;
 
-// There is one at a time, from Build() to ns3::Simulator::Destroy(). RailyardHelper makes it. In
-// Config's paths it is "/Railyard": "/Railyard/SwitchList/*/Alpha",
+// Only one can exist at a time, from Build() to ns3::Simulator::Destroy(). RailyardHelper makes it.
+// Its path in Config is "/Railyard": "/Railyard/SwitchList/*/Alpha",
 // "/Railyard/LinkList/*/PacketReceived".
 //
-// The replay cache is off, and nothing is forked: there is no paired run without faults.
+// The replay cache is off, and no process is forked: there is no paired run without faults.
 class FabricSimulation : public ns3::Object {
  public:
   static ns3::TypeId GetTypeId();
@@ -44,32 +44,34 @@ class FabricSimulation : public ns3::Object {
 
   // Builds the fabric. Returns false if the scenario has errors; `diagnostics` then has every
   // finding. Must be called once, before Simulator::Run(); RailyardHelper::UseEngine() must have
-  // been called. Attributes of the network and of switches can be set until the simulator runs, at
-  // whose time 0 they are read. ns-3's seed and run decide the scenario's seed, unless both have
-  // their default, 1.
+  // been called. Attributes of the network and of switches can be set until the simulator runs:
+  // they are read at its time 0. ns-3's seed and run number determine the scenario's seed, unless
+  // both have their default, 1.
   bool Build(const ScenarioBuilder& scenario, Diagnostics& diagnostics);
 
-  // Returns true if all calls have ended, or nothing goes on any more.
+  // Returns true if all calls have ended, or if none can continue.
   bool HasEnded() const;
-  // Returns what has been measured, after the simulation or so far (RUNNING). After
-  // Simulator::Destroy() it is what there was then. Precondition: the simulator has run.
+  // Returns the measurements of the whole simulation or, if it has not ended, so far (status
+  // RUNNING). After Simulator::Destroy() they are those of that time. Precondition: the simulator
+  // has run.
   RunResult GetResult() const;
 
-  // The parts of the fabric. Null stands for what does not exist.
+  // These return the parts of the fabric, or null for a part that does not exist.
   ns3::Ptr<ns3::Object> GetNetwork() const;
   uint32_t GetNSwitches() const;
   ns3::Ptr<ns3::Object> GetSwitch(uint32_t index) const;
   uint32_t GetNLinks() const;
   ns3::Ptr<FabricLink> GetLink(uint32_t index) const;
-  // `name` is e.g. "server1/nic3>leaf3".
+  // Returns the link of that name, e.g. "server1/nic3>leaf3".
   ns3::Ptr<FabricLink> FindLink(const std::string& name) const;
   ns3::Ptr<FabricChannel> GetChannel() const;
   std::vector<std::string> NicNames() const;
 
-  // Connects a device with a NIC of the fabric. Returns false if there is no NIC of that name, or
-  // another device is there.
+  // Attaches a device to a NIC of the fabric. Returns false if there is no NIC of that name, or if
+  // it has a device already.
   bool Attach(const ns3::Ptr<FabricNetDevice>& device, const std::string& nic);
-  // The device's way into the fabric. Begins the simulation, if it has not begun.
+  // Returns the bridge by which devices send into the fabric. Begins the simulation if it has not
+  // begun.
   FabricBridge* bridge();
 
  private:
@@ -80,11 +82,11 @@ class FabricSimulation : public ns3::Object {
   void TraceLinks();
   void OnEnded();
   void OnCollective(uint32_t collective, bool has_ended) const;
-  void End();  // with ns-3's simulator
+  void End();  // when ns-3's simulator is destroyed
   bool GoesOn() const;
   RunResult Record() const;
 
-  // The network's own trace sources, connected as soon as somebody listens.
+  // These connect to the network's own trace sources when a sink connects here.
   void TraceDrops();
   void TraceLinkStates();
   void TracePauses();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes a fabric with its collectives, and devices on it, in ns-3's style:
+// Makes a fabric with its collectives, and attaches devices to it, in ns-3's style:
 //
 //   RailyardHelper::UseEngine();
 //   RailyardHelper helper("scenario.textproto");
@@ -26,27 +26,27 @@ namespace railyard {
 
 class RailyardHelper : public ns3::PcapHelperForDevice {
  public:
-  // Sets Railyard's engine as ns-3's simulator, and ns-3's time to picoseconds. Must be called
-  // before anything else of ns-3 is used, also before its command line.
+  // Makes Railyard's engine ns-3's simulator, and sets ns-3's time resolution to picoseconds. Must
+  // be called before anything else of ns-3 is used, even its command line.
   static void UseEngine();
 
   explicit RailyardHelper(ScenarioBuilder scenario);
   // Reads a scenario file. Throws EnvironmentError if a file that exists cannot be read.
   explicit RailyardHelper(const std::string& scenario_file);
 
-  // Set attributes of the FabricSimulation, of each FabricNetDevice, and the type of the devices'
-  // queues: "ns3::DropTailQueue<Packet>".
+  // These set attributes of the FabricSimulation and of each FabricNetDevice, and the type of the
+  // devices' queues: "ns3::DropTailQueue<Packet>".
   void SetAttribute(const std::string& name, const ns3::AttributeValue& value);
   void SetDeviceAttribute(const std::string& name, const ns3::AttributeValue& value);
   void SetQueue(const std::string& type);
   void SetQueueAttribute(const std::string& name, const ns3::AttributeValue& value);
 
-  // Builds the fabric; its workload begins when the simulator runs. Returns null with every finding
-  // if the scenario has errors.
+  // Builds the fabric; its workload begins when the simulator runs. If the scenario has errors,
+  // returns null and reports them in `diagnostics`.
   ns3::Ptr<FabricSimulation> Create(Diagnostics& diagnostics) const;
 
-  // Gives each node a device at the NIC of the same place in the list. The program ends with a
-  // message if there is no such NIC, or it has a device already.
+  // Gives node i a device at the i-th NIC of the list. The program ends with a message if there is
+  // no such NIC, or if it has a device already.
   ns3::NetDeviceContainer Install(const ns3::Ptr<FabricSimulation>& fabric,
                                   const ns3::NodeContainer& nodes,
                                   const std::vector<std::string>& nics) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The arguments of the trace sources of FabricSimulation and FabricLink. Texts are valid as long as
-// the fabric.
+// Defines the arguments of the trace sources of FabricSimulation and FabricLink. Texts are valid as
+// long as the fabric exists.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace railyard {
 
-// A collective: the calls of all of its ranks together.
+// Describes a collective: the calls of all of its ranks together.
 struct CollectiveEvent {
-  uint32_t collective = 0;  // its place among Result::collectives
+  uint32_t collective = 0;  // index into Result::collectives
   std::string_view kind{};  // "AllReduce", "SendRecv", …
   std::string_view job{};
   uint64_t bytes = 0;  // as nccl-tests counts them
   uint32_t rank_count = 0;
   ns3::Time start{};  // of its first rank
-  ns3::Time end{};    // of its last rank; of CollectiveStart: 0
+  ns3::Time end{};    // of its last rank; 0 in CollectiveStart
 };
 
-// A rank's call of a collective.
+// Describes a rank's call of a collective.
 struct CallEvent {
   uint32_t rank = 0;
   uint32_t collective = 0;
@@ -29,12 +29,12 @@ struct CallEvent {
   ns3::Time end{};
 };
 
-// A packet on a link.
+// Describes a packet on a link.
 struct PacketEvent {
   std::string_view link{};    // "server1/nic3>leaf3"
   std::string_view kind{};    // "RDMA_WRITE", "ACK", "ETHERNET_FRAME", …
-  std::string_view reason{};  // of a loss: "LINK_DOWN", "BUFFER_FULL", …; empty: not lost
-  uint32_t flow = 0;          // number of a queue, or of what its kind's transport numbers
+  std::string_view reason{};  // of a loss: "LINK_DOWN", "BUFFER_FULL", …; empty if not lost
+  uint32_t flow = 0;          // number of a queue or, for other kinds of packet, of a flow
   uint32_t sequence = 0;
   uint32_t wire_bytes = 0;
   uint32_t payload_bytes = 0;  // of a collective
@@ -49,19 +49,19 @@ struct LinkStateEvent {
   bool is_up = true;
 };
 
-// A pause frame that stops the sender of a link, or lets it go on.
+// Describes a pause frame that pauses or resumes the sender of a link.
 struct PauseEvent {
   std::string_view link{};
   bool is_xoff = true;
 };
 
-// A retransmission timer of a NIC's queue pair that has run out, or a CNP that the NIC sends.
+// Describes an expired retransmission timer of a NIC's queue pair, or a CNP that the NIC sends.
 struct QueuePairEvent {
   std::string_view nic{};
   uint32_t queue_pair = 0;
 };
 
-// Another rate that a queue pair's congestion control has chosen.
+// Describes a new rate that a queue pair's congestion control has set.
 struct RateEvent {
   std::string_view nic{};
   uint32_t queue_pair = 0;
