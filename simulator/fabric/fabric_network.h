@@ -292,9 +292,9 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   void VisitCounters(StateArchive& archive);
 
   // Divides switches' buffers for partitions (SharedBuffers).
-  using NotApart = SharedBuffers::NotApart;
-  bool BeginApart(DeviceId device) { return buffers_.BeginApart(device); }
-  void EndApart(DeviceId device) { buffers_.EndApart(device); }
+  using NotIndependent = SharedBuffers::NotIndependent;
+  bool BeginIndependent(DeviceId device) { return buffers_.BeginIndependent(device); }
+  void EndIndependent(DeviceId device) { buffers_.EndIndependent(device); }
   bool BeginAhead(DeviceId device, const std::vector<LinkId>& links) {
     return buffers_.BeginAhead(device, links);
   }

@@ -237,7 +237,7 @@ bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunM
       const EngineEnd end;
       run(simulation);
       return false;
-    } catch (const FabricNetwork::NotApart&) {
+    } catch (const FabricNetwork::NotIndependent&) {
       // Simulated again below.
     }
     of_child = simulation.TakeBaselineOfChild();

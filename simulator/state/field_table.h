@@ -11,7 +11,8 @@
 //     static constexpr auto Fields() {
 //       return FieldTable("port", field::NoState("wire", &Port::wire, "it is of the fabric"),
 //                         field::Instant("free_ps", &Port::free_ps),
-//                         field::Count("sent", &Port::sent), field::AtRest("turns", &Port::turns));
+//                         field::Count("sent", &Port::sent), field::Quiescent("turns",
+//                         &Port::turns));
 //     }
 //   };
 //
@@ -158,7 +159,7 @@ constexpr UnrepeatableField<Record, Member> Unrepeatable(std::string_view name,
 }
 
 template <class Record, class Member, class Holds>
-struct AtRestField : NamedField<Record, Member> {
+struct QuiescentField : NamedField<Record, Member> {
   Holds holds;
   void Visit(Record& record, StateArchive& archive) const {
     archive.Require(holds(record.*this->member));
@@ -166,7 +167,7 @@ struct AtRestField : NamedField<Record, Member> {
 };
 // A member that has this value when the simulation is at rest; a container is empty then.
 template <class Record, class Member>
-constexpr auto AtRest(std::string_view name, Member Record::*member) {
+constexpr auto Quiescent(std::string_view name, Member Record::*member) {
   const auto holds = [](const Member& value) {
     if constexpr (requires { value.empty(); }) {
       return value.empty();
@@ -174,18 +175,18 @@ constexpr auto AtRest(std::string_view name, Member Record::*member) {
       return value == Member{};
     }
   };
-  return AtRestField<Record, Member, decltype(holds)>{{name, member}, holds};
+  return QuiescentField<Record, Member, decltype(holds)>{{name, member}, holds};
 }
 template <class Record, class Member>
-constexpr auto AtRest(std::string_view name, Member Record::*member,
-                      std::type_identity_t<Member> expected) {
+constexpr auto Quiescent(std::string_view name, Member Record::*member,
+                         std::type_identity_t<Member> expected) {
   const auto holds = [expected](const Member& value) { return value == expected; };
-  return AtRestField<Record, Member, decltype(holds)>{{name, member}, holds};
+  return QuiescentField<Record, Member, decltype(holds)>{{name, member}, holds};
 }
 // The same with a condition: `holds` takes the member's value.
 template <class Record, class Member, std::predicate<const Member&> Holds>
-constexpr auto AtRestIf(std::string_view name, Member Record::*member, Holds holds) {
-  return AtRestField<Record, Member, Holds>{{name, member}, holds};
+constexpr auto QuiescentIf(std::string_view name, Member Record::*member, Holds holds) {
+  return QuiescentField<Record, Member, Holds>{{name, member}, holds};
 }
 
 template <class Record, class Member>

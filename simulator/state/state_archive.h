@@ -20,33 +20,33 @@ namespace railyard {
 
 // A snapshot of a simulation at rest, relative to the instant at which it was taken. Only values
 // other than 0 are kept, with their places.
-struct RestState {
+struct StateSnapshot {
   std::vector<std::pair<uint32_t, uint64_t>> values;
   int64_t instants_ahead_ps =
       0;  // time until the last instant, during which the state changes with time
   uint64_t hash = 0;
-  bool operator==(const RestState& other) const {
+  bool operator==(const StateSnapshot& other) const {
     return hash == other.hash && values == other.values;
   }
 };
 
 // Counters by section and place.
-using RestCounts = std::vector<std::vector<uint64_t>>;
-// Differences of two RestCounts, without zeros.
-using RestCountChanges = std::vector<std::pair<uint32_t, uint64_t>>;
+using CountSnapshot = std::vector<std::vector<uint64_t>>;
+// Differences of two CountSnapshot, without zeros.
+using CountChanges = std::vector<std::pair<uint32_t, uint64_t>>;
 
 // A place has its section in the upper bits and its number within it in the lower ones.
 constexpr uint32_t kSectionShift = 28;
 
 // Returns true if `after` has every counter of `before`, and possibly more.
-inline bool HasPlacesOf(const RestCounts& before, const RestCounts& after) {
+inline bool HasPlacesOf(const CountSnapshot& before, const CountSnapshot& after) {
   return std::ranges::equal(before, after, [](const auto& section, const auto& later) {
     return section.size() <= later.size();
   });
 }
 // Returns the changes; new counters began at 0. Precondition: HasPlacesOf(before, after).
-inline RestCountChanges ChangesBetween(const RestCounts& before, const RestCounts& after) {
-  RestCountChanges changes;
+inline CountChanges ChangesBetween(const CountSnapshot& before, const CountSnapshot& after) {
+  CountChanges changes;
   for (uint32_t section = 0; section < after.size(); ++section) {
     for (uint32_t number = 0; number < after[section].size(); ++number) {
       const bool is_new = number >= before[section].size();
@@ -73,10 +73,10 @@ class StateArchive {
   // Takes state and counts.
   explicit StateArchive(int64_t now_ps) : mode_(Mode::kTake), now_ps_(now_ps) {}
   // Restores `state` at `now_ps`. It must outlive this.
-  StateArchive(const RestState& state, int64_t now_ps)
+  StateArchive(const StateSnapshot& state, int64_t now_ps)
       : mode_(Mode::kPut), now_ps_(now_ps), put_(&state) {}
   // Adds to the counters. `changes` must outlive this.
-  explicit StateArchive(const RestCountChanges& changes) : mode_(Mode::kAdd), changes_(&changes) {}
+  explicit StateArchive(const CountChanges& changes) : mode_(Mode::kAdd), changes_(&changes) {}
   // Names the places that are keys of `names`, which must outlive this, and changes nothing.
   explicit StateArchive(PlaceNames& names) : mode_(Mode::kName), names_(&names) {}
 
@@ -111,7 +111,7 @@ class StateArchive {
 
   // States a condition that must hold at rest; otherwise nothing of this simulation can be
   // replayed.
-  void Require(bool holds) { is_at_rest_ = is_at_rest_ && holds; }
+  void Require(bool holds) { is_quiescent_ = is_quiescent_ && holds; }
 
   // Visits a value that affects the future.
   template <std::unsigned_integral T>
@@ -170,15 +170,15 @@ class StateArchive {
     if (mode_ == Mode::kTake) unrepeatable_ += count;
   }
 
-  bool is_at_rest() const { return is_at_rest_ && HasRoom(); }
+  bool is_quiescent() const { return is_quiescent_ && HasRoom(); }
   // Returns true if the archive adds to the counters.
   bool adds() const { return mode_ == Mode::kAdd; }
   uint64_t unrepeatable() const { return unrepeatable_; }
-  RestState TakeState() {
+  StateSnapshot TakeState() {
     taken_.hash = hash_;
     return std::move(taken_);
   }
-  RestCounts TakeCounts() { return std::move(counts_); }
+  CountSnapshot TakeCounts() { return std::move(counts_); }
 
  private:
   enum class Mode : uint8_t { kTake, kPut, kAdd, kName };
@@ -209,18 +209,18 @@ class StateArchive {
 
   Mode mode_;
   int64_t now_ps_ = 0;
-  const RestState* put_ = nullptr;
-  const RestCountChanges* changes_ = nullptr;
+  const StateSnapshot* put_ = nullptr;
+  const CountChanges* changes_ = nullptr;
   PlaceNames* names_ = nullptr;
   uint32_t section_ = 0;
   uint32_t place_ = 0;
   uint32_t count_place_ = 0;  // used if values have separate places, in a visit that names both
   size_t next_ = 0;
-  bool is_at_rest_ = true;
+  bool is_quiescent_ = true;
   uint64_t unrepeatable_ = 0;
   uint64_t hash_ = 0;
-  RestState taken_;
-  RestCounts counts_{1};
+  StateSnapshot taken_;
+  CountSnapshot counts_{1};
   // Set in a visit that names places.
   std::string owner_;
   std::string record_;

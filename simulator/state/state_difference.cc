@@ -73,8 +73,8 @@ void Ask(const std::vector<Difference>& differences, std::map<uint32_t, Name>& n
 
 }  // namespace
 
-std::string DescribeDifference(const StateWalk& walk, const RestState& found,
-                               const RestState& expected) {
+std::string DescribeDifference(const StateWalk& walk, const StateSnapshot& found,
+                               const StateSnapshot& expected) {
   const std::vector<Difference> differences = DifferencesOf(found.values, expected.values);
   if (differences.empty()) return {};
   PlaceNames names;
@@ -84,8 +84,8 @@ std::string DescribeDifference(const StateWalk& walk, const RestState& found,
   return Print(differences, names.values, "is ", "");
 }
 
-std::string DescribeDifference(const StateWalk& walk, const RestCountChanges& found,
-                               const RestCountChanges& expected) {
+std::string DescribeDifference(const StateWalk& walk, const CountChanges& found,
+                               const CountChanges& expected) {
   std::vector<Difference> differences = DifferencesOf(found, expected);
   if (differences.empty()) return {};
   PlaceNames counts;

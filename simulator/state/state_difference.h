@@ -15,10 +15,10 @@ using StateWalk = std::function<void(StateArchive& archive)>;
 // Returns "queue pairs.sending end[3].retries is 2, not 0; ..." for the first few places, and how
 // many more there are; empty if there is no difference. A place that the visit does not name, or
 // that no longer exists, is given by its number.
-std::string DescribeDifference(const StateWalk& walk, const RestState& found,
-                               const RestState& expected);
+std::string DescribeDifference(const StateWalk& walk, const StateSnapshot& found,
+                               const StateSnapshot& expected);
 // The same for counters: "fabric.link[7].packets grew by 12, not by 13; ...".
-std::string DescribeDifference(const StateWalk& walk, const RestCountChanges& found,
-                               const RestCountChanges& expected);
+std::string DescribeDifference(const StateWalk& walk, const CountChanges& found,
+                               const CountChanges& expected);
 
 }  // namespace railyard

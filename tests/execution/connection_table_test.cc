@@ -87,11 +87,11 @@ TEST_F(ConnectionTableTest, OnlyConnectionsWithoutMessagesAreAtRest) {
   const ConnectionId id = Between(1, 2);
   StateArchive empty(0);
   table_->Visit(empty);
-  EXPECT_TRUE(empty.is_at_rest());
+  EXPECT_TRUE(empty.is_quiescent());
   ++table_->slots(id).posted;
   StateArchive with_message(0);
   table_->Visit(with_message);
-  EXPECT_FALSE(with_message.is_at_rest());
+  EXPECT_FALSE(with_message.is_quiescent());
 }
 
 }  // namespace

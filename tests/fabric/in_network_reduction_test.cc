@@ -115,12 +115,12 @@ TEST_F(NvSwitchTest, ALinkHasAsManyCountsBeforeTheFirstGroupAsAfterIt) {
     reduction_.Visit(link, archive);
     return archive.TakeCounts();
   };
-  const RestCounts before = counts_of(up_[0]);
+  const CountSnapshot before = counts_of(up_[0]);
   const uint32_t group = reduction_.AddSwitchGroup(2, {up_[0], up_[1]});
   EXPECT_EQ(counts_of(up_[0]), before);
   reduction_.Arrive(Operand(up_[0], group, 0));
   reduction_.Arrive(Operand(up_[1], group, 0));
-  const RestCounts after = counts_of(up_[0]);
+  const CountSnapshot after = counts_of(up_[0]);
   EXPECT_TRUE(HasPlacesOf(before, after) && HasPlacesOf(after, before));
   EXPECT_FALSE(ChangesBetween(before, after).empty());
 }

@@ -198,16 +198,16 @@ TEST_F(SharedBuffersTest, SettlingCountsOutWhatHasDeparted) {
 TEST_F(SharedBuffersTest, APartitionThatLeavesItsShareIsNotIndependent) {
   AddLeaf(true);
   Come(from_left_, 1'000);
-  ASSERT_TRUE(buffers_.BeginApart(leaf_));
-  ASSERT_TRUE(buffers_.BeginApart(leaf_));
+  ASSERT_TRUE(buffers_.BeginIndependent(leaf_));
+  ASSERT_TRUE(buffers_.BeginIndependent(leaf_));
   EXPECT_NO_THROW(Come(from_left_, 1'250));
-  EXPECT_THROW(Come(from_left_, 1), SharedBuffers::NotApart);
-  EXPECT_FALSE(buffers_.BeginApart(leaf_)) << "the buffer is above half of 4,500 B by now";
-  buffers_.EndApart(leaf_);
-  EXPECT_THROW(Come(from_left_, 1), SharedBuffers::NotApart) << "another has not ended";
-  buffers_.EndApart(leaf_);
+  EXPECT_THROW(Come(from_left_, 1), SharedBuffers::NotIndependent);
+  EXPECT_FALSE(buffers_.BeginIndependent(leaf_)) << "the buffer is above half of 4,500 B by now";
+  buffers_.EndIndependent(leaf_);
+  EXPECT_THROW(Come(from_left_, 1), SharedBuffers::NotIndependent) << "another has not ended";
+  buffers_.EndIndependent(leaf_);
   EXPECT_NO_THROW(Come(from_left_, 1));
-  EXPECT_TRUE(buffers_.BeginApart(left_)) << "a NIC without a buffer shares none";
+  EXPECT_TRUE(buffers_.BeginIndependent(left_)) << "a NIC without a buffer shares none";
 }
 
 }  // namespace

@@ -10,7 +10,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-RestState State(uint64_t value, uint64_t hash) { return {.values = {{0, value}}, .hash = hash}; }
+StateSnapshot State(uint64_t value, uint64_t hash) {
+  return {.values = {{0, value}}, .hash = hash};
+}
 
 // It has two calls, the first of rank 1.
 Episode FromState(uint32_t state) {

@@ -28,13 +28,13 @@ constexpr EventClass kTestEvent{50};
 struct TestState final : StateOwner {
   std::string state_name() const override { return "the test"; }
   void Visit(StateArchive& archive) override {
-    archive.Require(is_at_rest);
+    archive.Require(is_quiescent);
     archive.Value(value);
     archive.Instant(instant_ps);
     archive.Count(count);
     archive.Unrepeatable(losses);
   }
-  bool is_at_rest = true;
+  bool is_quiescent = true;
   uint64_t value = 5;
   int64_t instant_ps = 0;
   uint64_t count = 0;
@@ -203,7 +203,7 @@ TEST_P(RefusedHitTest, IsSimulated) {
 const Difference kDifferences[] = {
     {"AValueOfTheStateDiffers", [](Episodes& t, Episode&) { t.state.value = 6; }},
     {"AnInstantOfTheStateDiffers", [](Episodes& t, Episode&) { t.state.instant_ps = kPsPerUs; }},
-    {"TheStateIsNotAtRest", [](Episodes& t, Episode&) { t.state.is_at_rest = false; }},
+    {"TheStateIsNotAtRest", [](Episodes& t, Episode&) { t.state.is_quiescent = false; }},
     {"SomeStateHasNoOwner", [](Episodes& t, Episode&) { t.registry.AddUnknown("something"); }},
     {"SomethingIsUnderWay",
      [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kUnderWay, kPsPerMs * 9); }},

@@ -23,7 +23,7 @@ class FakePartitions final : public PartitionHost {
   bool MayMoveConnections() override { return may_move; }
   void Renew(Partition& /*partition*/) override {}
   void Visit(const Partition& /*partition*/, StateArchive& archive) override {
-    archive.Require(is_at_rest);
+    archive.Require(is_quiescent);
     archive.Value(value);
     archive.Instant(instant_ps);
     archive.Count(count);
@@ -33,13 +33,13 @@ class FakePartitions final : public PartitionHost {
     archive.Count(shared_count);
   }
   uint64_t IdentityOf(const Partition& /*partition*/) const override { return identity; }
-  bool BeginApart(const Partition& /*partition*/) override { return may_be_apart; }
-  void EndApart(const Partition& /*partition*/) override {}
+  bool BeginIndependent(const Partition& /*partition*/) override { return may_be_independent; }
+  void EndIndependent(const Partition& /*partition*/) override {}
   bool BeginAhead(const Partition& /*partition*/) override { return may_be_ahead; }
   void EndAhead(const Partition& /*partition*/) override {}
 
   std::vector<uint32_t> local_numbers;  // by communicator; those beyond its end have 0
-  bool is_at_rest = true;
+  bool is_quiescent = true;
   uint64_t value = 5;
   int64_t instant_ps = 0;
   uint64_t count = 0;
@@ -49,7 +49,7 @@ class FakePartitions final : public PartitionHost {
   GpuIndex stopped_gpu{UINT32_MAX};
   bool are_open = false;
   bool may_move = false;
-  bool may_be_apart = true;
+  bool may_be_independent = true;
   bool may_be_ahead = true;
 };
 

@@ -153,10 +153,10 @@ const Difference kDifferences[] = {
      [](Partitions& t) { t.host.instant_ps = FabricSimulatorImpl::Get().NowPs() + kPsPerMs / 2; }},
     {"TheIdentityDiffers", [](Partitions& t) { t.host.identity = 4; }},
     {"TheShapeDiffers", [](Partitions& t) { t.map.partition(0).shape = 77; }},
-    {"TheStateIsNotAtRest", [](Partitions& t) { t.host.is_at_rest = false; }},
+    {"TheStateIsNotAtRest", [](Partitions& t) { t.host.is_quiescent = false; }},
     {"AGpuStandsStill", [](Partitions& t) { t.host.stopped_gpu = GpuIndex{2}; }},
     {"ConnectionsMayMove", [](Partitions& t) { t.host.may_move = true; }},
-    {"OthersNeedItsBuffer", [](Partitions& t) { t.host.may_be_apart = false; }},
+    {"OthersNeedItsBuffer", [](Partitions& t) { t.host.may_be_independent = false; }},
     {"ADetourCrossesIt",
      [](Partitions& t) {
        const std::vector gpus = {GpuIndex{1}};
@@ -281,9 +281,9 @@ TEST(PartitionReplayerTest, APartIsNotHaltedWhileItsPartitionIsReplayed) {
   // In the middle of the second collective, which is replayed.
   const auto look = [&] {
     ASSERT_TRUE(test.partitions->is_any_replayed());
-    EXPECT_THROW(test.partitions->Halt(0), FabricNetwork::NotApart);
+    EXPECT_THROW(test.partitions->Halt(0), FabricNetwork::NotIndependent);
     const std::vector crossed = {GpuIndex{1}};
-    EXPECT_THROW(test.partitions->OnDetour(crossed), FabricNetwork::NotApart);
+    EXPECT_THROW(test.partitions->OnDetour(crossed), FabricNetwork::NotIndependent);
     has_thrown = true;
   };
   static std::function<void()> at_event;

@@ -46,8 +46,8 @@ struct Sender {
     return FieldTable(
         "sender", field::Follows("next", &Sender::next, &Sender::end),
         field::Count("end", &Sender::end), field::Value("retries", &Sender::retries),
-        field::AtRest("is_up", &Sender::is_up, true), field::Constant("speed", &Sender::speed),
-        field::Instant("free_ps", &Sender::free_ps), field::AtRest("turns", &Sender::turns),
+        field::Quiescent("is_up", &Sender::is_up, true), field::Constant("speed", &Sender::speed),
+        field::Instant("free_ps", &Sender::free_ps), field::Quiescent("turns", &Sender::turns),
         field::Unrepeatable("losses", &Sender::losses),
         field::Nested("progress", &Sender::progress),
         field::NoState("name", &Sender::name, "it is printed and nothing else"));
@@ -65,15 +65,16 @@ struct Senders final : StateOwner {
 };
 
 struct Taken {
-  RestState state;
-  RestCounts counts;
-  bool is_at_rest = false;
+  StateSnapshot state;
+  CountSnapshot counts;
+  bool is_quiescent = false;
   uint64_t unrepeatable = 0;
 };
 Taken Take(StateOwner& owner, int64_t now_ps = 0) {
   StateArchive archive(now_ps);
   owner.Visit(archive);
-  return {archive.TakeState(), archive.TakeCounts(), archive.is_at_rest(), archive.unrepeatable()};
+  return {archive.TakeState(), archive.TakeCounts(), archive.is_quiescent(),
+          archive.unrepeatable()};
 }
 
 // Kinds of members that counting must not stumble over.
@@ -109,7 +110,7 @@ TEST(FieldTableTest, TakesAndPutsBack) {
   sender.progress.total = 40;
   sender.name = "before";
   Taken taken = Take(owner, 1'000);
-  EXPECT_TRUE(taken.is_at_rest);
+  EXPECT_TRUE(taken.is_quiescent);
   EXPECT_EQ(taken.state.instants_ahead_ps, 500);
 
   sender = {
@@ -127,7 +128,7 @@ TEST(FieldTableTest, CountsAreAddedToAndFollowed) {
   Senders owner;
   const Taken before = Take(owner);
   owner.senders[2] = {.next = 6, .end = 6, .progress = {.total = 2}};
-  const RestCountChanges changes = ChangesBetween(before.counts, Take(owner).counts);
+  const CountChanges changes = ChangesBetween(before.counts, Take(owner).counts);
   owner.senders[2] = {.next = 10, .end = 10, .progress = {.total = 20}};
   StateArchive add(changes);
   owner.Visit(add);
@@ -138,19 +139,19 @@ TEST(FieldTableTest, CountsAreAddedToAndFollowed) {
 }
 
 TEST(FieldTableTest, KnowsWhenThereIsNoRest) {
-  const auto is_at_rest = [](const Sender& sender) {
+  const auto is_quiescent = [](const Sender& sender) {
     Senders owner;
     owner.senders[0] = sender;
-    return Take(owner).is_at_rest;
+    return Take(owner).is_quiescent;
   };
-  EXPECT_TRUE(is_at_rest({.next = 5, .end = 5}));
-  EXPECT_FALSE(is_at_rest({.next = 4, .end = 5}));
-  EXPECT_FALSE(is_at_rest({.is_up = false}));
-  EXPECT_FALSE(is_at_rest({.turns = {1}}));
+  EXPECT_TRUE(is_quiescent({.next = 5, .end = 5}));
+  EXPECT_FALSE(is_quiescent({.next = 4, .end = 5}));
+  EXPECT_FALSE(is_quiescent({.is_up = false}));
+  EXPECT_FALSE(is_quiescent({.turns = {1}}));
   Senders owner;
   owner.senders[1].losses = 4;
   EXPECT_EQ(Take(owner).unrepeatable, 4u);
-  EXPECT_TRUE(Take(owner).is_at_rest);
+  EXPECT_TRUE(Take(owner).is_quiescent);
 }
 
 // Bit fields cannot be pointed to.
@@ -170,7 +171,7 @@ TEST(FieldTableTest, LooksAtBits) {
     Packed packed{.is_active = is_active};
     StateArchive archive(0);
     VisitFields(packed, archive);
-    EXPECT_EQ(archive.is_at_rest(), !is_active);
+    EXPECT_EQ(archive.is_quiescent(), !is_active);
   }
 }
 
@@ -209,8 +210,8 @@ TEST(StateDifferenceTest, NamesCountsWhateverTheirWidth) {
   const StateWalk walk = [&](StateArchive& archive) { owner.Visit(archive); };
   const Taken before = Take(owner);
   for (Sender& sender : owner.senders) sender.end = sender.next = sender.progress.total = 12;
-  const RestCountChanges changes = ChangesBetween(before.counts, Take(owner).counts);
-  RestCountChanges others = changes;
+  const CountChanges changes = ChangesBetween(before.counts, Take(owner).counts);
+  CountChanges others = changes;
   others.erase(others.begin());
   EXPECT_EQ(DescribeDifference(walk, changes, others), "sender[0].end grew by 12, not by 0");
   EXPECT_EQ(DescribeDifference(walk, changes, {}),
@@ -223,8 +224,8 @@ TEST(StateDifferenceTest, NamesCountsWhateverTheirWidth) {
 TEST(StateDifferenceTest, NumbersWhatHasNoName) {
   Senders owner;
   const StateWalk walk = [&](StateArchive& archive) { owner.Visit(archive); };
-  RestState state = Take(owner).state;
-  const RestState before = state;
+  StateSnapshot state = Take(owner).state;
+  const StateSnapshot before = state;
   state.values.emplace_back(4u << kSectionShift | 9, 3);
   EXPECT_EQ(DescribeDifference(walk, state, before), "number 9 of section 4 is 3, not 0");
 }

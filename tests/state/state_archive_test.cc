@@ -20,14 +20,14 @@ struct Parts {
     archive.Count(narrow);
     archive.Count(wide);
   }
-  RestCounts Counts() {
+  CountSnapshot Counts() {
     StateArchive archive(0);
     Visit(archive);
     return archive.TakeCounts();
   }
   // While it counts 5 and 7.
-  RestCountChanges Episode() {
-    const RestCounts before = Counts();
+  CountChanges Episode() {
+    const CountSnapshot before = Counts();
     narrow += 5;
     wide += 7;
     return ChangesBetween(before, Counts());
@@ -37,7 +37,7 @@ struct Parts {
 TEST(StateArchiveTest, ACountThatOverflowsItsWidthChangesByTheSame) {
   Parts far = {.narrow = 100, .wide = 100};
   Parts near = {.narrow = UINT32_MAX - 2, .wide = UINT64_MAX - 2};
-  const RestCountChanges changes = far.Episode();
+  const CountChanges changes = far.Episode();
   EXPECT_EQ(near.Episode(), changes);
   StateArchive add(changes);
   near.Visit(add);
@@ -57,7 +57,7 @@ TEST(StateArchiveTest, StatesAreRelativeToWhenTheyWereTaken) {
   EXPECT_EQ(state_of(100, 110, 3), state_of(1'000, 1'010, 3));
   EXPECT_FALSE(state_of(100, 110, 3) == state_of(100, 111, 3));
   EXPECT_FALSE(state_of(100, 90, 3) == state_of(100, 103, 0));
-  const RestState state = state_of(100, 110, 3);
+  const StateSnapshot state = state_of(100, 110, 3);
   EXPECT_EQ(state.instants_ahead_ps, 10);
   StateArchive put(state, 5'000);
   int64_t instant_ps = 0;
@@ -90,16 +90,16 @@ TEST(StateArchiveTest, WhatIsNewInOneSectionMovesNothingInTheNext) {
   GrowingParts parts = {.first = {1, 2}, .second = {3, 4}};
   StateArchive take(0);
   parts.Visit(take);
-  const RestState state = take.TakeState();
-  const RestCounts before = take.TakeCounts();
+  const StateSnapshot state = take.TakeState();
+  const CountSnapshot before = take.TakeCounts();
 
   parts = {.first = {6, 7, 8}, .second = {9, 10}};
   StateArchive take_again(0);
   parts.Visit(take_again);
-  const RestCounts after = take_again.TakeCounts();
+  const CountSnapshot after = take_again.TakeCounts();
   EXPECT_TRUE(HasPlacesOf(before, after));
   EXPECT_FALSE(HasPlacesOf(after, before));
-  const RestCountChanges changes = ChangesBetween(before, after);
+  const CountChanges changes = ChangesBetween(before, after);
 
   StateArchive put(state, 0);
   parts.Visit(put);

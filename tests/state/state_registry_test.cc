@@ -30,8 +30,8 @@ TEST(StateRegistryTest, OwnersAreWalkedInTheirOrderAndPutBack) {
   registry.Add(second);
   StateArchive take(0);
   registry.Visit(take);
-  ASSERT_TRUE(take.is_at_rest());
-  const RestState state = take.TakeState();
+  ASSERT_TRUE(take.is_quiescent());
+  const StateSnapshot state = take.TakeState();
   first.value = second.value = 1;
   StateArchive put(state, 0);
   registry.Visit(put);
@@ -55,7 +55,7 @@ TEST(StateRegistryTest, WhatIsUnknownLeavesNoSnapshotToReplay) {
   registry.AddUnknown("a transport");
   StateArchive take(0);
   registry.Visit(take);
-  EXPECT_FALSE(take.is_at_rest());
+  EXPECT_FALSE(take.is_quiescent());
   EXPECT_THAT(registry.Obstacles(),
               ElementsAre(ReplayObstacle{"a transport", "it registers no state"}));
 }

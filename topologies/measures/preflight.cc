@@ -210,7 +210,7 @@ class Checker {
       const Device& device = fabric_.device(id);
       const Visit& visit = visits[id];
       // A side without GPUs is, for instance, a spine that hangs on one cable.
-      const uint32_t rest = visits[visit.root].gpus - visit.gpus_apart;
+      const uint32_t rest = visits[visit.root].gpus - visit.gpus_independent;
       const uint32_t sides = visit.sides + (rest > 0 ? 1 : 0);
       if (device.kind != DeviceKind::kGpu && sides > 1) names[device.kind].push_back(device.name);
     }
@@ -226,9 +226,9 @@ class Checker {
     uint32_t number = 0;    // order of the visits, from 1; 0: not visited
     uint32_t earliest = 0;  // visit that its branch leads back to by one cable
     DeviceId root{0};
-    uint32_t gpus = 0;        // of its branch, itself included
-    uint32_t gpus_apart = 0;  // of those in branches that only it joins to the rest
-    uint32_t sides = 0;       // such branches that have GPUs
+    uint32_t gpus = 0;              // of its branch, itself included
+    uint32_t gpus_independent = 0;  // of those in branches that only it joins to the rest
+    uint32_t sides = 0;             // such branches that have GPUs
   };
 
   void Search(DeviceId root, std::vector<Visit>& visits) {
@@ -264,7 +264,7 @@ class Checker {
       before.earliest = std::min(before.earliest, visit.earliest);
       before.gpus += visit.gpus;
       if (visit.earliest < before.number) continue;
-      before.gpus_apart += visit.gpus;
+      before.gpus_independent += visit.gpus;
       if (visit.gpus > 0) ++before.sides;
     }
   }

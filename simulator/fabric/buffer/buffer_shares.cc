@@ -11,13 +11,13 @@ namespace railyard {
 
 // Half of the calm bytes are for the links that are simulated as usual; the other half is divided
 // among all links, for those that are simulated ahead.
-void SharedBuffers::LimitApart(BufferId id) {
+void SharedBuffers::LimitIndependent(BufferId id) {
   SharedBuffer& buffer = buffers_[id];
   accounts_.pool(id).calm_bytes = buffer.apart > 0 ? buffer.calm_bytes / 2 : buffer.calm_bytes;
 }
 
 // A device without a shared buffer has links with credits, whose buffers nothing else uses.
-bool SharedBuffers::BeginApart(DeviceId device) {
+bool SharedBuffers::BeginIndependent(DeviceId device) {
   const BufferId id = of_device_[device];
   if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
@@ -25,19 +25,19 @@ bool SharedBuffers::BeginApart(DeviceId device) {
     return false;
   }
   ++buffer.apart;
-  LimitApart(id);
+  LimitIndependent(id);
   return true;
 }
 
-void SharedBuffers::EndApart(DeviceId device) {
+void SharedBuffers::EndIndependent(DeviceId device) {
   const BufferId id = of_device_[device];
   if (id == kNoBuffer) return;
   --buffers_[id].apart;
-  LimitApart(id);
+  LimitIndependent(id);
 }
 
 bool SharedBuffers::BeginAhead(DeviceId device, const std::vector<LinkId>& links) {
-  if (!BeginApart(device)) return false;
+  if (!BeginIndependent(device)) return false;
   const BufferId id = of_device_[device];
   if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
@@ -52,14 +52,14 @@ bool SharedBuffers::BeginAhead(DeviceId device, const std::vector<LinkId>& links
 void SharedBuffers::EndAhead(DeviceId device) {
   const BufferId id = of_device_[device];
   if (id != kNoBuffer) buffers_[id].ahead.clear();
-  EndApart(device);
+  EndIndependent(device);
 }
 
 // The upper bound of the bytes in the buffer is above its share: makes it exact before giving up.
-void SharedBuffers::StayApart(BufferId id) {
+void SharedBuffers::StayIndependent(BufferId id) {
   const SharedBuffer& buffer = buffers_[id];
   SettleLinks(buffer.ahead.empty() ? buffer.egress : buffer.ahead);
-  if (accounts_.pool(id).bytes > accounts_.pool(id).calm_bytes) throw NotApart();
+  if (accounts_.pool(id).bytes > accounts_.pool(id).calm_bytes) throw NotIndependent();
 }
 
 }  // namespace railyard

@@ -68,7 +68,7 @@ struct SharedBuffer {
   int64_t eventful_until_ps = 0;
   uint32_t vain_settles = 0;
   uint64_t dropped_packets = 0;
-  uint32_t apart = 0;         // calls of SharedBuffers::BeginApart() without their EndApart()
+  uint32_t apart = 0;  // calls of SharedBuffers::BeginIndependent() without their EndIndependent()
   std::vector<LinkId> ahead;  // those of `egress` that are simulated ahead now
 
   // Returns whether an account of `bytes` exceeds its share when the pool holds `pool_bytes`.

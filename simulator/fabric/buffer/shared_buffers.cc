@@ -46,7 +46,7 @@ SharedBuffers::Admission SharedBuffers::AdmitToLossless(const Packet& packet) {
   SharedBuffer& buffer = buffers_[id];
   Admission admission;
   if (buffer.apart > 0) {
-    StayApart(id);
+    StayIndependent(id);
     return admission;
   }
   Pool& pool = accounts_.pool(id);

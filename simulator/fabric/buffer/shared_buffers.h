@@ -75,12 +75,12 @@ class SharedBuffers {
 
   // --- Partitions are simulated at other times than the rest of the switch's traffic. If each
   // stays within its share, the pool needs no decisions and none affects another.
-  class NotApart : public std::exception {};
+  class NotIndependent : public std::exception {};
   // Limits everything that is simulated as usual to half of the calm bytes. Calls nest; each needs
-  // its own EndApart(). Returns false without any effect if the buffer exceeds that share already.
-  // Admissions throw NotApart when it does so later.
-  bool BeginApart(DeviceId device);
-  void EndApart(DeviceId device);
+  // its own EndIndependent(). Returns false without any effect if the buffer exceeds that share
+  // already. Admissions throw NotIndependent when it does so later.
+  bool BeginIndependent(DeviceId device);
+  void EndIndependent(DeviceId device);
   // Does the same for packets that are simulated ahead over these links. They may use the links'
   // share, among all links of the device, of the other half.
   bool BeginAhead(DeviceId device, const std::vector<LinkId>& links);
@@ -92,8 +92,8 @@ class SharedBuffers {
   // eventful.
   bool NoteVainSettle(BufferId buffer);
   void MakeEventful(BufferId buffer);
-  void LimitApart(BufferId buffer);
-  void StayApart(BufferId buffer);
+  void LimitIndependent(BufferId buffer);
+  void StayIndependent(BufferId buffer);
 
   FabricTables& tables_;
   ChannelAccounts& accounts_;

@@ -63,7 +63,7 @@ struct alignas(64) LinkRecord {
         field::Count("wire_bytes", &L::wire_bytes), field::Count("packets", &L::packets),
         field::NoState("usual_transmission_ps", &L::usual_transmission_ps,
                        "it follows from the rate, which FabricNetwork::VisitLink visits"),
-        field::AtRest("timed", &L::timed),
+        field::Quiescent("timed", &L::timed),
         field::NoState("last", &L::last, "no packet is on the link"),
         field::Count("sent", &L::sent),
         field::NoState("mark_above", &L::mark_above,

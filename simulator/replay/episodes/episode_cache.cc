@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-uint32_t EpisodeCache::NumberOf(RestState state) {
+uint32_t EpisodeCache::NumberOf(StateSnapshot state) {
   const auto [first, last] = numbers_.equal_range(state.hash);
   for (auto it = first; it != last; ++it) {
     if (states_[it->second] == state) return it->second;

@@ -31,8 +31,8 @@ struct Episode {
   std::vector<EpisodeOperation> operations{};  // in the order in which they began
   std::vector<uint32_t> end_order{};           // of `operations`, in the order in which they ended
   std::vector<CriticalPath> paths{};           // of `operations`, if paths are kept
-  RestCountChanges changes{};
-  RestCountChanges changes_after_end{};  // of these, changes since its last operation ended
+  CountChanges changes{};
+  CountChanges changes_after_end{};  // of these, changes since its last operation ended
   // True if the changes after its end are known, and no payload was in flight then.
   bool can_be_last = false;
 
@@ -47,8 +47,8 @@ class EpisodeCache {
   // Returns the number of the state; equal states have equal numbers. A state for which there was
   // no room keeps kStateUnknown.
   static constexpr uint32_t kStateUnknown = UINT32_MAX;
-  uint32_t NumberOf(RestState state);
-  const RestState& state(uint32_t number) const { return states_[number]; }
+  uint32_t NumberOf(StateSnapshot state);
+  const StateSnapshot& state(uint32_t number) const { return states_[number]; }
 
   // Adds the episode and returns its number, or kStateUnknown if there is no room. Precondition:
   // its states are known and it has operations.
@@ -62,7 +62,7 @@ class EpisodeCache {
   static uint64_t KeyOf(uint32_t state, uint32_t rank, uint32_t plan);
 
   uint64_t bytes_ = 0;
-  std::deque<RestState> states_;
+  std::deque<StateSnapshot> states_;
   std::unordered_multimap<uint64_t, uint32_t> numbers_;  // by the state's hash
   std::deque<Episode> episodes_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> by_key_;

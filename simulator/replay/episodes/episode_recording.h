@@ -15,13 +15,13 @@ struct NetworkRest {
   int64_t time_ps = 0;
   uint32_t state = 0;  // its number in the cache
   uint64_t unrepeatable = 0;
-  RestCounts counts;
+  CountSnapshot counts;
 };
 
 struct EpisodeRecording {
   NetworkRest begin;
   int64_t disturbance_ps = 0;  // time of the next fault, as known then
-  RestCounts end_counts;       // when its last operation so far ended
+  CountSnapshot end_counts;    // when its last operation so far ended
   uint32_t gaps = 0;           // intervals in which no operation ran
   Episode episode;
   std::optional<uint32_t> expected;  // episode with which it is compared

@@ -86,7 +86,7 @@ std::optional<NetworkRest> EpisodeReplayer::RestNow() {
   const int64_t now_ps = run_.engine.NowPs();
   StateArchive archive(now_ps);
   run_.state.Visit(archive);
-  if (!archive.is_at_rest()) return std::nullopt;
+  if (!archive.is_quiescent()) return std::nullopt;
   return NetworkRest{.time_ps = now_ps,
                      .state = cache_.NumberOf(archive.TakeState()),
                      .unrepeatable = archive.unrepeatable(),
@@ -157,7 +157,7 @@ void EpisodeReplayer::EndWith(const Episode& episode, int64_t begin_ps) {
   // The packets that would be in flight exist only as counts.
   run_.network.CheckConservation();
   has_ended_in_replay_ = true;
-  RestCountChanges undone = episode.changes_after_end;
+  CountChanges undone = episode.changes_after_end;
   for (auto& change : undone) change.second = -change.second;
   StateArchive add(undone);
   run_.state.Visit(add);
@@ -173,7 +173,7 @@ void EpisodeReplayer::AddCounts(std::vector<uint32_t> replayed) {
   for (size_t i = 0; i < replayed.size();) {
     const size_t first = i;
     while (i < replayed.size() && replayed[i] == replayed[first]) ++i;
-    RestCountChanges changes = cache_.episode(replayed[first]).changes;
+    CountChanges changes = cache_.episode(replayed[first]).changes;
     for (auto& change : changes) change.second *= i - first;
     StateArchive add(changes);
     run_.state.Visit(add);
@@ -326,7 +326,7 @@ void EpisodeReplayer::OnNothingRuns() {
 
 void EpisodeReplayer::CheckLastEpisode() {
   const Episode& expected = cache_.episode(*recording_->expected);
-  RestCounts told = recording_->begin.counts;
+  CountSnapshot told = recording_->begin.counts;
   const auto count = [&told](uint32_t place) -> uint64_t& {
     return told[place >> kSectionShift][place & ((1u << kSectionShift) - 1)];
   };
@@ -335,7 +335,7 @@ void EpisodeReplayer::CheckLastEpisode() {
   const bool holds =
       recording_->episode.operations == expected.operations && recording_->end_counts == told;
   CheckIsAsTold(*recording_, holds, [&] {
-    const RestCounts& begin = recording_->begin.counts;
+    const CountSnapshot& begin = recording_->begin.counts;
     return JoinDifferences(
         {DescribeDifference(recording_->episode.operations, expected.operations),
          DescribeDifference([this](StateArchive& archive) { run_.state.Visit(archive); },
@@ -393,7 +393,8 @@ uint32_t EpisodeReplayer::StateWithWhatIsNew(const NetworkRest& now, uint32_t st
   run_.state.Visit(archive);
   StateArchive put_back(cache_.state(now.state), now.time_ps);
   run_.state.Visit(put_back);
-  return archive.is_at_rest() ? cache_.NumberOf(archive.TakeState()) : EpisodeCache::kStateUnknown;
+  return archive.is_quiescent() ? cache_.NumberOf(archive.TakeState())
+                                : EpisodeCache::kStateUnknown;
 }
 
 }  // namespace railyard

@@ -47,12 +47,12 @@ uint64_t ExecutorPartitions::IdentityOf(const Partition& partition) const {
                            : executor_.connection_table().IdentityOfGpus(partition.gpus);
 }
 
-bool ExecutorPartitions::BeginApart(const Partition& partition) {
-  return !partition.of_nics || network_.BeginApart(partition.nics.at.value());
+bool ExecutorPartitions::BeginIndependent(const Partition& partition) {
+  return !partition.of_nics || network_.BeginIndependent(partition.nics.at.value());
 }
 
-void ExecutorPartitions::EndApart(const Partition& partition) {
-  if (partition.of_nics) network_.EndApart(partition.nics.at.value());
+void ExecutorPartitions::EndIndependent(const Partition& partition) {
+  if (partition.of_nics) network_.EndIndependent(partition.nics.at.value());
 }
 
 bool ExecutorPartitions::BeginAhead(const Partition& partition) {

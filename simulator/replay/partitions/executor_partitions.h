@@ -26,8 +26,8 @@ class ExecutorPartitions final : public PartitionHost {
   void Visit(const Partition& partition, StateArchive& archive) override;
   void VisitCounters(const Partition& partition, StateArchive& archive) override;
   uint64_t IdentityOf(const Partition& partition) const override;
-  bool BeginApart(const Partition& partition) override;
-  void EndApart(const Partition& partition) override;
+  bool BeginIndependent(const Partition& partition) override;
+  void EndIndependent(const Partition& partition) override;
   bool BeginAhead(const Partition& partition) override;
   void EndAhead(const Partition& partition) override;
 

@@ -35,11 +35,11 @@ class PartitionHost {
   virtual uint64_t IdentityOf(const Partition& partition) const = 0;
 
   // --- Replay ------------------------------------------------------------------------------------
-  // Reserves the partition's share of the buffer at its switch until EndApart(). If the rest of the
-  // network needs that share meanwhile, FabricNetwork::NotApart is thrown. Returns false if the
-  // rest needs it already.
-  virtual bool BeginApart(const Partition& partition) = 0;
-  virtual void EndApart(const Partition& partition) = 0;
+  // Reserves the partition's share of the buffer at its switch until EndIndependent(). If the rest
+  // of the network needs that share meanwhile, FabricNetwork::NotIndependent is thrown. Returns
+  // false if the rest needs it already.
+  virtual bool BeginIndependent(const Partition& partition) = 0;
+  virtual void EndIndependent(const Partition& partition) = 0;
   // Begins a simulation ahead of time, which ends with EndAhead(); the caller then restores the
   // partition. Returns false if that is not possible.
   virtual bool BeginAhead(const Partition& partition) = 0;

@@ -73,29 +73,30 @@ bool PartitionReplayer::OnLaunch(uint32_t operation) {
   const Call call = run_.streams.running()[operation].call;
   const uint32_t number = PartitionOf(operation);
   if (number == kNone) {
-    CheckIsApart(call);
+    CheckIsIndependent(call);
     return false;
   }
   std::optional<CurrentEpisode>& episode = activities_[number].episode;
   const uint32_t collective = CollectiveOf(operation);
   if (episode && episode->collective != collective) {
-    if (episode->is_replayed) throw FabricNetwork::NotApart();
+    if (episode->is_replayed) throw FabricNetwork::NotIndependent();
     episode.reset();
   }
   if (!episode && activities_[number].launched == 0) BeginEpisode(number, collective);
   if (run_.streams.running()[operation].told_end_ps != 0) return true;
   ++activities_[number].launched;
-  CheckIsApart(call);
+  CheckIsIndependent(call);
   return false;
 }
 
 // A call that is simulated begins to use the network.
-void PartitionReplayer::CheckIsApart(const Call& call) {
+void PartitionReplayer::CheckIsIndependent(const Call& call) {
   if (replayed_ == 0 || !run_.map.UsesNics(call.rank, run_.calls.OperationOf(call))) return;
   for (uint32_t number = 0; number < activities_.size(); ++number) {
     const std::optional<CurrentEpisode>& episode = activities_[number].episode;
     if (!run_.map.partition(number).of_nics || !episode || !episode->is_replayed) continue;
-    if (run_.neighbours.Touches(call, run_.map.partition(number))) throw FabricNetwork::NotApart();
+    if (run_.neighbours.Touches(call, run_.map.partition(number)))
+      throw FabricNetwork::NotIndependent();
   }
 }
 
@@ -135,7 +136,7 @@ void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
   if (!MayLast(partition, collective, calls, disturbance_ps)) return;
   run_.host.Renew(partition);
   Rest rest = RestOf(partition, true);
-  if (!rest.is_at_rest) return;
+  if (!rest.is_quiescent) return;
   ++activity.misses;
   rest.number = cache_.NumberOf(rest.state);
   if (rest.number == EpisodeCache::kStateUnknown) return;
@@ -159,7 +160,7 @@ void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
     activity.episode = std::move(episode);
     return;
   }
-  if (!run_.host.BeginApart(partition)) return;
+  if (!run_.host.BeginIndependent(partition)) return;
   ++replayed_;
   episode.is_replayed = true;
   activity.episode = std::move(episode);
@@ -319,7 +320,7 @@ void PartitionReplayer::FinishReplay(const Partition& partition, const CurrentEp
   run_.host.Visit(partition, put);
   counting_(episode.begin_ps, run_.engine.NowPs(), [&] { AddCounts(partition, known.changes); });
   --replayed_;
-  run_.host.EndApart(partition);
+  run_.host.EndIndependent(partition);
 }
 
 // --- Changes of the job --------------------------------------------------------------------------
@@ -329,7 +330,7 @@ void PartitionReplayer::Halt(uint32_t part) {
     if (run_.calls.PartOf(run_.map.partition(number).gpus.front()) != part) continue;
     Activity& activity = activities_[number];
     // Only what is not known ahead halts a part so: a limit in real time.
-    if (activity.episode && activity.episode->is_replayed) throw FabricNetwork::NotApart();
+    if (activity.episode && activity.episode->is_replayed) throw FabricNetwork::NotIndependent();
     activity.episode.reset();
     activity.operations.clear();
     activity.launched = 0;
@@ -372,7 +373,7 @@ void PartitionReplayer::OnDetour(std::span<const GpuIndex> gpus) {
     if (activity.is_on_detour || !IsOnDetour(run_.map.partition(number))) continue;
     activity.is_on_detour = true;
     if (!activity.episode) continue;
-    if (activity.episode->is_replayed) throw FabricNetwork::NotApart();
+    if (activity.episode->is_replayed) throw FabricNetwork::NotIndependent();
     activity.episode.reset();
   }
 }

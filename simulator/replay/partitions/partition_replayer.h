@@ -67,10 +67,10 @@ class PartitionReplayer {
   void OnEnd(uint32_t operation);
 
   // Must be called when traffic of other rails crosses the NICs and NVLinks of these GPUs from now
-  // on. Throws FabricNetwork::NotApart if it crosses a partition that is being replayed.
+  // on. Throws FabricNetwork::NotIndependent if it crosses a partition that is being replayed.
   void OnDetour(std::span<const GpuIndex> gpus);
   // Must be called when a part of the job is halted: its calls no longer run, and its connections
-  // are closed. Throws FabricNetwork::NotApart if one of its partitions is being replayed.
+  // are closed. Throws FabricNetwork::NotIndependent if one of its partitions is being replayed.
   void Halt(uint32_t part);
   // Must be called when a part of the job ends, at least kAbortNoticePs after that was known.
   void Abort(uint32_t part);
@@ -94,7 +94,7 @@ class PartitionReplayer {
     bool is_new = false;       // it was simulated for this episode
     bool is_replayed = false;  // otherwise it is simulated, and compared
     uint32_t calls_ended = 0;
-    RestCounts begin_counts{};       // if it is simulated
+    CountSnapshot begin_counts{};    // if it is simulated
     std::vector<int64_t> ends_ps{};  // if it is simulated; by place, since the begin
   };
   // Describes the current calls and episodes of a partition.
@@ -116,10 +116,10 @@ class PartitionReplayer {
   };
   // Describes a partition at a quiescent instant.
   struct Rest {
-    bool is_at_rest = false;
-    RestState state{};
+    bool is_quiescent = false;
+    StateSnapshot state{};
     uint32_t number = EpisodeCache::kStateUnknown;  // of the state, if it was requested
-    RestCounts counts{};  // first the partition's, then the whole network's
+    CountSnapshot counts{};  // first the partition's, then the whole network's
     uint64_t unrepeatable = 0;
   };
 
@@ -142,7 +142,7 @@ class PartitionReplayer {
   bool MayBeTouched(const Partition& partition, const std::vector<EpisodeCall>& calls,
                     int64_t until_ps);
   int64_t NextDisturbancePs(bool by_faults) const;
-  void CheckIsApart(const Call& call);
+  void CheckIsIndependent(const Call& call);
   void Follow(uint32_t operation);
   // These end episodes.
   void FinishReplay(const Partition& partition, const CurrentEpisode& episode);
@@ -150,7 +150,7 @@ class PartitionReplayer {
 
   // These handle state and simulation ahead of time (partition_speculation.cc).
   Rest RestOf(const Partition& partition, bool is_begin);
-  void AddCounts(const Partition& partition, const RestCountChanges& changes);
+  void AddCounts(const Partition& partition, const CountChanges& changes);
   uint32_t RecordAhead(const Partition& partition, const std::vector<EpisodeCall>& calls,
                        const Rest& rest);
   void PutBack(const Partition& partition, const Rest& rest);

@@ -20,7 +20,7 @@ namespace railyard {
 PartitionReplayer::Rest PartitionReplayer::RestOf(const Partition& partition, bool is_begin) {
   StateArchive archive(run_.engine.NowPs());
   run_.host.Visit(partition, archive);
-  if (!archive.is_at_rest()) return {};
+  if (!archive.is_quiescent()) return {};
   if (is_begin) {
     archive.Constant(partition.of_nics ? 1 : 0);
     archive.Constant(partition.shape);
@@ -28,13 +28,13 @@ PartitionReplayer::Rest PartitionReplayer::RestOf(const Partition& partition, bo
   }
   archive.Section();
   run_.host.VisitCounters(partition, archive);
-  return {.is_at_rest = true,
+  return {.is_quiescent = true,
           .state = archive.TakeState(),
           .counts = archive.TakeCounts(),
           .unrepeatable = archive.unrepeatable()};
 }
 
-void PartitionReplayer::AddCounts(const Partition& partition, const RestCountChanges& changes) {
+void PartitionReplayer::AddCounts(const Partition& partition, const CountChanges& changes) {
   StateArchive add(changes);
   run_.host.Visit(partition, add);
   add.Section();
@@ -75,7 +75,7 @@ uint32_t PartitionReplayer::RecordAhead(const Partition& partition,
   SIM_CHECK(calls_left == 0, "what was simulated ahead has not come to its end");
   run_.host.EndAhead(partition);
   PutBack(partition, rest);
-  const bool is_repeatable = end.is_at_rest && end.unrepeatable == rest.unrepeatable &&
+  const bool is_repeatable = end.is_quiescent && end.unrepeatable == rest.unrepeatable &&
                              HasPlacesOf(rest.counts, end.counts);
   if (!is_repeatable) return kNone;
   episode.end_state = cache_.NumberOf(std::move(end.state));
@@ -87,16 +87,16 @@ uint32_t PartitionReplayer::RecordAhead(const Partition& partition,
 // The calls that were simulated ahead have come to rest: all is as if they had not been.
 void PartitionReplayer::PutBack(const Partition& partition, const Rest& rest) {
   const Rest after = RestOf(partition, false);
-  if (!after.is_at_rest || !HasPlacesOf(after.counts, rest.counts)) {
-    throw FabricNetwork::NotApart();
+  if (!after.is_quiescent || !HasPlacesOf(after.counts, rest.counts)) {
+    throw FabricNetwork::NotIndependent();
   }
   StateArchive put(rest.state, run_.engine.NowPs());
   run_.host.Visit(partition, put);
   AddCounts(partition, ChangesBetween(after.counts, rest.counts));
   const Rest again = RestOf(partition, true);
   // A loss or a timeout cannot be taken back.
-  if (again.unrepeatable != rest.unrepeatable) throw FabricNetwork::NotApart();
-  SIM_CHECK(again.is_at_rest && again.state == rest.state && again.counts == rest.counts,
+  if (again.unrepeatable != rest.unrepeatable) throw FabricNetwork::NotIndependent();
+  SIM_CHECK(again.is_quiescent && again.state == rest.state && again.counts == rest.counts,
             "a partition is not as it was before something was simulated ahead");
 }
 
@@ -109,15 +109,15 @@ void PartitionReplayer::CheckEpisode(const Partition& partition, const CurrentEp
       [&](const EpisodeOperation& told) { return episode.ends_ps[told.rank] == told.end_ps; });
   // Others may have counted meanwhile, and of this partition is the first part alone.
   const auto is_own = [](const auto& change) { return change.first >> kSectionShift == 0; };
-  const auto own = [&](RestCountChanges changes) {
+  const auto own = [&](CountChanges changes) {
     std::erase_if(changes, std::not_fn(is_own));
     return changes;
   };
-  const RestState& expected_state = cache_.state(expected.end_state);
-  const RestCountChanges changes = own(ChangesBetween(episode.begin_counts, rest.counts));
-  const RestCountChanges expected_changes = own(expected.changes);
+  const StateSnapshot& expected_state = cache_.state(expected.end_state);
+  const CountChanges changes = own(ChangesBetween(episode.begin_counts, rest.counts));
+  const CountChanges expected_changes = own(expected.changes);
   const StateWalk walk = [&](StateArchive& archive) { run_.host.Visit(partition, archive); };
-  SIM_CHECK(rest.is_at_rest && ends_as_told && rest.state == expected_state &&
+  SIM_CHECK(rest.is_quiescent && ends_as_told && rest.state == expected_state &&
                 changes == expected_changes,
             fmt::format("a collective of {} GPUs at {} ps is not what would have been replayed: "
                         "{}; {}; {}",

@@ -244,7 +244,7 @@ class ReplayEngine final : private LaneObserver,
   // reported, are at an earlier time.
   void CheckNothingFailsAhead() const {
     if (streams_.is_ahead()) [[unlikely]]
-      throw FabricNetwork::NotApart();
+      throw FabricNetwork::NotIndependent();
   }
 
   // Implements LaneObserver.

@@ -108,11 +108,11 @@ class AggregationTransport final : public PacketSink, public StateOwner {
           field::NoState("node", &Member::node, kFixed), field::NoState("up", &Member::up, kFixed),
           field::NoState("to_memory", &Member::to_memory, kFixed),
           field::NoState("links", &Member::links, kFixed),
-          field::AtRest("messages", &Member::messages),
+          field::Quiescent("messages", &Member::messages),
           field::NoState("sending", &Member::sending, kNothing),
           field::NoState("next_piece", &Member::next_piece, "what follows counts on from there"),
           field::NoState("results", &Member::results, "what follows counts on from there"),
-          field::AtRest("is_active", &Member::is_active),
+          field::Quiescent("is_active", &Member::is_active),
           field::NoState("is_closed", &Member::is_closed, "see AggregationTransport::Visit"));
     }
   };
@@ -133,8 +133,8 @@ class AggregationTransport final : public PacketSink, public StateOwner {
       return FieldTable("port", field::NoState("wire", &Port::wire, kFixed),
                         field::NoState("backlog_max_ps", &Port::backlog_max_ps, kFixed),
                         field::Instant("free_ps", &Port::free_ps),
-                        field::AtRest("event_ps", &Port::event_ps, kNeverPs),
-                        field::AtRest("turns", &Port::turns));
+                        field::Quiescent("event_ps", &Port::event_ps, kNeverPs),
+                        field::Quiescent("turns", &Port::turns));
     }
   };
 

@@ -50,7 +50,7 @@ class Dcqcn final : public CongestionControl {
 
     static constexpr auto Fields() {
       constexpr std::string_view kSetAnew = "the first CNP of a queue pair without limit sets it";
-      return FieldTable("DCQCN", field::AtRest("is_limited", &State::is_limited),
+      return FieldTable("DCQCN", field::Quiescent("is_limited", &State::is_limited),
                         field::NoState("rate_bps", &State::rate_bps, kSetAnew),
                         field::NoState("target_bps", &State::target_bps, kSetAnew),
                         field::NoState("alpha", &State::alpha, kSetAnew),

@@ -122,11 +122,11 @@ class NicDetours final : public CompositeTransport, public StateOwner {
                         field::NoState("lane_count", &Detour::lane_count, kFixed),
                         field::Value("next_lane", &Detour::next_lane),
                         field::Value("next_grant_lane", &Detour::next_grant_lane),
-                        field::AtRest("messages", &Detour::messages),
+                        field::Quiescent("messages", &Detour::messages),
                         field::NoState("first_message", &Detour::first_message, kNumbers),
                         field::NoState("delivered", &Detour::delivered, "0 without messages"),
                         field::NoState("completed", &Detour::completed, "0 without messages"),
-                        field::AtRest("cleared", &Detour::cleared),
+                        field::Quiescent("cleared", &Detour::cleared),
                         field::NoState("first_cleared", &Detour::first_cleared, kNumbers),
                         field::NoState("repeated_end", &Detour::repeated_end, kNumbers),
                         field::NoState("is_closed", &Detour::is_closed, "see NicDetours::Visit"));

@@ -75,8 +75,8 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
                         field::NoState("ack_latency_ps", &Flow::ack_latency_ps, kOpened),
                         field::NoState("last_grant_ps", &Flow::last_grant_ps,
                                        "an event is pending while it lies ahead"),
-                        field::AtRest("unacknowledged", &Flow::unacknowledged),
-                        field::AtRest("payload_bytes", &Flow::payload_bytes),
+                        field::Quiescent("unacknowledged", &Flow::unacknowledged),
+                        field::Quiescent("payload_bytes", &Flow::payload_bytes),
                         field::Constant("is_closed", &Flow::is_closed),
                         field::NoState("is_counted", &Flow::is_counted, kOpened));
     }

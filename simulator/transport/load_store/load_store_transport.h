@@ -224,7 +224,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
                         field::NoState("paced_bytes", &Port::paced_bytes, kRate),
                         field::NoState("first_active", &Port::first_active, kIdle),
                         field::NoState("last_active", &Port::last_active, kIdle),
-                        field::AtRest("event_pending", &Port::event_pending));
+                        field::Quiescent("event_pending", &Port::event_pending));
     }
   };
 

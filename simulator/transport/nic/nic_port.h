@@ -44,15 +44,15 @@ struct NicPort {
     constexpr std::string_view kFixed = "it is of the fabric and the settings";
     constexpr std::string_view kIdle = "no queue has a turn";
     return FieldTable("NIC port", field::NoState("wire", &NicPort::wire, kFixed),
-                      field::AtRest("first_active", &NicPort::first_active, SendQueue::kNone),
+                      field::Quiescent("first_active", &NicPort::first_active, SendQueue::kNone),
                       field::NoState("last_active", &NicPort::last_active, kIdle),
-                      field::AtRest("event_ps", &NicPort::event_ps, kNeverPs),
+                      field::Quiescent("event_ps", &NicPort::event_ps, kNeverPs),
                       field::NoState("next_paced_ps", &NicPort::next_paced_ps, kIdle),
                       field::Instant("free_ps", &NicPort::free_ps),
                       field::NoState("backlog_max_ps", &NicPort::backlog_max_ps, kFixed),
                       field::NoState("full_packet_ps", &NicPort::full_packet_ps, kFixed),
                       field::NoState("burst_packets", &NicPort::burst_packets, kFixed),
-                      field::AtRest("paced", &NicPort::paced));
+                      field::Quiescent("paced", &NicPort::paced));
   }
 };
 

@@ -28,7 +28,7 @@ struct FixedLatencyFlow {
   static constexpr auto Fields() {
     return FieldTable("flow", field::NoState("user", &FixedLatencyFlow::user, "it never changes"),
                       field::Instant("free_ps", &FixedLatencyFlow::free_ps),
-                      field::AtRest("under_way", &FixedLatencyFlow::under_way),
+                      field::Quiescent("under_way", &FixedLatencyFlow::under_way),
                       field::Constant("is_closed", &FixedLatencyFlow::is_closed));
   }
 };
