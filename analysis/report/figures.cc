@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "analysis/tables/utf8.h"
+#include "simulator/diagnostics/csv_line.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/files/output_file.h"
 
@@ -18,16 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string CsvCell(const StoredValue& value) {
-  if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
-  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
+void AppendCell(const StoredValue& value, std::string& line) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) line += fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&value)) line += fmt::format("{}", *real);
   const auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr) return {};
-  std::string valid = ToValidUtf8(*text);
-  if (valid.find_first_of("\",\n\r") == std::string::npos) return valid;
-  std::string quoted = "\"";
-  for (const char c : valid) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+  if (text != nullptr) AppendCsvField(ToValidUtf8(*text), line);
 }
 
 // The exit status of `gnuplot SCRIPT` in `directory`; 127: it could not be started.
@@ -53,7 +49,10 @@ std::string CsvOf(const ChartTable& table) {
   }
   csv += '\n';
   for (const auto& row : table.rows) {
-    for (size_t i = 0; i < row.size(); ++i) csv += (i == 0 ? "" : ",") + CsvCell(row[i]);
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) csv += ',';
+      AppendCell(row[i], csv);
+    }
     csv += '\n';
   }
   return csv;
