@@ -27,6 +27,7 @@
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/shell_word.h"
 #include "simulator/study/study_directory.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
 namespace {
@@ -158,10 +159,9 @@ class SlurmExecution {
   void Submit() {
     const std::vector<size_t> runs(waiting_.begin(), waiting_.end());
     for (const size_t run : runs) fs::remove_all(RunPath(work_.directory, run));
-    const size_t per_task = options_.runs_per_task > 0
-                                ? options_.runs_per_task
-                                : (runs.size() + kSlurmTasks - 1) / kSlurmTasks;
-    const size_t tasks = (runs.size() + per_task - 1) / per_task;
+    const size_t per_task =
+        options_.runs_per_task > 0 ? options_.runs_per_task : DivideUp(runs.size(), kSlurmTasks);
+    const size_t tasks = DivideUp(runs.size(), per_task);
     for (size_t first = 0; first < tasks; first += kTasksPerArrayMax) {
       const size_t count = std::min(kTasksPerArrayMax, tasks - first);
       ++batch_;
