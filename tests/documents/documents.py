@@ -7,7 +7,7 @@ usage: documents.py RAILYARD SOURCE_DIR fast|slow
 A block ```console holds lines "$ railyard ..." with what they print (standard output and error)
 beneath, and lines "$ cat FILE" with the file that later commands of the block read. Blocks of a
 document share no files. A line "..." stands for any lines, "..." within a line for any text. What
-depends on the machine (run time, CPU time, memory) is masked on both sides. Commands run in a
+depends on the machine (run time, CPU time, memory) is masked on both sides, and lines of progress are left out. Commands run in a
 directory that looks like the clone. ```console slow is left to "slow".
 
 A block ```sh holds lines "railyard ..." without output: each is run and must end with exit status 0, or
@@ -39,6 +39,7 @@ MACHINE = [(re.compile(pattern), text) for pattern, text in (
     (r"fault-free run [\d.,]+ (?:us|ms|s|min|h) more", "fault-free run TIME more"),
     (r"memory [\d.,]+ [KMG]?i?B", "memory SIZE"))]
 PROGRAMS = ("railyard", "sqlite3", "tshark")
+PROGRESS = re.compile(r"railyard: simulated .* in .* % done.*hops/s.*")  # of a run of ten seconds or more
 LINKED = ("analysis", "docs", "simulator", "topologies", "traces", "workloads")
 TIMEOUT_S = 240
 REFERENCE = "../shared/reference"
@@ -129,6 +130,10 @@ def mask(line):
     for pattern, text in MACHINE:
         line = pattern.sub(text, line)
     return line.rstrip()
+
+
+def without_progress(lines):
+    return [line for line in lines if not PROGRESS.fullmatch(line)]
 
 
 def line_matches(shown, printed):
@@ -234,7 +239,7 @@ def run_block(program, block):
             print(f"{command.place}: skipped, {words[0]} is not installed")
             continue
         status = done[0]
-        printed = done[1].rstrip("\n").split("\n")
+        printed = without_progress(done[1].rstrip("\n").split("\n"))
         while command.shown and not command.shown[-1]:
             command.shown.pop()
         if status < 0:

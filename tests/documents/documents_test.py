@@ -32,6 +32,12 @@ class FirstDifference(unittest.TestCase):
             shown, "Simulated 5 s in 11 s of run time (CPU 9 s; memory 3 GiB)."))
 
 
+    def test_progress_of_a_slow_machine_is_no_output(self):
+        progress = ("railyard: simulated 1.07 s in 20 s, 67.0 % done, about 83.3 s left; the fault-free run: 332 us, "
+                    "19.4 % done; 153 k hops/s, 0.0997 collectives/s, 47.6 MiB")
+        self.assertEqual(documents.without_progress([progress, "flap: COMPLETED"]), ["flap: COMPLETED"])
+
+
 class ReadBlocks(unittest.TestCase):
     def test_no_command_is_skipped(self):
         _, errors = documents.read_blocks("a.md", "```\n$ railyard x\ny\n```\n")
