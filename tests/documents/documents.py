@@ -7,8 +7,8 @@ usage: documents.py RAILYARD SOURCE_DIR fast|slow
 A block ```console holds lines "$ railyard ..." with what they print (standard output and error)
 beneath, and lines "$ cat FILE" with the file that later commands of the block read. Blocks of a
 document share no files. A line "..." stands for any lines, "..." within a line for any text. What
-depends on the machine (run time, CPU time, memory) is masked on both sides, and lines of progress are left out. Commands run in a
-directory that looks like the clone. ```console slow is left to "slow".
+depends on the machine (run time, CPU time, memory) is masked on both sides, and lines of progress are
+left out. Commands run in a directory that looks like the clone. ```console slow is left to "slow".
 
 A block ```sh holds lines "railyard ..." without output: each is run and must end with exit status 0, or
 with N where its comment says "exit status N". A line <!-- given: COMMAND; COMMAND --> above the block makes
