@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/report/figures.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -13,6 +9,7 @@
 #include "simulator/diagnostics/csv_line.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/files/output_file.h"
+#include "simulator/processes/child_process.h"
 
 namespace railyard {
 namespace {
@@ -24,20 +21,6 @@ void AppendCell(const StoredValue& value, std::string& line) {
   if (const auto* real = std::get_if<double>(&value)) line += fmt::format("{}", *real);
   const auto* text = std::get_if<std::string>(&value);
   if (text != nullptr) AppendCsvField(ToValidUtf8(*text), line);
-}
-
-// The exit status of `gnuplot SCRIPT` in `directory`; 127: it could not be started.
-int RunGnuplot(const fs::path& directory, const std::string& script) {
-  const pid_t child = fork();
-  if (child < 0) throw EnvironmentError(fmt::format("cannot fork: {}", std::strerror(errno)));
-  if (child == 0) {
-    if (chdir(directory.c_str()) == 0) execlp("gnuplot", "gnuplot", script.c_str(), nullptr);
-    _exit(127);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace
@@ -69,13 +52,13 @@ void WriteFigures(const ResultStore& store, const std::string& directory) {
     }
     const std::string script = chart.id + ".gp";
     WriteOutput((fs::path(directory) / script).string(), GnuplotScript(chart));
-    const int status = RunGnuplot(directory, script);
-    if (status == 127) {
+    const ProgramEnd gnuplot = OutputOf({"gnuplot", script}, directory);
+    if (gnuplot.status == kNotStarted) {
       throw EnvironmentError("cannot start gnuplot: install the Debian package gnuplot-nox");
     }
-    if (status != 0) {
-      throw EnvironmentError(
-          fmt::format("gnuplot ended with status {} at {}/{}", status, directory, script));
+    if (gnuplot.status != 0) {
+      throw EnvironmentError(fmt::format("gnuplot ended with status {} at {}/{}: {}",
+                                         gnuplot.status, directory, script, gnuplot.OneLine()));
     }
   }
 }

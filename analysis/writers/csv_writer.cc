@@ -10,7 +10,6 @@
 #include "simulator/diagnostics/csv_line.h"
 
 namespace railyard {
-
 namespace {
 
 struct CellAppender {
