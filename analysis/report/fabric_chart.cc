@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "analysis/report/chart.h"
 #include "analysis/tables/figure_text.h"
+#include "simulator/diagnostics/natural_order.h"
 
 namespace railyard {
 namespace {
@@ -40,33 +40,6 @@ using Ends = std::pair<std::string, std::string>;
 
 // "server3" of "server3/nic1": devices of servers are named so.
 std::string ServerOf(const std::string& device) { return device.substr(0, device.find('/')); }
-
-// Numbers in names count as numbers: nic10 comes after nic9.
-struct NaturalLess {
-  bool operator()(const std::string& a, const std::string& b) const {
-    size_t i = 0;
-    size_t j = 0;
-    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    while (i < a.size() && j < b.size()) {
-      if (is_digit(a[i]) && is_digit(b[j])) {
-        size_t end_i = i;
-        size_t end_j = j;
-        while (end_i < a.size() && is_digit(a[end_i])) ++end_i;
-        while (end_j < b.size() && is_digit(b[end_j])) ++end_j;
-        if (end_i - i != end_j - j) return end_i - i < end_j - j;
-        const int order = a.compare(i, end_i - i, b, j, end_j - j);
-        if (order != 0) return order < 0;
-        i = end_i;
-        j = end_j;
-      } else {
-        if (a[i] != b[j]) return a[i] < b[j];
-        ++i;
-        ++j;
-      }
-    }
-    return a.size() - i < b.size() - j;
-  }
-};
 
 class FabricPicture {
  public:
@@ -136,7 +109,7 @@ class FabricPicture {
       if (arrow == std::string::npos) throw UnreadableResult{"a link's name has no >"};
       Ends ends{link.substr(0, arrow), link.substr(arrow + 1)};
       SetRows(ends, rows.Text(1));
-      if (NaturalLess{}(ends.second, ends.first)) std::swap(ends.first, ends.second);
+      if (NaturalLess()(ends.second, ends.first)) std::swap(ends.first, ends.second);
       Cable& cable = cables_[std::move(ends)];
       cable.tier = rows.Text(1);
       const double rate_bps = rows.Real(2);

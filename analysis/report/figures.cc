@@ -1,47 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/report/figures.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "analysis/tables/utf8.h"
+#include "simulator/diagnostics/csv_line.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/files/output_file.h"
+#include "simulator/processes/child_process.h"
 
 namespace railyard {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string CsvCell(const StoredValue& value) {
-  if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
-  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
+void AppendCell(const StoredValue& value, std::string& line) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) line += fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&value)) line += fmt::format("{}", *real);
   const auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr) return {};
-  std::string valid = ToValidUtf8(*text);
-  if (valid.find_first_of("\",\n\r") == std::string::npos) return valid;
-  std::string quoted = "\"";
-  for (const char c : valid) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-// The exit status of `gnuplot SCRIPT` in `directory`; 127: it could not be started.
-int RunGnuplot(const fs::path& directory, const std::string& script) {
-  const pid_t child = fork();
-  if (child < 0) throw EnvironmentError(fmt::format("cannot fork: {}", std::strerror(errno)));
-  if (child == 0) {
-    if (chdir(directory.c_str()) == 0) execlp("gnuplot", "gnuplot", script.c_str(), nullptr);
-    _exit(127);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (text != nullptr) AppendCsvField(ToValidUtf8(*text), line);
 }
 
 }  // namespace
@@ -53,7 +32,10 @@ std::string CsvOf(const ChartTable& table) {
   }
   csv += '\n';
   for (const auto& row : table.rows) {
-    for (size_t i = 0; i < row.size(); ++i) csv += (i == 0 ? "" : ",") + CsvCell(row[i]);
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) csv += ',';
+      AppendCell(row[i], csv);
+    }
     csv += '\n';
   }
   return csv;
@@ -70,13 +52,13 @@ void WriteFigures(const ResultStore& store, const std::string& directory) {
     }
     const std::string script = chart.id + ".gp";
     WriteOutput((fs::path(directory) / script).string(), GnuplotScript(chart));
-    const int status = RunGnuplot(directory, script);
-    if (status == 127) {
+    const ProgramEnd gnuplot = OutputOf({"gnuplot", script}, directory);
+    if (gnuplot.status == kNotStarted) {
       throw EnvironmentError("cannot start gnuplot: install the Debian package gnuplot-nox");
     }
-    if (status != 0) {
-      throw EnvironmentError(
-          fmt::format("gnuplot ended with status {} at {}/{}", status, directory, script));
+    if (gnuplot.status != 0) {
+      throw EnvironmentError(fmt::format("gnuplot ended with status {} at {}/{}: {}",
+                                         gnuplot.status, directory, script, gnuplot.OneLine()));
     }
   }
 }

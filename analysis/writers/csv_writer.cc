@@ -7,21 +7,9 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/csv_line.h"
+
 namespace railyard {
-
-void AppendCsvField(std::string_view text, std::string& line) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    line.append(text);
-    return;
-  }
-  line.push_back('"');
-  for (const char c : text) {
-    if (c == '"') line.push_back('"');
-    line.push_back(c);
-  }
-  line.push_back('"');
-}
-
 namespace {
 
 struct CellAppender {

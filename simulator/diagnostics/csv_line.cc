@@ -25,4 +25,17 @@ std::optional<std::vector<CsvCell>> SplitCsvLine(std::string_view line) {
   return cells;
 }
 
+void AppendCsvField(std::string_view text, std::string& line) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    line.append(text);
+    return;
+  }
+  line.push_back('"');
+  for (const char c : text) {
+    if (c == '"') line.push_back('"');
+    line.push_back(c);
+  }
+  line.push_back('"');
+}
+
 }  // namespace railyard

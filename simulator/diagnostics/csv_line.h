@@ -17,4 +17,7 @@ struct CsvCell {
 // if a quote is not closed.
 std::optional<std::vector<CsvCell>> SplitCsvLine(std::string_view line);
 
+// Appends `text`, in double quotes if it holds a comma, a quote or a line end.
+void AppendCsvField(std::string_view text, std::string& line);
+
 }  // namespace railyard

@@ -6,6 +6,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
+#include "simulator/units/divide_up.h"
 #include "simulator/units/mix64.h"
 #include "simulator/units/units.h"
 
@@ -163,8 +164,8 @@ void FlowNetwork::ScheduleEnd(BundleId id) {
   const Wide work = Wide{static_cast<uint64_t>(std::max<int64_t>(left, 0))}
                     << (kFlowRateBits - kServedBits);
   const auto narrow = static_cast<uint64_t>(work);
-  const Wide time_ps = work == narrow ? Wide{(narrow + bundle.rate - 1) / bundle.rate}
-                                      : (work + bundle.rate - 1) / bundle.rate;
+  const Wide time_ps =
+      work == narrow ? Wide{DivideUp(narrow, bundle.rate)} : (work + bundle.rate - 1) / bundle.rate;
   SIM_CHECK(time_ps < static_cast<uint64_t>(kNeverPs - bundle.since_ps),
             "a flow that takes more than all time");
   bundle.end_ps = bundle.since_ps + static_cast<int64_t>(time_ps);

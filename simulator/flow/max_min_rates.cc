@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -43,7 +44,7 @@ BundleId MaxMinRates::AddBundle(std::span<const RouteLink> route, uint32_t whole
   for (const RouteLink& over : route) {
     SIM_CHECK(over.weight > 0 && over.weight <= whole, "a link of a route without a share of it");
     const uint64_t weight = uint64_t{over.weight} << kShareBits;
-    uses_.push_back({.share = (weight + whole - 1) / whole, .link = over.link});
+    uses_.push_back({.share = DivideUp(weight, whole), .link = over.link});
   }
   SetAlone(bundle);
   bundles_.push_back(bundle);

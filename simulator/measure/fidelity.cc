@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "simulator/measure/platform_scenario.h"
+#include "simulator/units/divide_up.h"
 #include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
@@ -170,7 +171,7 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   std::string network = "NVLink only";
   if (IsRack(*platform)) {
     const uint64_t gpus = uint64_t{row.nodes} * row.gpus_per_node;
-    const uint64_t racks = std::max<uint64_t>(1, (gpus + kGpusOfRack - 1) / kGpusOfRack);
+    const uint64_t racks = std::max<uint64_t>(1, DivideUp(gpus, kGpusOfRack));
     if (gpus % racks != 0) return refuse("racks of NVL72 that are not filled equally");
     fabric.nodes = static_cast<uint32_t>(racks);
     fabric.gpus_per_node = static_cast<uint32_t>(gpus / racks);

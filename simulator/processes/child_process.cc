@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/processes/child_process.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
@@ -22,7 +25,6 @@ namespace railyard {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);
-constexpr int kCannotStart = 127;  // as a shell says it
 
 // Forks a child that gets `at_parents_death` when its parent dies.
 pid_t ForkChild(std::string_view what, int at_parents_death) {
@@ -39,17 +41,72 @@ pid_t ForkChild(std::string_view what, int at_parents_death) {
   return child;
 }
 
+// Returns the words as exec() takes them. They must outlive the result.
+std::vector<char*> Argv(std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  return argv;
+}
+
+// Writes standard output and error to `file` from now on.
+bool PrintTo(int file) {
+  return file >= 0 && dup2(file, STDOUT_FILENO) >= 0 && dup2(file, STDERR_FILENO) >= 0;
+}
+
 // In the child: becomes this program with other arguments.
-[[noreturn]] void BecomeProgram(std::vector<char*> words, const std::string& log) {
-  if (!log.empty()) {
-    const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0) {
-      _exit(kCannotStart);
+[[noreturn]] void BecomeRailyard(const std::vector<char*>& argv, const std::string& log) {
+  if (log.empty() || PrintTo(open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644))) {
+    execv("/proc/self/exe", argv.data());
+  }
+  _exit(kNotStarted);
+}
+
+// In the child: becomes another program, which prints to `file`.
+[[noreturn]] void BecomeProgram(const std::vector<char*>& argv, const std::string& directory,
+                                int file) {
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && PrintTo(file)) {
+    if (directory.empty() || chdir(directory.c_str()) == 0) execvp(argv.front(), argv.data());
+    dprintf(file, "cannot be started: %s", std::strerror(errno));
+  }
+  _exit(kNotStarted);
+}
+
+int ShellStatus(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// A file in memory without a name, which is closed with this object.
+class MemoryFile {
+ public:
+  MemoryFile() : file_(memfd_create("railyard", MFD_CLOEXEC)) {
+    if (file_ < 0) {
+      throw EnvironmentError(
+          fmt::format("no memory for a program's output: {}", std::strerror(errno)));
     }
   }
-  execv("/proc/self/exe", words.data());
-  _exit(kCannotStart);
-}
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile() { close(file_); }
+
+  int descriptor() const { return file_; }
+
+  std::string Read() const {
+    std::string text;
+    std::array<char, 4096> buffer;
+    while (true) {
+      const ssize_t count =
+          pread(file_, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return text;
+      text.append(buffer.data(), static_cast<size_t>(count));
+    }
+  }
+
+ private:
+  int file_;
+};
 
 }  // namespace
 
@@ -80,13 +137,11 @@ void ChildProcess::Start(const std::vector<std::string>& arguments, const std::s
   End();
   std::vector<std::string> words = {"railyard"};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = Argv(words);
   is_copy_ = false;
   parent_ = getpid();
   id_ = ForkChild("a run", SIGTERM);
-  if (id_ == 0) BecomeProgram(std::move(argv), log);
+  if (id_ == 0) BecomeRailyard(argv, log);
 }
 
 void ChildProcess::End() {
@@ -117,7 +172,7 @@ bool ChildProcess::HasEnded(int& status) {
     throw EnvironmentError(fmt::format("cannot wait for a run: {}", std::strerror(errno)));
   }
   id_ = 0;
-  status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  status = ShellStatus(status);
   return true;
 }
 
@@ -142,6 +197,28 @@ std::optional<int> ChildProcess::Wait(const std::function<void()>& on_wake) {
   ChildProcess* const self = this;
   const auto exit = WaitForAny({&self, 1}, on_wake);
   return exit ? std::optional<int>(exit->status) : std::nullopt;
+}
+
+std::string ProgramEnd::OneLine() const {
+  const size_t first = output.find_first_not_of('\n');
+  if (first == std::string::npos) return {};
+  std::string line = output.substr(first, output.find_last_not_of('\n') + 1 - first);
+  std::ranges::replace(line, '\n', ';');
+  return line;
+}
+
+ProgramEnd OutputOf(std::vector<std::string> words, const std::string& directory) {
+  const std::vector<char*> argv = Argv(words);
+  const MemoryFile output;
+  const pid_t child = ForkChild(words.front(), SIGTERM);
+  if (child == 0) BecomeProgram(argv, directory, output.descriptor());
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno == EINTR) continue;
+    throw EnvironmentError(
+        fmt::format("cannot wait for {}: {}", words.front(), std::strerror(errno)));
+  }
+  return {ShellStatus(status), output.Read()};
 }
 
 }  // namespace railyard

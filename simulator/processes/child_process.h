@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Runs child processes that do not outlive this process: forked copies of it, and this program with
-// other arguments.
+// Runs child processes that do not outlive this process: forked copies of it, this program with
+// other arguments, and other programs whose output is wanted.
 #pragma once
 
 #include <cstddef>
@@ -60,5 +60,20 @@ class ChildProcess {
   // Notes the signals that end a wait.
   Interruptible interruptible_;
 };
+
+struct ProgramEnd {
+  int status = 0;      // as in ChildProcess::Exit
+  std::string output;  // standard output and error, as printed
+
+  // Returns the output as one line, for messages.
+  std::string OneLine() const;
+};
+inline constexpr int kNotStarted = 127;  // the status of a program that cannot be started
+
+// Runs a program, found by PATH, in `directory` (this one if empty) with nothing to read, until it
+// has ended, whatever signal is noted meanwhile. Its words are its name and its arguments. If it
+// cannot be started, the status is kNotStarted and the output says so. Throws EnvironmentError if
+// there is no process or memory to be had.
+ProgramEnd OutputOf(std::vector<std::string> words, const std::string& directory = {});
 
 }  // namespace railyard

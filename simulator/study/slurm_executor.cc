@@ -6,16 +6,12 @@
 #include "simulator/study/slurm_executor.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string_view>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -24,9 +20,11 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/files/output_file.h"
+#include "simulator/processes/child_process.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/shell_word.h"
 #include "simulator/study/study_directory.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
 namespace {
@@ -44,28 +42,12 @@ constexpr int kUnansweredMax = 60;
 
 struct Answer {
   int status = 0;
-  std::string output;
+  std::string output;  // one line, since it may become part of a message
 };
 
-// Runs a command and returns what it printed, errors included.
 Answer Ask(const std::vector<std::string>& words) {
-  std::string command;
-  for (const std::string& word : words) command += ShellWord(word) + " ";
-  std::FILE* const pipe = popen((command + "2>&1 </dev/null").c_str(), "re");
-  if (pipe == nullptr) ThrowErrno("start", words.front());
-  Answer answer;
-  std::array<char, 4096> buffer;
-  while (true) {
-    const ssize_t count = read(fileno(pipe), buffer.data(), buffer.size());
-    if (count > 0) answer.output.append(buffer.data(), static_cast<size_t>(count));
-    if (count == 0 || (count < 0 && errno != EINTR)) break;
-  }
-  const int status = pclose(pipe);
-  answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  while (!answer.output.empty() && answer.output.back() == '\n') answer.output.pop_back();
-  // It may become part of a message, which is one line.
-  std::ranges::replace(answer.output, '\n', ';');
-  return answer;
+  const ProgramEnd end = OutputOf(words);
+  return {end.status, end.OneLine()};
 }
 
 void ThrowIfInterrupted() {
@@ -158,10 +140,9 @@ class SlurmExecution {
   void Submit() {
     const std::vector<size_t> runs(waiting_.begin(), waiting_.end());
     for (const size_t run : runs) fs::remove_all(RunPath(work_.directory, run));
-    const size_t per_task = options_.runs_per_task > 0
-                                ? options_.runs_per_task
-                                : (runs.size() + kSlurmTasks - 1) / kSlurmTasks;
-    const size_t tasks = (runs.size() + per_task - 1) / per_task;
+    const size_t per_task =
+        options_.runs_per_task > 0 ? options_.runs_per_task : DivideUp(runs.size(), kSlurmTasks);
+    const size_t tasks = DivideUp(runs.size(), per_task);
     for (size_t first = 0; first < tasks; first += kTasksPerArrayMax) {
       const size_t count = std::min(kTasksPerArrayMax, tasks - first);
       ++batch_;

@@ -73,20 +73,6 @@ std::vector<std::map<std::string, std::string>> Records(const ResultTable& table
   return records;
 }
 
-TEST(CsvFieldTest, IsQuotedOnlyWhereItMustBe) {
-  const auto field = [](std::string_view text) {
-    std::string line;
-    AppendCsvField(text, line);
-    return line;
-  };
-  EXPECT_EQ(field("RING/SIMPLE"), "RING/SIMPLE");
-  EXPECT_EQ(field("a,b"), "\"a,b\"");
-  EXPECT_EQ(field("say \"hi\""), "\"say \"\"hi\"\"\"");
-  EXPECT_EQ(field("two\nlines"), "\"two\nlines\"");
-  EXPECT_EQ(field("\r"), "\"\r\"");
-  EXPECT_EQ(field(""), "");
-}
-
 TEST(CollectivesCsvTest, HasOneRowPerCollectiveWithItsFigures) {
   const RunResult run = MadeUpRun();
   const auto records = Records(CollectivesTable(run));

@@ -7,23 +7,28 @@ usage: documents.py RAILYARD SOURCE_DIR fast|slow
 A block ```console holds lines "$ railyard ..." with what they print (standard output and error)
 beneath, and lines "$ cat FILE" with the file that later commands of the block read. Blocks of a
 document share no files. A line "..." stands for any lines, "..." within a line for any text. What
-depends on the machine (run time, CPU time, memory) is masked on both sides. Commands run in a
-directory that looks like the clone. ```console slow is left to "slow".
+depends on the machine (run time, CPU time, memory) is masked on both sides, and lines of progress are
+left out. Commands run in a directory that looks like the clone. ```console slow is left to "slow".
 
 A block ```sh holds lines "railyard ..." without output: each is run and must end with exit status 0, or
 with N where its comment says "exit status N". A line <!-- given: COMMAND; COMMAND --> above the block makes
 the files that it reads, by "cp FILE NAME" or "railyard ...". What needs the reference data
 (../shared/reference) finds it through RAILYARD_REFERENCE_DIR. "slow" as above.
 
+In blocks of both kinds a command may be 'sqlite3 FILE "QUERY"', which Python's sqlite3 answers, or
+"tshark ...", which is left out where tshark is not installed. Without output beneath it, it must print a line.
+
 A line "$ railyard" anywhere but in a block ```console, one with nothing beneath, and a line "railyard ..." in any
 other block are errors, but for a synopsis, which has a word in capitals or in brackets.
 """
 
+import contextlib
 import glob
 import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -33,6 +38,8 @@ MACHINE = [(re.compile(pattern), text) for pattern, text in (
     (r"CPU [\d.,]+ (?:us|ms|s|min|h)\b", "CPU TIME"),
     (r"fault-free run [\d.,]+ (?:us|ms|s|min|h) more", "fault-free run TIME more"),
     (r"memory [\d.,]+ [KMG]?i?B", "memory SIZE"))]
+PROGRAMS = ("railyard", "sqlite3", "tshark")
+PROGRESS = re.compile(r"railyard: simulated .* in .* % done.*hops/s.*")  # of a run of ten seconds or more
 LINKED = ("analysis", "docs", "simulator", "topologies", "traces", "workloads")
 TIMEOUT_S = 240
 REFERENCE = "../shared/reference"
@@ -70,8 +77,9 @@ def read_plain_command(block, place, line, errors):
     text = line.split("  #")[0].strip()
     if not text:
         return
-    if text.split()[0] != "railyard" or is_synopsis(text):
-        errors.append(f"{place}: only railyard can be run, with all its words")
+    program = text.split()[0]
+    if program not in PROGRAMS or (program == "railyard" and is_synopsis(text)):
+        errors.append(f"{place}: only {', '.join(PROGRAMS)} can be run, with all their words")
         return
     command = Command(place, text)
     status = re.search(r"exit status (\d+)", line[len(text):])
@@ -96,7 +104,8 @@ def read_blocks(name, text):
             match = re.fullmatch(r"<!-- given: (.*) -->", line)
             if match:
                 given = [part.strip() for part in match.group(1).split(";")]
-            if in_fence and re.match(r"\s*railyard ", line) and not is_synopsis(line):
+            is_query = re.match(r"\s*(sqlite3|tshark) ", line)
+            if in_fence and (is_query or re.match(r"\s*railyard ", line) and not is_synopsis(line)):
                 errors.append(f"{place}: a command outside of a block ```sh or ```console is not run")
             if re.match(r"\s*\$ railyard\b", line):
                 errors.append(f"{place}: a command outside of a block ```console is not checked")
@@ -112,8 +121,8 @@ def read_blocks(name, text):
         for command in block.commands:
             if not command.shown:
                 errors.append(f"{command.place}: no output is shown beneath the command")
-            if command.text.split()[0] not in ("railyard", "cat"):
-                errors.append(f"{command.place}: only railyard and cat FILE can be checked")
+            if command.text.split()[0] not in ("cat",) + PROGRAMS:
+                errors.append(f"{command.place}: only cat FILE, {', '.join(PROGRAMS)} can be checked")
     return blocks, errors
 
 
@@ -121,6 +130,10 @@ def mask(line):
     for pattern, text in MACHINE:
         line = pattern.sub(text, line)
     return line.rstrip()
+
+
+def without_progress(lines):
+    return [line for line in lines if not PROGRESS.fullmatch(line)]
 
 
 def line_matches(shown, printed):
@@ -152,6 +165,29 @@ def expand(text):
     return words
 
 
+def answer(file, query):
+    """What sqlite3 prints for a query, NULL as an empty column. Status 1: an error."""
+    try:
+        database = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+        with contextlib.closing(database):
+            rows = database.execute(query).fetchall()
+    except sqlite3.Error as error:
+        return 1, f"Error: {error}"
+    return 0, "\n".join("|".join("" if cell is None else str(cell) for cell in row) for row in rows)
+
+
+def run(program, words):
+    """Exit status and output of a command; None where its program is not installed."""
+    if words[0] == "sqlite3":
+        return answer(*words[1:])
+    if words[0] == "tshark" and shutil.which("tshark") is None:
+        return None
+    command = [program if words[0] == "railyard" else words[0]] + words[1:]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=TIMEOUT_S, check=False)
+    return done.returncode, done.stdout
+
+
 def errors_without_reference_data(block):
     """The errors of a block that needs the reference data where that is absent; None otherwise."""
     texts = (block.given or []) + [command.text for command in block.commands]
@@ -172,11 +208,16 @@ def run_plain_block(program, block):
         if words[0] == "cp":
             shutil.copy(words[1], words[2])
             continue
-        done = subprocess.run([program] + words[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, timeout=TIMEOUT_S, check=False)
-        if done.returncode != command.status:
-            errors.append(f"{command.place}: \"{command.text}\" ends with status {done.returncode}, "
-                          f"not {command.status}:\n  " + "\n  ".join(done.stdout.split("\n")[-8:]))
+        done = run(program, words)
+        if done is None:
+            print(f"{command.place}: skipped, {words[0]} is not installed")
+            continue
+        status, printed = done
+        if status != command.status:
+            errors.append(f"{command.place}: \"{command.text}\" ends with status {status}, "
+                          f"not {command.status}:\n  " + "\n  ".join(printed.split("\n")[-8:]))
+        elif words[0] != "railyard" and not printed.strip():
+            errors.append(f"{command.place}: \"{command.text}\" prints nothing")
     return errors
 
 
@@ -193,13 +234,16 @@ def run_block(program, block):
             with open(words[1], "w", encoding="utf-8") as file:
                 file.write("\n".join(command.shown) + "\n")
             continue
-        done = subprocess.run([program] + words[1:], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_S, check=False)
-        printed = done.stdout.rstrip("\n").split("\n")
+        done = run(program, words)
+        if done is None:
+            print(f"{command.place}: skipped, {words[0]} is not installed")
+            continue
+        status = done[0]
+        printed = without_progress(done[1].rstrip("\n").split("\n"))
         while command.shown and not command.shown[-1]:
             command.shown.pop()
-        if done.returncode < 0:
-            errors.append(f"{command.place}: signal {-done.returncode}")
+        if status < 0:
+            errors.append(f"{command.place}: signal {-status}")
         at = first_difference(command.shown, printed)
         if at is not None:
             line = command.shown[at] if at < len(command.shown) else "the end of the output"
@@ -223,31 +267,6 @@ def check_accuracy(documents):
     return []
 
 
-def slug(heading):
-    """The anchor of a heading, as GitHub makes it."""
-    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
-    return re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-
-
-def check_links(source, documents):
-    """Every relative link leads to a file, and its anchor to a heading of it."""
-    anchors = {name: {slug(line.lstrip("#")) for line in text.split("\n") if line.startswith("#")}
-               for name, text in documents.items()}
-    errors = []
-    for name, text in documents.items():
-        for number, line in enumerate(text.split("\n"), 1):
-            for target in re.findall(r"\]\(([^)\s]+)\)", line):
-                if re.match(r"[a-z]+:", target):
-                    continue
-                path, _, anchor = target.partition("#")
-                path = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
-                if not os.path.exists(os.path.join(source, path)):
-                    errors.append(f"{name}:{number}: a link leads to {path}, which is not there")
-                elif anchor and path in anchors and anchor not in anchors[path]:
-                    errors.append(f"{name}:{number}: {path} has no heading #{anchor}")
-    return errors
-
-
 def main():
     program, source, which = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3]
     names = ["README.md"] + sorted(
@@ -257,7 +276,7 @@ def main():
     for name in names:
         with open(os.path.join(source, name), encoding="utf-8") as file:
             documents[name] = file.read()
-    errors = check_accuracy(documents) + check_links(source, documents)
+    errors = check_accuracy(documents)
     ran = left = 0
     for name in names:
         blocks, wrong = read_blocks(name, documents[name])

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The comparison of documents, tested."""
 
+import contextlib
 import os
+import sqlite3
 import tempfile
 import unittest
 
@@ -28,6 +30,12 @@ class FirstDifference(unittest.TestCase):
             shown, "Simulated 4 s in 11 s of run time (CPU 9 s; memory 3 GiB)."))
         self.assertFalse(documents.line_matches(
             shown, "Simulated 5 s in 11 s of run time (CPU 9 s; memory 3 GiB)."))
+
+
+    def test_progress_of_a_slow_machine_is_no_output(self):
+        progress = ("railyard: simulated 1.07 s in 20 s, 67.0 % done, about 83.3 s left; the fault-free run: 332 us, "
+                    "19.4 % done; 153 k hops/s, 0.0997 collectives/s, 47.6 MiB")
+        self.assertEqual(documents.without_progress([progress, "flap: COMPLETED"]), ["flap: COMPLETED"])
 
 
 class ReadBlocks(unittest.TestCase):
@@ -67,16 +75,29 @@ class ReadBlocks(unittest.TestCase):
                 ["a.md:2: a command outside of a block ```sh or ```console is not run"])
 
 
-class CheckLinks(unittest.TestCase):
-    def test_links_lead_somewhere(self):
-        with tempfile.TemporaryDirectory() as source:
-            for name in ("a.md", "b.md"):
-                open(os.path.join(source, name), "w", encoding="utf-8").close()
-            texts = {"a.md": "[x](b.md#the-end-of-2)\n[y](c.md)\n[z](b.md#no)\n[w](https://d)\n",
-                     "b.md": "## The end, of `2`\n"}
-            self.assertEqual(documents.check_links(source, texts),
-                             ["a.md:2: a link leads to c.md, which is not there",
-                              "a.md:3: b.md has no heading #no"])
+class Queries(unittest.TestCase):
+    def test_queries_must_be_run(self):
+        line = 'sqlite3 a.sqlite "SELECT 1"'
+        self.assertEqual(documents.read_blocks("a.md", f"```\n{line}\n```\n")[1],
+                         ["a.md:2: a command outside of a block ```sh or ```console is not run"])
+        blocks, errors = documents.read_blocks("a.md", f"```sh\n{line}\n```\n")
+        self.assertEqual(errors, [])
+        self.assertEqual([c.text for c in blocks[0].commands], [line])
+
+    def test_queries_have_an_answer(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, "a.sqlite")
+            with contextlib.closing(sqlite3.connect(file)) as database:
+                database.executescript("CREATE TABLE t(a, b); INSERT INTO t VALUES (1, 'x'), (2.5, NULL)")
+            self.assertEqual(documents.answer(file, "SELECT * FROM t"), (0, "1|x\n2.5|"))
+            self.assertEqual(documents.answer(file, "SELECT c FROM t"), (1, "Error: no such column: c"))
+            for query, error in (("SELECT a FROM t", None), ("SELECT a FROM t WHERE a > 3", "prints nothing"),
+                                 ("SELECT c FROM t", "ends with status 1")):
+                blocks, _ = documents.read_blocks("a.md", f'```sh\nsqlite3 {file} "{query}"\n```\n')
+                errors = documents.run_block("no program", blocks[0])
+                self.assertEqual(len(errors), 0 if error is None else 1)
+                self.assertIn(error or "", "".join(errors))
+            self.assertEqual(documents.answer(os.path.join(directory, "none"), "SELECT 1")[0], 1)
 
 
 if __name__ == "__main__":

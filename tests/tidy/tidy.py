@@ -190,11 +190,13 @@ def check_comment_openings(tree):
 
 def anchors_of(lines):
     """The fragments that GitHub gives to the headings of a page."""
+    fenced = False
     for line in lines:
+        fenced ^= line.lstrip().startswith("```")
         heading = re.match(r"#{1,6}\s+(.*)", line)
-        if heading:
-            text = re.sub(r"[^\w\- ]", "", heading.group(1).strip().lower())
-            yield text.replace(" ", "-")
+        if heading and not fenced:
+            text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading.group(1)).strip().lower()
+            yield re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
 
 def check_links(tree):

@@ -128,6 +128,10 @@ class TidyTest(unittest.TestCase):
                     "README.md:1: error: a link to docs/results.md#gone is banned, use a heading "
                     "that results.md has")
 
+    def test_anchors_are_as_on_github(self):
+        headings = ["## The end, of `2`", "## [adr](adr/x.md) 7", "```", "# no heading", "```"]
+        self.assertEqual(list(tidy.anchors_of(headings)), ["the-end-of-2", "adr-7"])
+
     def test_the_life_of_an_allreduce_names_what_exists(self):
         page = tidy.LIFE_OF_AN_ALLREDUCE
         self.expect(page, "| 1 | `traces/gone.cc` |\n",

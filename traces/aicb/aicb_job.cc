@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/divide_up.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -72,7 +73,7 @@ class AicbTraceBuilder {
     TraceOperation operation;
     operation.kind = call.kind;
     operation.communicator = NumberOf(call.group);
-    operation.count = IsDivided(call.kind) ? (call.bytes + size - 1) / size : call.bytes;
+    operation.count = IsDivided(call.kind) ? DivideUp(call.bytes, size) : call.bytes;
     operation.datatype = Datatype::kUint8;
     operation.measured_ps = call.measured_ps;
     operation.root = call.root;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/divide_up.h"
 #include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
 
@@ -177,7 +178,7 @@ void ChakraGraph::Place(uint32_t rank, Call& call, uint32_t ranks, const ChakraG
     drop(CallDropReason::kOutOfRange, fmt::format("{} bytes", operation.count));
     return;
   }
-  if (IsDivided(operation.kind)) operation.count = (operation.count + size - 1) / size;
+  if (IsDivided(operation.kind)) operation.count = DivideUp(operation.count, size);
   operation.communicator = *communicator;
   operation.root = static_cast<uint32_t>(call.root);
 }

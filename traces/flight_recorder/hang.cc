@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "simulator/units/divide_up.h"
 #include "traces/reading/captured_matching.h"
 
 namespace railyard {
@@ -147,7 +148,7 @@ std::string HangScenario(const std::vector<Hang>& hangs, const std::string& trac
       "choice:\n# put in the one that the job ran on.\n"
       "fabric {{ rail_optimized {{ servers: {} }} }}\nworkload {{ trace: \"{}\" }}\n"
       "watchdog {{ no_progress: \"600s\" }}\n",
-      (rank_count + kGpusOfServer - 1) / kGpusOfServer, trace_path);
+      DivideUp(rank_count, kGpusOfServer), trace_path);
   return text;
 }
 

@@ -6,46 +6,18 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/natural_order.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
 namespace {
 
 using Group = JoinedCommunicator;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-// Names with their numbers compared as numbers: node2 before node10.
-bool NaturalLess(std::string_view a, std::string_view b) {
-  size_t i = 0;
-  size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (!IsDigit(a[i]) || !IsDigit(b[j])) {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i;
-      ++j;
-      continue;
-    }
-    const auto number = [](std::string_view text, size_t& at) {
-      while (at < text.size() && text[at] == '0') ++at;
-      const size_t begin = at;
-      while (at < text.size() && IsDigit(text[at])) ++at;
-      return text.substr(begin, at - begin);
-    };
-    const std::string_view x = number(a, i);
-    const std::string_view y = number(b, j);
-    if (x.size() != y.size()) return x.size() < y.size();
-    if (x != y) return x < y;
-  }
-  if ((a.size() - i) != (b.size() - j)) return a.size() - i < b.size() - j;
-  return a < b;  // equal but for leading zeros
-}
 
 class GlobalRanks {
  public:
@@ -243,7 +215,7 @@ class GlobalRanks {
     std::stable_sort(order.begin(), order.end(), [&](const Endpoint* a, const Endpoint* b) {
       const LogProcess& x = draft_.logged.processes[a->process];
       const LogProcess& y = draft_.logged.processes[b->process];
-      if (x.host != y.host) return NaturalLess(x.host, y.host);
+      if (x.host != y.host) return NaturalLess()(x.host, y.host);
       return std::tuple(a->device, x.pid) < std::tuple(b->device, y.pid);
     });
     return order;

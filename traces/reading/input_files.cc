@@ -2,15 +2,14 @@
 #include "traces/reading/input_files.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <memory>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/natural_order.h"
 #include "traces/reading/tar_archive.h"
 
 namespace railyard {
@@ -19,38 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kDirectoryFilesMax = 1'000'000;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-std::string_view DigitsAt(std::string_view text, size_t at) {
-  size_t end = at;
-  while (end < text.size() && IsDigit(text[end])) ++end;
-  return text.substr(at, end - at);
-}
-
-// By text, numbers in it by value.
-bool NaturallyLess(std::string_view a, std::string_view b) {
-  size_t i = 0;
-  size_t j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (!IsDigit(a[i]) || !IsDigit(b[j])) {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i;
-      ++j;
-      continue;
-    }
-    std::string_view number_a = DigitsAt(a, i);
-    std::string_view number_b = DigitsAt(b, j);
-    i += number_a.size();
-    j += number_b.size();
-    while (number_a.starts_with('0')) number_a.remove_prefix(1);
-    while (number_b.starts_with('0')) number_b.remove_prefix(1);
-    if (number_a.size() != number_b.size()) return number_a.size() < number_b.size();
-    if (number_a != number_b) return number_a < number_b;
-  }
-  if (i < a.size() || j < b.size()) return i == a.size();
-  return a < b;  // "01" and "1" differ after all
-}
 
 std::vector<std::string> FilesBelow(const std::string& directory) {
   std::vector<std::string> files;
@@ -69,7 +36,7 @@ std::vector<std::string> FilesBelow(const std::string& directory) {
     }
   }
   if (error) throw EnvironmentError(fmt::format("cannot read {}: {}", directory, error.message()));
-  std::sort(files.begin(), files.end(), NaturallyLess);
+  std::sort(files.begin(), files.end(), NaturalLess());
   return files;
 }
 

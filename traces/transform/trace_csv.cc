@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/transform/trace_csv.h"
 
+#include <string>
+
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/csv_line.h"
+
 namespace railyard {
-namespace {
-
-std::string Quoted(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
-}  // namespace
 
 void WriteTraceCsv(const Trace& trace, const std::function<void(const std::string&)>& write) {
   write(
@@ -32,10 +24,12 @@ void WriteTraceCsv(const Trace& trace, const std::function<void(const std::strin
         const auto size = static_cast<uint32_t>(communicator.ranks.size());
         const bool is_message =
             operation.kind == CollectiveKind::kSend || operation.kind == CollectiveKind::kRecv;
-        call = fmt::format("{},{},{},{},{},{},{}", Quoted(communicator.name), size, operation.count,
-                           DatatypeName(operation.datatype), OperationBytes(operation, size),
-                           is_message ? std::string() : std::to_string(operation.root),
-                           is_message ? std::to_string(operation.peer) : std::string());
+        call.clear();
+        AppendCsvField(communicator.name, call);
+        call += fmt::format(",{},{},{},{},{},{}", size, operation.count,
+                            DatatypeName(operation.datatype), OperationBytes(operation, size),
+                            is_message ? std::string() : std::to_string(operation.root),
+                            is_message ? std::to_string(operation.peer) : std::string());
       }
       write(fmt::format("{},{},{},{},{},{},{},{},{}\n", rank, i, CollectiveKindName(operation.kind),
                         call, operation.stream, operation.group,

@@ -9,6 +9,8 @@
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 
+#include "simulator/units/divide_up.h"
+
 namespace railyard {
 namespace {
 
@@ -31,9 +33,8 @@ class Summarizer {
     summary_.ranks = trace_.rank_count;
     summary_.communicators = trace_.communicators.size();
     const uint32_t blocks = std::min(trace_.rank_count, kMatrixBlocksMax);
-    summary_.ranks_per_block = (trace_.rank_count + blocks - 1) / blocks;
-    const size_t rows =
-        (trace_.rank_count + summary_.ranks_per_block - 1) / summary_.ranks_per_block;
+    summary_.ranks_per_block = static_cast<uint32_t>(DivideUp(trace_.rank_count, blocks));
+    const size_t rows = DivideUp(trace_.rank_count, summary_.ranks_per_block);
     summary_.matrix.assign(rows, std::vector<uint64_t>(rows, 0));
     for (const std::vector<uint32_t>& ranks : trace_.operations.RanksOfPrograms()) {
       if (ranks.empty()) continue;

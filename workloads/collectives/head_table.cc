@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
 
@@ -32,11 +33,10 @@ std::vector<LanePeer> HeadTable::HeadsOfSlice(uint32_t rank, ConnectionUse use) 
 }
 
 SliceChunk ChunkLoops::ChunkOf(uint64_t loop, uint64_t part) const {
-  const auto divide_up = [](uint64_t a, uint64_t b) { return (a + b - 1) / b; };
   const uint64_t begin_bytes = loop * parts * chunk_bytes;
   const uint64_t rest_bytes = total_bytes - begin_bytes;
   const uint64_t bytes = rest_bytes < parts * chunk_bytes
-                             ? divide_up(divide_up(rest_bytes, parts), grain_bytes) * grain_bytes
+                             ? DivideUp(DivideUp(rest_bytes, parts), grain_bytes) * grain_bytes
                              : chunk_bytes;
   const uint64_t within_bytes = std::min(rest_bytes, part * bytes);
   return {begin_bytes + within_bytes, std::min(bytes, rest_bytes - within_bytes)};

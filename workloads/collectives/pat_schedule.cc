@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
 
@@ -31,7 +32,7 @@ PatSchedule::PatSchedule(PatParameters parameters)
 
 uint64_t PatSchedule::PassCount(uint32_t channel) const {
   const uint64_t chunk_bytes = parameters_.chunk_bytes[channel];
-  return (ShareOf(channel).bytes + chunk_bytes - 1) / chunk_bytes;
+  return DivideUp(ShareOf(channel).bytes, chunk_bytes);
 }
 
 // Blocks share a message while two of it fit in a chunk.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/units/divide_up.h"
 #include "simulator/units/rank_index.h"
 
 namespace railyard {
@@ -119,8 +120,7 @@ struct MessageRule {
 // Returns the bytes on the wire of a message with that payload, rounded up to whole lines.
 inline uint64_t WireBytes(const MessageRule& rule, uint64_t payload_bytes) {
   if (rule.line_payload_bytes == 1) return payload_bytes;
-  return (payload_bytes + rule.line_payload_bytes - 1) / rule.line_payload_bytes *
-         rule.line_wire_bytes;
+  return DivideUp(payload_bytes, rule.line_payload_bytes) * rule.line_wire_bytes;
 }
 
 struct Slice {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "simulator/units/divide_up.h"
+
 namespace railyard {
 namespace {
 
@@ -72,14 +74,15 @@ std::span<const uint32_t> DeepEpRanks() { return kRanks; }
 uint32_t TokenBytes(ExpertKernel kernel, bool combines, uint32_t hidden, uint32_t element_bytes,
                     uint32_t per_token) {
   const uint32_t scales =
-      element_bytes == 1 ? (hidden + kValuesOfScale - 1) / kValuesOfScale * kScaleBytes : 0;
+      element_bytes == 1 ? static_cast<uint32_t>(DivideUp(hidden, kValuesOfScale)) * kScaleBytes
+                         : 0;
   uint32_t bytes = hidden * element_bytes + scales;
   if (kernel == ExpertKernel::kDeepEpLowLatency) {
     if (!combines) bytes += kLowLatencyHeaderBytes;
   } else {
     bytes += kSourceMetaBytes + per_token * (combines ? kWeightBytes : kWeightBytes + kIndexBytes);
   }
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return static_cast<uint32_t>(DivideUp(bytes, kAlignment)) * kAlignment;
 }
 
 ConnectionUse NetworkUseOf(ExpertKernel kernel) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "workloads/collectives/head_table.h"
 
 namespace railyard {
@@ -49,7 +50,7 @@ LanePeers CollnetChainSchedule::PeersOf(const LaneId& lane) const {
 
 uint64_t CollnetChainSchedule::StepCount(const LaneId& /*lane*/) const {
   const uint64_t loop_bytes = channel_count() * parameters_.chunk_bytes;
-  return (parameters_.bytes + loop_bytes - 1) / loop_bytes;
+  return DivideUp(parameters_.bytes, loop_bytes);
 }
 
 Step CollnetChainSchedule::StepAt(const LaneId& lane, uint64_t step) const {

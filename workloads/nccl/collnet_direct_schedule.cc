@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
 
@@ -20,7 +21,7 @@ CollnetDirectSchedule::CollnetDirectSchedule(std::shared_ptr<const HeadTable> ta
 uint64_t CollnetDirectSchedule::LoopCount() const {
   const uint64_t loop_bytes =
       uint64_t{parameters_.channel_count} * table_->heads() * parameters_.chunk_bytes;
-  return (parameters_.bytes + loop_bytes - 1) / loop_bytes;
+  return DivideUp(parameters_.bytes, loop_bytes);
 }
 
 uint32_t CollnetDirectSchedule::BatchCount(RankIndex /*rank*/, uint32_t /*channel*/) const {

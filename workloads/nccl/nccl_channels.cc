@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "workloads/nccl/mesh_rings.h"
 #include "workloads/nccl/nccl_versions.h"
 #include "workloads/nccl/rccl.h"
@@ -276,8 +277,7 @@ uint32_t RemoteP2pChannels(const CommunicatorLayout& layout, const NcclSettings&
     return 2 * rank_count > 4ull * p2p_channel_count ? 1 : 2;
   }
   const uint64_t nic_bytes_per_second = layout.nic_bps / 8;
-  return static_cast<uint32_t>((nic_bytes_per_second + kPerChannelNetBytesPerSecond - 1) /
-                               kPerChannelNetBytesPerSecond);
+  return static_cast<uint32_t>(DivideUp(nic_bytes_per_second, kPerChannelNetBytesPerSecond));
 }
 
 // Two for each NVLink of the narrowest pair (ncclTopoGetNchannels).

@@ -5,6 +5,8 @@
 #include <bit>
 #include <numeric>
 
+#include "simulator/units/divide_up.h"
+
 namespace railyard {
 namespace {
 
@@ -105,7 +107,8 @@ uint32_t P2pOrder::RoundOf(uint32_t from, uint32_t to) const {
 uint32_t P2pOrder::ChannelOfPart(uint32_t round, uint32_t part) const {
   uint32_t base = round;
   if (node_count_ > 1) {
-    const uint32_t channels_per_group = (base_group_size_ + kWorksPerBatch - 1) / kWorksPerBatch;
+    const auto channels_per_group =
+        static_cast<uint32_t>(DivideUp(base_group_size_, kWorksPerBatch));
     base =
         round / base_group_size_ * channels_per_group + round % base_group_size_ / kWorksPerBatch;
   }

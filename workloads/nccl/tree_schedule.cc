@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
 namespace {
@@ -53,7 +54,7 @@ LanePeers TreeSchedule::PeersOf(const LaneId& lane) const {
 
 uint64_t TreeSchedule::StepCount(const LaneId& lane) const {
   const uint64_t chunk_bytes = parameters_.chunk_bytes[lane.channel];
-  return (parameters_.shares[lane.channel].bytes + chunk_bytes - 1) / chunk_bytes;
+  return DivideUp(parameters_.shares[lane.channel].bytes, chunk_bytes);
 }
 
 Step TreeSchedule::StepAt(const LaneId& lane, uint64_t step) const {

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/divide_up.h"
 #include "workloads/plans/inference/inference_schedule.h"
 #include "workloads/plans/inference/inference_stage.h"
 #include "workloads/plans/parallelism/expert_calls.h"
@@ -134,7 +135,7 @@ class PlanBuilder {
     const uint64_t elements = CacheElementsPerToken(plan_.model) * (end_layer - first_layer);
     const uint64_t parts =
         is_whole ? 1 : uint64_t{std::min(receivers, plan_.model.kv_heads)} * per_receiver;
-    return (elements + parts - 1) / parts;
+    return DivideUp(elements, parts);
   }
 
   void BuildPrefill(uint32_t place) {

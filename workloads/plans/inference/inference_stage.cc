@@ -5,13 +5,12 @@
 #include <map>
 #include <utility>
 
+#include "simulator/units/divide_up.h"
 #include "workloads/plans/parallelism/expert_calls.h"
 #include "workloads/plans/program_writer.h"
 
 namespace railyard {
 namespace {
-
-uint64_t RoundedUp(uint64_t elements, uint64_t parts) { return (elements + parts - 1) / parts; }
 
 // Writes the steps that decoding and prefill ranks have in common.
 class StepWriter {
@@ -62,7 +61,7 @@ class StepWriter {
   }
 
   uint64_t ActivationElements(const InferenceStep& step) const {
-    return RoundedUp(step.tokens(), IsSplit() ? tensor_ : 1) * model_.hidden;
+    return DivideUp(step.tokens(), IsSplit() ? tensor_ : 1) * model_.hidden;
   }
 
  private:

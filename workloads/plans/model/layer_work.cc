@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simulator/units/divide_up.h"
+
 namespace railyard {
 
 LayerWork::LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor)
@@ -99,7 +101,7 @@ double ForwardFlops(const ModelConfig& model, uint64_t sequences, uint64_t seque
 }
 
 uint64_t VocabularyShare(const ModelConfig& model, uint32_t tensor) {
-  return (uint64_t{model.vocabulary} + tensor - 1) / tensor;
+  return DivideUp(model.vocabulary, tensor);
 }
 
 }  // namespace railyard

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/divide_up.h"
 #include "workloads/plans/model/layered_presets.h"
 #include "workloads/plans/model/model_presets.h"
 #include "workloads/plans/plan_reader.h"
@@ -73,7 +74,7 @@ void CheckGroups(const PlanReader& reader, const Experts& experts) {
   if (of_group > group_size && experts.per_token <= experts.count) {
     reader.Error(groups_per_token,
                  fmt::format("{} experts of a group of {} (expected {} groups or more)", of_group,
-                             group_size, (experts.per_token + group_size - 1) / group_size));
+                             group_size, DivideUp(experts.per_token, group_size)));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/units/divide_up.h"
 #include "workloads/plans/plan.h"
 #include "workloads/plans/program_writer.h"
 
@@ -45,7 +46,7 @@ class GradientBuckets {
 
  private:
   void Reduce(uint64_t elements, uint32_t after);
-  uint64_t ShareOf(uint64_t elements) const { return (elements + group_size_ - 1) / group_size_; }
+  uint64_t ShareOf(uint64_t elements) const { return DivideUp(elements, group_size_); }
 
   const Training& training_;
   const Datatype parameter_;

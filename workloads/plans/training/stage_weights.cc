@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/units/divide_up.h"
 #include "workloads/plans/parallelism/pipeline_schedule.h"
 
 namespace railyard {
@@ -33,7 +34,7 @@ StageWeights::StageWeights(const Plan& plan, uint32_t stage)
 uint64_t StageWeights::ShareOf(const Weight& weight) const {
   if (!weight.split || IsDividedExpert(weight)) return weight.elements;
   const uint64_t tensor = parts_.tensor();
-  return (weight.elements + tensor - 1) / tensor;
+  return DivideUp(weight.elements, tensor);
 }
 
 std::vector<Weight> StageWeights::WeightsOf(uint32_t layer) const {

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The check of commands that documents name, tested."""
+
+import os
+import tempfile
+import unittest
+
+import commands
+
+HELP = {("run",): "--out TEXT\n--set FIELD=VALUE\n-h,--help", ("topo", "show"): "--json FILE", ("compare",): "--json"}
+CMAKE = "add_executable(tool a.cc)\nadd_test(NAME documents.fast COMMAND x)\n"
+PRESETS = """{"configurePresets": [{"name": "base", "hidden": true}, {"name": "release"}],
+              "buildPresets": [{"name": "release"}], "testPresets": [{"name": "dev"}]}"""
+
+
+class CommandsTest(unittest.TestCase):
+    def errors(self, text):
+        files = {"CMakePresets.json": PRESETS, "tests/CMakeLists.txt": CMAKE, "scripts/lint": "#!/bin/sh\n",
+                 "tests/a_test.cc": "TEST_F(HangTest, IsFound) {}\n"}
+        with tempfile.TemporaryDirectory() as source:
+            for name, content in files.items():
+                path = os.path.join(source, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(content)
+            os.chmod(os.path.join(source, "scripts/lint"), 0o755)
+            return commands.check(source, {"a.md": text}, HELP.get)
+
+    def test_commands_and_options_exist(self):
+        self.assertEqual(self.errors("`railyard run a.textproto --out b --set\nseed=-1` `railyard compare old new`\n"
+                                     "```\nrailyard topo show TOPOLOGY [--json FILE]\n```\n"), [])
+        self.assertEqual(self.errors("text\n`railyard walk a` and `railyard run SCENARIO --output=b`\n"
+                                     "```\n  railyard topo show TOPOLOGY [--jsn FILE]\n```\n"),
+                         ["a.md:2: there is no command railyard walk a",
+                          "a.md:2: railyard run has no option --output",
+                          "a.md:4: railyard topo show has no option --jsn"])
+
+    def test_scripts_exist(self):
+        self.assertEqual(self.errors("`scripts/lint` and\nscripts/gone, not my/scripts/x\n"),
+                         ["a.md:2: there is no script scripts/gone"])
+
+    def test_presets_targets_and_tests_exist(self):
+        self.assertEqual(self.errors("cmake --preset release && cmake --build --preset release --target tool && "
+                                     "ctest --preset dev -R Hang\n`ctest --preset dev -R documents.fast`\n"), [])
+        self.assertEqual(self.errors("cmake --preset base && cmake --build --preset dev --target toll\n"
+                                     "ctest --preset release -R Stall # all\n"),
+                         ["a.md:1: base is none of the configurePresets of CMakePresets.json",
+                          "a.md:1: dev is none of the buildPresets of CMakePresets.json",
+                          "a.md:1: no CMakeLists.txt names the target toll",
+                          "a.md:2: release is none of the testPresets of CMakePresets.json",
+                          "a.md:2: no test has a name that Stall matches"])
+
+
+if __name__ == "__main__":
+    unittest.main()
