@@ -29,7 +29,7 @@ const FuzzTarget& NamedTarget() {
 }  // namespace railyard::testing
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const railyard::testing::FuzzTarget& kTarget = railyard::testing::NamedTarget();
-  railyard::testing::RunFuzzTarget(kTarget, {reinterpret_cast<const char*>(data), size});
+  static const railyard::testing::FuzzTarget& target = railyard::testing::NamedTarget();
+  railyard::testing::RunFuzzTarget(target, {reinterpret_cast<const char*>(data), size});
   return 0;
 }
