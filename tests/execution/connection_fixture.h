@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A connection table alone, over a network stack that only tests have: two servers of eight GPUs,
-// rank r on GPU r. The stack's flows have a latency of 1 us and a rate of 100 Gb/s.
+// A connection table alone: two servers of eight GPUs, rank r on GPU r. Unless a test asks for
+// another, the network stack is one that only tests have, whose flows have a latency of 1 us and a
+// rate of 100 Gb/s.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -33,25 +35,49 @@ struct ListeningSink final : MessageSink {
   void OnCompleted(uint32_t number) override {
     if (on_completed) on_completed(ConnectionId{number});
   }
+  void OnGranted(uint32_t number) override {
+    if (on_granted) on_granted(ConnectionId{number});
+  }
+  void OnLossRecovered(uint32_t number) override {
+    if (on_loss_recovered) on_loss_recovered(ConnectionId{number});
+  }
   void OnPacketLost(uint32_t /*number*/, LinkId /*link*/) override {}
   void OnFailed(uint32_t /*number*/, bool /*at_sender*/, const std::string& /*why*/) override {}
 
   std::function<void(ConnectionId)> on_delivered;
   std::function<void(ConnectionId)> on_completed;
+  std::function<void(ConnectionId)> on_granted;
+  std::function<void(ConnectionId)> on_loss_recovered;
 };
+
+inline std::unique_ptr<NetworkStack> MakeFixedLatencyStack(
+    const NetworkStackParts& parts, const NetworkStackSettings& /*settings*/) {
+  return std::make_unique<FixedLatencyStack>(parts.network.engine(), kFlowLatencyPs, kFlowRateBps,
+                                             true);
+}
 
 class ConnectionFixture : public ::testing::Test {
  protected:
-  ConnectionFixture() {
+  explicit ConnectionFixture(const NetworkStackFactory& make_stack = MakeFixedLatencyStack,
+                             ServerSpec server = {})
+      : threads_(16) {
+    server.count = 2;
     RailOptimizedSpec spec;
-    spec.servers = 2;
+    spec.mixed_servers = {server};
     graph_ = MakeRailOptimized(spec);
     network_ = ns3::CreateObject<FabricNetwork>();
     network_->Build(graph_, engine());
     routing_.emplace(graph_, 1);
     load_store_.emplace(graph_, *network_);
     aggregation_.emplace(graph_, *network_, *routing_, NicSettings{});
-    stack_.emplace(engine(), kFlowLatencyPs, kFlowRateBps, true);
+    stack_ = make_stack({.graph = graph_,
+                         .network = *network_,
+                         .routing = *routing_,
+                         .load_store = *load_store_,
+                         .proxies = threads_},
+                        {});
+    network_->SetSink(*load_store_);
+    stack_->TakePackets(*network_);
     std::vector<GpuIndex> gpus(graph_.gpus().size());
     std::iota(gpus.begin(), gpus.end(), GpuIndex{0});
     planner_.emplace(LayoutOf(graph_, gpus), NcclSettings{});
@@ -66,8 +92,15 @@ class ConnectionFixture : public ::testing::Test {
   ~ConnectionFixture() override { ns3::Simulator::Destroy(); }
 
   static FabricSimulatorImpl& engine() { return FabricSimulatorImpl::Get(); }
-  ConnectionId Between(uint32_t from, uint32_t to, uint32_t channel = 0) {
-    return table_->Between(0, channel, RankIndex{from}, RankIndex{to}, ConnectionUse::kRing);
+  // The action happens at `time_ps`.
+  template <typename Action>
+  static void AtTime(int64_t time_ps, Action action) {
+    ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(time_ps - engine().NowPs())),
+                             action);
+  }
+  ConnectionId Between(uint32_t from, uint32_t to, uint32_t channel = 0,
+                       ConnectionUse use = ConnectionUse::kRing) {
+    return table_->Between(0, channel, RankIndex{from}, RankIndex{to}, use);
   }
   const Connection& At(ConnectionId id) const { return table_->connection(id); }
 
@@ -76,7 +109,8 @@ class ConnectionFixture : public ::testing::Test {
   std::optional<EcmpRouting> routing_;
   std::optional<LoadStoreTransport> load_store_;
   std::optional<AggregationTransport> aggregation_;
-  std::optional<FixedLatencyStack> stack_;
+  ProxyThreads threads_;
+  std::unique_ptr<NetworkStack> stack_;
   std::optional<NcclPlanner> planner_;
   ListeningSink sink_;
   std::optional<ConnectionTable> table_;

@@ -4,15 +4,13 @@
 #include "simulator/execution/proxies/network_proxies.h"
 
 #include <cstdint>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "simulator/units/units.h"
-#include "tests/execution/connection_fixture.h"
+#include "tests/execution/parts_fixture.h"
 
 namespace railyard {
 namespace {
@@ -20,29 +18,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr int64_t kPostPs = kPsPerUs;
-constexpr int64_t kArrivalPs = kPsPerUs / 4;
-constexpr int64_t kStepPs = 2 * kPsPerUs;  // half of it before the post, half after the arrival
 constexpr uint32_t kBytes = 12'500;
 constexpr int64_t kTransferPs = kPsPerUs;  // 12,500 B at 100 Gb/s
 
-class NetworkProxiesTest : public testing::ConnectionFixture {
+class NetworkProxiesTest : public testing::PartsFixture {
  protected:
-  NetworkProxiesTest()
-      : clock_(16),
-        threads_(16),
-        lanes_(*table_, clock_),
-        wakes_(engine()),
-        sums_(*aggregation_, *table_),
-        proxies_({.engine = engine(),
-                  .threads = threads_,
-                  .table = *table_,
-                  .lanes = lanes_,
-                  .clock = clock_,
-                  .wakes = wakes_,
-                  .sums = sums_},
-                 std::vector<ProxyCosts>(16, {.post_ps = kPostPs, .arrival_ps = kArrivalPs})) {
-    costs_ = clock_.AddCosts({.network_step_latency_ps = kStepPs}, {});
+  NetworkProxiesTest() {
     sink_.on_delivered = [this](ConnectionId id) {
       proxies_.OnDelivered(id);
       const MessageSlots& slots = table_->slots(id);
@@ -60,13 +41,6 @@ class NetworkProxiesTest : public testing::ConnectionFixture {
     proxies_.Stage(id, costs_, engine().NowPs());
   }
 
-  CtaClock clock_;
-  ProxyThreads threads_;
-  LaneTable lanes_;
-  LaneWakes wakes_;
-  NetworkSums sums_;
-  NetworkProxies proxies_;
-  uint8_t costs_ = 0;
   std::vector<int64_t> seen_ps_;
 };
 
@@ -78,11 +52,11 @@ TEST_F(NetworkProxiesTest, AMessageIsPostedWhenItIsSeenAndGranted) {
   EXPECT_EQ(table_->slots(id).progress.staged, 1);
   EXPECT_EQ(table_->slots(id).progress.sent, 0);
   const int64_t granted_ps = engine().NowPs();
-  EXPECT_EQ(granted_ps, kStepPs / 2);
+  EXPECT_EQ(granted_ps, kNetworkStepPs / 2);
   proxies_.OnGranted(id);
   engine().Run();
   EXPECT_THAT(seen_ps_, ElementsAre(granted_ps + kPostPs + kTransferPs + testing::kFlowLatencyPs +
-                                    kArrivalPs + kStepPs / 2));
+                                    kArrivalPs + kNetworkStepPs / 2));
   EXPECT_EQ(table_->slots(id).progress.completed, 1);
   EXPECT_EQ(table_->slots(id).sizes[0], MarkOf(kBytes));
 }
@@ -97,7 +71,8 @@ TEST_F(NetworkProxiesTest, PostsOfOneProxyFollowOneAnother) {
     Stage(id);
   }
   engine().Run();
-  const int64_t alone_ps = kStepPs + kPostPs + kTransferPs + testing::kFlowLatencyPs + kArrivalPs;
+  const int64_t alone_ps =
+      kNetworkStepPs + kPostPs + kTransferPs + testing::kFlowLatencyPs + kArrivalPs;
   EXPECT_THAT(seen_ps_, ElementsAre(alone_ps, alone_ps + kPostPs));
 }
 
@@ -109,7 +84,8 @@ TEST_F(NetworkProxiesTest, ProxiesOfTwoGpusDoNotWaitForEachOther) {
     Stage(id);
   }
   engine().Run();
-  const int64_t alone_ps = kStepPs + kPostPs + kTransferPs + testing::kFlowLatencyPs + kArrivalPs;
+  const int64_t alone_ps =
+      kNetworkStepPs + kPostPs + kTransferPs + testing::kFlowLatencyPs + kArrivalPs;
   EXPECT_THAT(seen_ps_, ElementsAre(alone_ps, alone_ps));
 }
 
@@ -122,9 +98,7 @@ TEST_F(NetworkProxiesTest, LanesThatWaitAreWoken) {
   proxies_.OnGranted(id);
   Stage(id);
   engine().Run();
-  std::vector<uint32_t> woken;
-  wakes_.TakeAll([&](LaneIndex lane) { woken.push_back(lane); });
-  EXPECT_THAT(woken, ElementsAre(4));
+  EXPECT_THAT(Woken(), ElementsAre(4));
   EXPECT_FALSE(table_->slots(id).sender_waits);
   EXPECT_TRUE(wakes_.empty());
 }
