@@ -115,6 +115,16 @@ TEST_F(LaneRunnerTest, ASliceStartsWhenItsMessageIsSeenAndTheCtaIsFree) {
   EXPECT_THAT(ends_ps_, ElementsAre(Pair(1, kSeenPs + 2 * kSlicePs + kOverheadPs)));
 }
 
+TEST_F(LaneRunnerTest, AMessageThatIsThereBeforeItsReceiverIsNotTakenBeforeItIsSeen) {
+  constexpr int64_t kSeenPs = 5 * kPsPerUs;
+  const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kBytes, 1);
+  Deliver(Between(0, 1), kSeenPs);
+  Start(schedule, 1);
+  EXPECT_EQ(SlotsBetween(0, 1).consumed, 0);
+  engine().Run();
+  EXPECT_THAT(ends_ps_, ElementsAre(Pair(1, kSeenPs + kSlicePs)));
+}
+
 TEST_F(LaneRunnerTest, ASenderOfFullSlotsWaitsUntilOneIsFree) {
   const ListedSchedule schedule =
       ListedSchedule::OneWay({.in_flight_messages = 2}, 0, 8, kBytes, 3);
@@ -184,15 +194,19 @@ TEST_F(LaneRunnerTest, LanesOfAnEndedPartBeginNothing) {
   EXPECT_THAT(ends_ps_, IsEmpty());
 }
 
-// The observer starts the next program while the lanes of the first are examined. Its connection is
-// the same, which the first lane has released.
+// The observer starts the next program while lanes are examined, so the new lanes are examined
+// after them. The two use the same connection one after the other.
 TEST_F(LaneRunnerTest, AProgramMayStartWhenAnotherEnds) {
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 8, kBytes, 1);
-  on_channel_finished_ = [&] { EXPECT_EQ(Start(schedule, 0), 1u); };
+  on_channel_finished_ = [&] {
+    EXPECT_EQ(Start(schedule, 0), 1u);
+    EXPECT_EQ(SlotsBetween(0, 8).posted, 1);
+  };
   Start(schedule, 0);
   EXPECT_EQ(SlotsBetween(0, 8).posted, 2);
   EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, kSlicePs), Pair(0, kSlicePs)));
   EXPECT_TRUE(wakes_.empty());
+  EXPECT_EQ(SlotsBetween(0, 8).sender, Connection::kNone);
 }
 
 // Rank 0 has the switch add up what ranks 1 and 2 have.

@@ -48,9 +48,10 @@ class NicFailoverMovesTest : public testing::PartsFixture {
       network_->SetLinkUp(graph_.ReverseLink(wire), is_up);
     }
   }
-  // The GPUs whose NICs send and receive.
+  // The GPUs whose NICs send and receive the messages of a connection that has moved.
   std::vector<std::pair<uint32_t, uint32_t>> WaysOf(ConnectionId id) const {
     std::vector<std::pair<uint32_t, uint32_t>> ways;
+    if (!At(id).is_detoured) return ways;
     for (const NicWay& way : stack_->detours()->WaysOf(At(id).flow)) {
       ways.emplace_back(way.sending_gpu, way.receiving_gpu);
     }

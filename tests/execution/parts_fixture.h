@@ -4,9 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

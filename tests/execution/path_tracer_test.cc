@@ -165,7 +165,7 @@ TEST_F(PathTracerTest, AGpuThatStandsStillIsSlowFromTheEndOfItsWork) {
   Start(0);
   Slice(0, 0, 10 * kUnitPs);
   AtTime(4 * kUnitPs, [this] { tracer_.StandStill(LaneIndex{0}); });
-  AtTime(6 * kUnitPs, [this] { tracer_.StandStill(LaneIndex{0}); });
+  AtTime(15 * kUnitPs, [this] { tracer_.StandStill(LaneIndex{0}); });  // it was examined again
   AtTime(30 * kUnitPs, [this] { Slice(0, 30 * kUnitPs, 33 * kUnitPs); });
   engine().Run();
   EXPECT_THAT(PathOf(0).spent_ps, ElementsAre((10 + 3) * kUnitPs, 0, 0, 0, 0, 20 * kUnitPs));

@@ -3,7 +3,6 @@
 #include "simulator/execution/sums/switch_sums.h"
 
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -37,7 +37,7 @@ class NicDetoursTest : public testing::RdmaFixture {
   // GPU.
   static constexpr int64_t kMessagePs = kStorePs + MessagePs(1) + kStorePs;
 
-  // `lone_gpu`: the third GPUs have no NVLink.
+  // `has_lone_gpus`: the third GPUs have no NVLink.
   void Build(bool has_lone_gpus = false) {
     leaf_ = AddSwitch("leaf0", kLeafForwardPs);
     for (int32_t server = 0; server < 2; ++server) {
@@ -166,6 +166,9 @@ TEST_F(NicDetoursTest, AFlagDoesNotOvertakeTheDataBeforeIt) {
   for (int i = 0; i < 2; ++i) detours_->Grant(detour, false);
   detours_->Post(detour, PostedMessage::OfData(kMtu));
   detours_->Post(detour, PostedMessage::OfData(0));
+  At(kStorePs - 1, [&] {
+    EXPECT_EQ(network().CountersOfLink(Link("server0/gpu1", "server0/nic1")).packets, 0u);
+  });
   engine().Run();
   EXPECT_THAT(delivered_, ElementsAre(Told{kMessagePs, kNumber}, Told{kMessagePs, kNumber}));
   EXPECT_EQ(network().CountersOfLink(LinksOverSecond().front()).packets, 1u);
@@ -187,19 +190,24 @@ TEST_F(NicDetoursTest, RepeatedMessagesHaveRecoveredWhenTheLastOfThemHasArrived)
   EXPECT_THAT(recovered_, SizeIs(2));
 }
 
-// One detour is closed before its message is on the network, the other one before it has arrived.
+// One detour is closed just before its message is on the network, and one just before it has
+// arrived. The third is closed while the first of its messages is on a wire that takes very long.
 TEST_F(NicDetoursTest, AClosedDetourReportsNothingAndSendsNothingMore) {
   Build();
+  network().SetLinkRate(WireOf(2), network().RateBps(WireOf(2)) / 1'000);
+  const FlowId late = OpenOver({kSecond});
   const FlowId early = OpenOver({kSecond});
-  const FlowId late = OpenOver({kThird});
-  Post(early, 1);
+  const FlowId slow = OpenOver({kThird});
   Post(late, 1);
-  At(kStorePs - 1, [&] { detours_->Close(early); });
+  Post(early, 1);
+  Post(slow, 3);
+  At(kStorePs, [&] { detours_->Close(early); });  // its store is behind the other's
   At(kMessagePs - 1, [&] { detours_->Close(late); });
+  At(kMessagePs, [&] { detours_->Close(slow); });
   engine().Run();
   EXPECT_THAT(delivered_, IsEmpty());
   EXPECT_THAT(errors_, IsEmpty());
-  EXPECT_EQ(PayloadOn(WireOf(1)), 0u);
+  EXPECT_EQ(PayloadOn(WireOf(1)), kMtu);
   EXPECT_EQ(PayloadOn(WireOf(2)), kMtu);
 }
 
