@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What `cmake --install` puts below the prefix: the program in bin/, its manual page in share/man/, its
 # reference in share/doc/railyard/, and in share/railyard/ the scenarios, studies, plans, platforms and sample logs. The program finds them relative
-# to itself.
+# to itself. This is the component `program`, which needs the target `railyard` alone.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 include(GNUInstallDirs)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/railyard RENAME copyright)
 install(TARGETS railyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -106,6 +106,36 @@ target_link_libraries(of_ns3 Railyard::railyard Ns3::applications)
 """
 
 
+class WithoutLibrary(unittest.TestCase):
+    """A build of the program alone, as scripts/demo makes it, is installed without the library."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def install(self, *words):
+        run = subprocess.run([CMAKE, *words], capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return run.stdout
+
+    def test_the_program_is_a_component(self):
+        self.install("--install", BUILD, "--component", "program", "--prefix", self.directory)
+        for name in ("bin/railyard", "share/man/man1/railyard.1", "share/doc/railyard/reference.html"):
+            self.assertTrue((self.directory / name).is_file(), name)
+        for name in ("include", "lib", "share/railyard/examples"):
+            self.assertFalse((self.directory / name).exists(), name)
+
+    def test_headers_are_not_installed_without_the_archive(self):
+        text = pathlib.Path(BUILD, "cmake/package/cmake_install.cmake").read_text()
+        script = self.directory / "cmake_install.cmake"
+        script.write_text(text.replace("librailyard.a", "not_built.a"))
+        prefix = self.directory / "prefix"
+        said = self.install(f"-DCMAKE_INSTALL_PREFIX={prefix}", "-P", script)
+        self.assertIn("build the target railyard_archive for find_package(Railyard)", said)
+        self.assertFalse(prefix.exists())
+
+
 class Package(Installed):
     """A program elsewhere that knows the installation's prefix and nothing else."""
 
