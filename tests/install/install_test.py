@@ -6,6 +6,7 @@ usage: install_test.py CMAKE BUILD_DIR SOURCE_DIR COMPILER [CMAKE_OPTIONS_OF_CON
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -68,9 +69,30 @@ class Program(Installed):
 
     def test_the_manual_page_has_the_help_of_every_command(self):
         page = (self.prefix / "share/man/man1/railyard.1").read_text().replace("\\-", "-")
-        for command in ("run", "validate", "topo", "help"):
+        for command in ("run", "validate", "topo", "topo show", "trace cut", "help models"):
             self.assertIn(f".SH RAILYARD {command}\n", page)
-            self.assertIn(self.railyard(command, "--help"), page)
+            self.assertIn(self.railyard(*command.split(), "--help"), page)
+
+    def test_the_manual_page_has_every_option_that_is_completed(self):
+        page = (self.prefix / "share/man/man1/railyard.1").read_text().replace("\\-", "-")
+        sections = dict(re.findall(r"\n\.SH RAILYARD ([^\n]*)\n(.*?)(?=\n\.SH )", page, re.DOTALL))
+        branches = re.findall(r"'([a-z -]+) '\) words='([^']*)'", self.railyard("completion"))
+        self.assertGreater(len(branches), 25)
+        for command, words in branches:
+            for word in words.split():
+                self.assertIn(word, sections[command], command)
+
+    def test_the_manual_page_has_statuses_files_and_where_to_read_on(self):
+        page = (self.prefix / "share/man/man1/railyard.1").read_text()
+        self.assertRegex(page, r"\n\.SH EXIT STATUS\n\.TP\n\.B 0\ndone\n\.TP\n\.B 1\n")
+        for status in range(6):
+            self.assertIn(f"\n.B {status}\n", page)
+        self.assertIn("\n.SH FILES\n", page)
+        self.assertIn("\n.SH SEE ALSO\n", page)
+        man = subprocess.run(["man", "-l", self.prefix / "share/man/man1/railyard.1"], env=ENVIRONMENT,
+                             capture_output=True, text=True, check=False)
+        if man.returncode == 0:
+            self.assertIn("EXIT STATUS", man.stdout)
 
     def test_the_reference_has_fields_attributes_and_figures(self):
         page = (self.prefix / "share/doc/railyard/reference.html").read_text()
