@@ -61,10 +61,12 @@ string(APPEND text ".TP\n.I ../share/doc/railyard/reference.html\n"
        "every field of every file, every attribute and every figure of results, with a search box\n"
        ".SH SEE ALSO\n.BR bash (1),\n.I ../share/doc/railyard/reference.html\n")
 file(WRITE $ENV{DESTDIR}${page} "${text}")
+file(CHMOD $ENV{DESTDIR}${page} ${RAILYARD_READABLE})
 list(APPEND CMAKE_INSTALL_MANIFEST_FILES ${page})
 message(STATUS "Installed the manual page: $ENV{DESTDIR}${page}")
 
 set(script ${CMAKE_INSTALL_PREFIX}/share/bash-completion/completions/railyard)
 file(WRITE $ENV{DESTDIR}${script} "${completion}")
+file(CHMOD $ENV{DESTDIR}${script} ${RAILYARD_READABLE})
 list(APPEND CMAKE_INSTALL_MANIFEST_FILES ${script})
 message(STATUS "Installed the completion: $ENV{DESTDIR}${script}")

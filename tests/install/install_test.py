@@ -23,7 +23,7 @@ class Installed(unittest.TestCase):
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()
         first = pathlib.Path(cls.directory.name, "first")
-        subprocess.run([CMAKE, "--install", BUILD, "--prefix", first], check=True,
+        subprocess.run([CMAKE, "--install", BUILD, "--prefix", first], check=True, umask=0o077,
                        stdout=subprocess.DEVNULL)
         cls.prefix = first.rename(first.with_name("second"))
         cls.scenarios = cls.prefix / "share/railyard/scenarios"
@@ -39,6 +39,11 @@ class Program(Installed):
                              cwd=self.directory.name, capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)
         return run.stdout
+
+    def test_everybody_can_read_what_was_installed_under_a_narrow_umask(self):
+        for path in (self.prefix, *self.prefix.rglob("*")):
+            needed = 0o555 if path.is_dir() else 0o444
+            self.assertEqual(path.stat().st_mode & needed, needed, path)
 
     def test_lists_the_scenarios_it_was_installed_with(self):
         listed = self.railyard("list", "scenarios")
