@@ -27,6 +27,21 @@ TEST_F(TopologyLoaderTest, AnUnknownPresetIsRefusedWithTheClosest) {
             "you mean \"h100-4x8-rail-optimized\"?)\n");
 }
 
+TEST_F(TopologyLoaderTest, AnUnknownPresetWithoutACloseOneNamesTheList) {
+  Load("preset: \"potatoes\"");
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:1: error: preset: unknown preset \"potatoes\" (railyard list "
+            "presets lists them)\n");
+}
+
+TEST_F(TopologyLoaderTest, APlatformIsToldFromAPreset) {
+  Load("preset: \"dgx-h100\"");
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:1: error: preset: \"dgx-h100\" is a platform, not a preset "
+            "(expected e.g. rail_optimized { mixed_servers { count: 2 platform: \"dgx-h100\" } "
+            "})\n");
+}
+
 TEST_F(TopologyLoaderTest, EveryParameterOfTheGeneratorIsRead) {
   const auto graph = Load(R"(rail_optimized {
     servers: 6 gpus_per_server: 4 servers_per_leaf: 3 spines: 2 links_per_leaf_and_spine: 3
