@@ -132,6 +132,9 @@ class RunCommand : public Command {
     const std::string directory = out_.empty() ? "out/" + scenario->name : out_;
     const std::string partial = PartialOf(directory);
     if (!PrepareDirectories(directory, partial)) return kExitInput;
+    for (const std::string& failure : RemoveLeftovers(directory)) {
+      fmt::print(stderr, "railyard: {}\n", failure);
+    }
     if (!no_report_ && !CanWriteReports()) {
       fmt::print(stderr, "railyard: no report.html will be written: {}\n", kNoEcharts);
     }
