@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "simulator/cli/command.h"
 #include "simulator/cli/version.h"
@@ -168,6 +169,10 @@ void FlushStandardOutput() {
 }
 
 }  // namespace
+
+CLI::Validator ShowNames(const std::vector<std::string>& names) {
+  return {[](std::string&) { return std::string(); }, fmt::format("{{{}}}", fmt::join(names, ","))};
+}
 
 void PrintError(const std::string& what) {
   std::fputs(fmt::format("railyard: error: {}\n", what).c_str(), stderr);

@@ -44,8 +44,9 @@ class PerfCommand : public Command {
       : Command(
             program.add_subcommand("perf", "Simulate collectives and print nccl-tests' table")) {
     parser()
-        ->add_option("--collective", collective_, "all_reduce, all_gather, alltoall, …")
-        ->required();
+        ->add_option("--collective", collective_, "The operation, named as in nccl-tests")
+        ->required()
+        ->check(ShowNames(PerfCollectiveNames()));
     parser()
         ->add_option("--fabric", fabric_,
                      "A platform (its reference rail-optimized fabric), a preset or a file")

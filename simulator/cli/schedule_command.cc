@@ -33,8 +33,9 @@ class ScheduleCommand : public Command {
     CLI::Option* const file = parser()->add_option(
         "schedule", file_, "A user's own algorithm, instead of --collective and --fabric");
     parser()
-        ->add_option("--collective", collective_, "all_reduce, all_gather, alltoall, …")
-        ->excludes(file);
+        ->add_option("--collective", collective_, "The operation, named as in nccl-tests")
+        ->excludes(file)
+        ->check(ShowNames(PerfCollectiveNames()));
     parser()->add_option("--bytes", bytes_, "nccl-tests' size")->required()->type_name("SIZE");
     parser()
         ->add_option("--fabric", fabric_,

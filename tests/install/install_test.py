@@ -121,6 +121,14 @@ class Program(Installed):
         self.assertEqual(completed("railyard", "va"), {"validate", "var"})  # and the folder /var
         self.assertIn("--out", completed("railyard", "run", "file.textproto", "--o"))
         self.assertEqual(completed("railyard", "trace", "ret"), {"retarget"})
+        # Files that are named like commands.
+        self.assertEqual(completed("railyard", "run", "run", "--thr"), {"--threads"})
+        self.assertEqual(completed("railyard", "run", "trace", "cut", "--thr"), {"--threads"})
+        self.assertEqual(completed("railyard", "run", "x", "--mode", ""), {"packet", "flow"})
+        self.assertEqual(completed("railyard", "run", "x", "--mode", "=", "f"), {"flow"})
+        self.assertEqual(completed("railyard", "run", "x", "--mode", "="), {"packet", "flow"})
+        self.assertEqual(completed("railyard", "import", "--format", "goa"), {"goal"})
+        self.assertEqual(completed("railyard", "perf", "--collective", "all_red"), {"all_reduce"})
 
 
 CONSUMER = """cmake_minimum_required(VERSION 3.25)
