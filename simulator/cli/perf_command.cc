@@ -14,6 +14,7 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
 #include "simulator/measure/nccl_tests_table.h"
+#include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
 
@@ -149,7 +150,7 @@ class PerfCommand : public Command {
       } else if (parsed && *parsed > 0) {
         bytes = *parsed;
       } else {
-        wrong(fmt::format("{}: {} is not a size (expected e.g. 64M)", option, Quote(text)));
+        wrong(fmt::format("{}: {} {}", option, Quote(text), WhyNoBytes(text)));
       }
     };
     size("-b", bytes_min_, report.bytes_min);

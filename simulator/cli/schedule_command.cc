@@ -17,6 +17,7 @@
 #include "simulator/measure/schedule_dump.h"
 #include "simulator/scenario/load/schedule_file_loader.h"
 #include "simulator/text_proto/text_proto.h"
+#include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -117,8 +118,7 @@ class ScheduleCommand : public Command {
   bool ReadBytes(uint64_t& bytes) const {
     const auto parsed = ParseBytes(bytes_);
     if (parsed) bytes = *parsed;
-    if (!parsed)
-      PrintError(fmt::format("--bytes: {} is not a size (expected e.g. 64M)", Quote(bytes_)));
+    if (!parsed) PrintError(fmt::format("--bytes: {} {}", Quote(bytes_), WhyNoBytes(bytes_)));
     return parsed.has_value();
   }
 

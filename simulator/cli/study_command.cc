@@ -28,6 +28,7 @@
 #include "simulator/study/study_check.h"
 #include "simulator/study/study_directory.h"
 #include "simulator/study/study_table.h"
+#include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -35,7 +36,7 @@ namespace {
 
 std::string CheckMemory(const std::string& text) {
   if (const auto bytes = ParseBytes(text); bytes && *bytes > 0 && *bytes <= INT64_MAX) return {};
-  return fmt::format("{} is not a size (expected e.g. 64GiB)", Quote(text));
+  return fmt::format("{} {}", Quote(text), WhyNoBytes(text));
 }
 
 class StudyCommand : public Command {
