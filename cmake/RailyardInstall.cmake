@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What `cmake --install` puts below the prefix: the program in bin/, its manual page in share/man/, its
 # reference in share/doc/railyard/, and in share/railyard/ the scenarios, studies, plans, platforms and sample logs. The program finds them relative
-# to itself.
+# to itself. This is the component `program`, which needs the target `railyard` alone.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 include(GNUInstallDirs)
+railyard_install_folders(${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_MANDIR}/man1 share/doc/railyard
+                         share/bash-completion/completions share/railyard/scenarios)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/railyard RENAME copyright)
 install(TARGETS railyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads/examples/ DESTINATION share/railyard/plans
@@ -13,10 +16,13 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/analysis/studies/ DESTINATION share/rail
         FILES_MATCHING PATTERN *.textproto)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/traces/samples/ DESTINATION share/railyard/traces
         FILES_MATCHING PATTERN *.log)
+# Scripts make files of their own, which are to be as readable as all others.
+install(CODE "set(RAILYARD_READABLE PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)")
 install(CODE "set(RAILYARD_SCENARIOS \"${PROJECT_SOURCE_DIR}/simulator/scenarios\")")
 install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_scenarios.cmake)
 install(CODE "set(RAILYARD_BINDIR \"${CMAKE_INSTALL_BINDIR}\")
-              set(RAILYARD_MANDIR \"${CMAKE_INSTALL_MANDIR}\")")
+              set(RAILYARD_MANDIR \"${CMAKE_INSTALL_MANDIR}\")
+              set(RAILYARD_COMMANDS \"${PROJECT_SOURCE_DIR}/docs/commands.md\")")
 install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_manual.cmake)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 install(CODE "set(RAILYARD_PYTHON \"${Python3_EXECUTABLE}\")

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -128,16 +129,46 @@ std::string RefusalText(const std::string& directory, const std::string& why) {
   return fmt::format("refusing to replace {}: {}", directory, why);
 }
 
+constexpr std::string_view kStagingPrefix = ".railyard-";
+
+// Whether it is that of a hidden directory in which a result is made, ".railyard-123-0".
+bool IsStagingName(std::string_view name) {
+  if (!name.starts_with(kStagingPrefix)) return false;
+  name.remove_prefix(kStagingPrefix.size());
+  const size_t dash = name.find('-');
+  if (dash == 0 || dash == std::string_view::npos || dash + 1 == name.size()) return false;
+  return name.find_first_not_of("0123456789-") == std::string_view::npos &&
+         name.find('-', dash + 1) == std::string_view::npos;
+}
+
+// Locks a directory while the descriptor that it returns is open, so until the process ends at the
+// latest. Returns -1, with errno, if another has locked or removed it, or if there are no locks on
+// its file system.
+int LockDirectory(const fs::path& directory) {
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return -1;
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+    struct stat locked = {};
+    struct stat named = {};
+    if (fstat(descriptor, &locked) == 0 && lstat(directory.c_str(), &named) == 0 &&
+        locked.st_dev == named.st_dev && locked.st_ino == named.st_ino) {
+      return descriptor;
+    }
+    errno = ENOENT;
+  }
+  const int error = errno;
+  close(descriptor);
+  errno = error;
+  return -1;
+}
+
 // Directories made on the way, removed again unless kept.
 class Attempt {
  public:
   ~Attempt() {
-    if (kept_) return;
-    std::error_code ignored;
-    if (!staging_.empty()) fs::remove_all(staging_, ignored);
-    for (auto made = parents_.rbegin(); made != parents_.rend(); ++made) fs::remove(*made, ignored);
+    RemoveUnlessKept();
+    if (lock_ >= 0) close(lock_);
   }
-
   void MakeParentsOf(const fs::path& directory) {
     const fs::path parent = directory.parent_path();
     std::error_code error;
@@ -152,12 +183,18 @@ class Attempt {
     parents_.push_back(parent);
   }
 
-  // A new directory beside `directory`, hidden.
+  // A new directory beside `directory`, hidden, and locked as long as the attempt lasts: another
+  // run does not take it for one that a killed run has left.
   fs::path MakeStaging(const fs::path& directory) {
     for (int attempt = 0;; ++attempt) {
       const fs::path staging =
-          directory.parent_path() / fmt::format(".railyard-{}-{}", getpid(), attempt);
-      if (mkdir(staging.c_str(), 0777) == 0) return staging_ = staging;
+          directory.parent_path() / fmt::format("{}{}-{}", kStagingPrefix, getpid(), attempt);
+      if (mkdir(staging.c_str(), 0777) == 0) {
+        lock_ = LockDirectory(staging);
+        // Where another run was faster to lock it, it is removed.
+        if (lock_ < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
+        return staging_ = staging;
+      }
       if (errno != EEXIST) ThrowErrno("create", directory.string());
     }
   }
@@ -172,6 +209,14 @@ class Attempt {
   void Keep() { kept_ = true; }
 
  private:
+  void RemoveUnlessKept() const {
+    if (kept_) return;
+    std::error_code ignored;
+    if (!staging_.empty()) fs::remove_all(staging_, ignored);
+    for (auto made = parents_.rbegin(); made != parents_.rend(); ++made) fs::remove(*made, ignored);
+  }
+
+  int lock_ = -1;
   fs::path staging_;
   std::vector<fs::path> parents_;
   bool kept_ = false;
@@ -281,6 +326,31 @@ void WriteResults(const std::string& directory, const RunResult& result,
   Publish(staging, resolved);
   attempt.Keep();
   if (sync == Sync::kAtOnce) SyncPath(resolved.parent_path().string());
+}
+
+std::vector<std::string> RemoveLeftovers(const std::string& directory) {
+  const fs::path parent = Resolve(directory).parent_path();
+  std::vector<std::string> failures;
+  std::error_code error;
+  for (fs::directory_iterator entry(parent, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path& left = entry->path();
+    struct stat status = {};
+    if (!IsStagingName(left.filename().string()) || lstat(left.c_str(), &status) != 0 ||
+        !S_ISDIR(status.st_mode) || status.st_uid != geteuid()) {
+      continue;
+    }
+    const int lock = LockDirectory(left);
+    if (lock < 0) continue;
+    std::error_code failure;
+    fs::remove_all(left, failure);
+    close(lock);
+    if (failure) {
+      failures.push_back(fmt::format("cannot remove {}, which a run that was killed has left: {}",
+                                     left.string(), failure.message()));
+    }
+  }
+  return failures;
 }
 
 void RemoveResults(const std::string& directory) {

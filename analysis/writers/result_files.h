@@ -35,6 +35,10 @@ std::optional<std::string> PrepareResultDirectory(const std::string& directory);
 void WriteResults(const std::string& directory, const RunResult& result,
                   const std::vector<ExtraFile>& extra_files = {}, Sync sync = Sync::kAtOnce);
 
+// Removes what runs that were killed have left beside `directory`: hidden directories of this user
+// that no process holds. Returns why some could not be removed.
+std::vector<std::string> RemoveLeftovers(const std::string& directory);
+
 // Removes a result that WriteResults() would replace. Does nothing if there is no such result.
 // Throws EnvironmentError if it cannot be removed.
 void RemoveResults(const std::string& directory);

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "simulator/cli/cli.h"
+#include "simulator/cli/command.h"
 #include "simulator/cli/fabric_option.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
@@ -77,7 +78,8 @@ void CheckSizes(const std::vector<NcclTestsRow>& rows, PerfPoint point, Diagnost
 }  // namespace
 
 void CalibrationOptions::AddOptions(CLI::App* parser) {
-  parser->add_option("--collective", collective_, "With --calibrate: all_reduce, all_gather, …");
+  parser->add_option("--collective", collective_, "With --calibrate: what was measured")
+      ->check(ShowNames(PerfCollectiveNames()));
   parser->add_option("--fabric", fabric_, "With --calibrate: the platform that was measured");
   parser->add_option("--nodes", nodes_, "With --calibrate: of so many servers (default: 1)");
 }

@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "simulator/cli/command.h"
 #include "simulator/cli/version.h"
@@ -159,6 +161,14 @@ int Parse(Program& program, int argc, const char* const* argv) {
   return -1;
 }
 
+// Relative paths lead nowhere then.
+bool IsWorkingDirectoryGone() {
+  std::error_code error;
+  return std::filesystem::current_path(error).empty() &&
+         error == std::errc::no_such_file_or_directory;
+}
+constexpr const char* kWorkingDirectoryIsGone = "the working directory is gone";
+
 // A full disk behind standard output must not look like success.
 void FlushStandardOutput() {
   errno = 0;
@@ -168,6 +178,10 @@ void FlushStandardOutput() {
 }
 
 }  // namespace
+
+CLI::Validator ShowNames(const std::vector<std::string>& names) {
+  return {[](std::string&) { return std::string(); }, fmt::format("{{{}}}", fmt::join(names, ","))};
+}
 
 void PrintError(const std::string& what) {
   std::fputs(fmt::format("railyard: error: {}\n", what).c_str(), stderr);
@@ -179,14 +193,20 @@ int RunCli(int argc, const char* const* argv) {
     int status = Parse(program, argc, argv);
     if (status < 0) status = program.Given()->Run();
     FlushStandardOutput();
+    if (status == kExitInput && IsWorkingDirectoryGone()) {
+      throw EnvironmentError(kWorkingDirectoryIsGone);
+    }
     return status;
   } catch (const Interrupted& interrupted) {
     PrintError(interrupted.what());
     return kExitStalled;
   } catch (const EnvironmentError& error) {
     PrintError(error.what());
+    if (error.what() != std::string_view(kWorkingDirectoryIsGone) && IsWorkingDirectoryGone()) {
+      PrintError(kWorkingDirectoryIsGone);
+    }
   } catch (const std::filesystem::filesystem_error& error) {
-    PrintError(error.what());
+    PrintError(IsWorkingDirectoryGone() ? kWorkingDirectoryIsGone : error.what());
   } catch (const std::system_error& error) {
     // fmt's, of what it prints; all else has its own error.
     PrintError(fmt::format("standard output: {}", error.code().message()));

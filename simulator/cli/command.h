@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -29,6 +31,10 @@ class Command {
 
 // Returns the exit status of a command whose run ended so.
 ExitStatus ExitStatusOf(RunStatus status);
+
+// Shows the names that an option takes in help and completion. The command itself refuses others,
+// and suggests what was meant.
+CLI::Validator ShowNames(const std::vector<std::string>& names);
 
 // Each of these functions adds its verb to `program`.
 std::unique_ptr<Command> MakeRunCommand(CLI::App& program);

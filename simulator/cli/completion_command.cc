@@ -24,6 +24,29 @@ std::vector<std::string> WordsAfter(const CLI::App& parser) {
   return words;
 }
 
+// The words that may follow an option, where its parser knows them: of "TEXT:{local,slurm}" two.
+std::vector<std::string> ValuesOf(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t begin = type.find('{');
+  const size_t end = type.find('}', begin);
+  if (begin == std::string::npos || end == std::string::npos) return {};
+  return CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',');
+}
+
+// Branches of the shell's `case` for the options below `parser` whose values are known.
+void PrintValueBranches(const CLI::App& parser, const std::string& path) {
+  for (const CLI::Option* option : parser.get_options()) {
+    const std::vector<std::string> values = ValuesOf(*option);
+    if (values.empty()) continue;
+    for (const std::string& name : option->get_lnames()) {
+      fmt::print("    '{}--{}') values='{}' ;;\n", path, name, fmt::join(values, " "));
+    }
+  }
+  for (const CLI::App* command : parser.get_subcommands({})) {
+    PrintValueBranches(*command, path + command->get_name() + " ");
+  }
+}
+
 // One branch of the shell's `case` for `parser` and each command below it. `path` is the commands
 // that lead there, each with a space behind it.
 void PrintBranches(const CLI::App& parser, const std::string& path) {
@@ -44,21 +67,29 @@ class CompletionCommand : public Command {
 
   ExitStatus Run() override {
     std::vector<std::string> commands;
-    AddCommands(program_, commands);
-    std::sort(commands.begin(), commands.end());
-    commands.erase(std::unique(commands.begin(), commands.end()), commands.end());
+    AddCommands(program_, "", commands);
+    // bash makes a word of its own of the = in --option=value.
     fmt::print(
-        "# Completes commands, options and files of railyard in bash.\n"
+        "# Completes commands, options, their values and files of railyard in bash.\n"
         "_railyard() {{\n"
-        "  local word path= words= current=${{COMP_WORDS[COMP_CWORD]}}\n"
+        "  local word path= words= values=\n"
+        "  local current=${{COMP_WORDS[COMP_CWORD]}} option=${{COMP_WORDS[COMP_CWORD-1]}}\n"
+        "  if [[ $current == = ]]; then current=\n"
+        "  elif [[ $option == = ]]; then option=${{COMP_WORDS[COMP_CWORD-2]}}; fi\n"
         "  for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do\n"
-        "    case $word in\n"
+        "    case $path$word in\n"
         "    {}) path+=\"$word \" ;;\n"
         "    *) break ;;\n"
         "    esac\n"
         "  done\n"
-        "  case $path in\n",
+        "  case $path$option in\n",
         fmt::join(commands, "|"));
+    PrintValueBranches(program_, "");
+    fmt::print(
+        "  esac\n"
+        "  if [[ $values ]]; then mapfile -t COMPREPLY < <(compgen -W \"$values\" -- "
+        "\"$current\"); return; fi\n"
+        "  case $path in\n");
     PrintBranches(program_, "");
     fmt::print(
         "  esac\n"
@@ -70,10 +101,13 @@ class CompletionCommand : public Command {
   }
 
  private:
-  static void AddCommands(const CLI::App& parser, std::vector<std::string>& names) {
+  // Patterns of the shell, each a command with those that lead there: 'trace cut'.
+  static void AddCommands(const CLI::App& parser, const std::string& path,
+                          std::vector<std::string>& patterns) {
     for (const CLI::App* command : parser.get_subcommands({})) {
-      names.push_back(command->get_name());
-      AddCommands(*command, names);
+      const std::string name = path + command->get_name();
+      patterns.push_back(fmt::format("'{}'", name));
+      AddCommands(*command, name + " ", patterns);
     }
   }
 

@@ -15,6 +15,7 @@
 #include "simulator/measure/other_times.h"
 #include "simulator/measure/scoreboard.h"
 #include "simulator/processes/interruption.h"
+#include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -79,8 +80,7 @@ class FidelityCommand : public Command {
     }
     Diagnostics diagnostics;
     if (!bytes_max) {
-      fmt::print(stderr, "--max-bytes: error: {} is not a size (expected e.g. 64M)\n",
-                 Quote(bytes_max_));
+      fmt::print(stderr, "--max-bytes: error: {} {}\n", Quote(bytes_max_), WhyNoBytes(bytes_max_));
     }
     std::vector<MeasuredRow> rows;
     for (const std::string& file : files_) {

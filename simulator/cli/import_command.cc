@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "simulator/cli/command.h"
 #include "simulator/cli/output_options.h"
@@ -56,9 +55,11 @@ class ImportCommand : public Command {
  public:
   explicit ImportCommand(CLI::App& program)
       : Command(program.add_subcommand("import", "Turn a captured job into a trace")) {
-    parser()->add_option("--format", format_,
-                         fmt::format("Of the files: auto (default; as their contents say) or {}",
-                                     fmt::join(TraceFormatNames(), ", ")));
+    std::vector<std::string> formats = TraceFormatNames();
+    formats.emplace_back(kAutoFormat);
+    parser()
+        ->add_option("--format", format_, "Of the files (default: auto, as their contents say)")
+        ->check(ShowNames(formats));
     parser()
         ->add_option("FILE", files_,
                      "The files of one job, directories or tar archives of them; gzip and zstd are "
@@ -76,9 +77,11 @@ class ImportCommand : public Command {
                      "Which rank a process is, where no Init line says so; may be given again")
         ->type_name("HOST:PID[:DEVICE]=RANK")
         ->allow_extra_args(false);
-    parser()->add_option("--missing-ranks", missing_ranks_,
-                         "Ranks the files do not hold: reconstruct (default; they ran the same "
-                         "program as those present, and the report says so) or refuse");
+    parser()
+        ->add_option("--missing-ranks", missing_ranks_,
+                     "Ranks the files do not hold: reconstruct (default; they ran the same "
+                     "program as those present, and the report says so) or refuse")
+        ->check(ShowNames({"reconstruct", "refuse"}));
     parser()
         ->add_option("--ranks", ranks_,
                      "Ranks of the job, where the files do not say it; symmetric: which process of "

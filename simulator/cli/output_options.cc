@@ -20,6 +20,8 @@ bool IsSpecial(const std::string& path) {
 
 }  // namespace
 
+std::string CheckPath(const std::string& path) { return path.empty() ? "the path is empty" : ""; }
+
 void CheckOutputs(const std::vector<OutputOption>& outputs, const std::vector<std::string>& inputs,
                   Diagnostics& diagnostics) {
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -14,6 +14,9 @@ struct OutputOption {
   std::string path;  // empty: it was not given
 };
 
+// For options that name a place: returns why it cannot be one, empty if it can.
+std::string CheckPath(const std::string& path);
+
 // Checks the outputs before anything is computed: an output that would overwrite one of the
 // `inputs` (names that are not files are ignored) or another output is a finding. Throws
 // EnvironmentError for one that cannot be written.

@@ -14,6 +14,7 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
 #include "simulator/measure/nccl_tests_table.h"
+#include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
 
@@ -44,8 +45,9 @@ class PerfCommand : public Command {
       : Command(
             program.add_subcommand("perf", "Simulate collectives and print nccl-tests' table")) {
     parser()
-        ->add_option("--collective", collective_, "all_reduce, all_gather, alltoall, …")
-        ->required();
+        ->add_option("--collective", collective_, "The operation, named as in nccl-tests")
+        ->required()
+        ->check(ShowNames(PerfCollectiveNames()));
     parser()
         ->add_option("--fabric", fabric_,
                      "A platform (its reference rail-optimized fabric), a preset or a file")
@@ -148,7 +150,7 @@ class PerfCommand : public Command {
       } else if (parsed && *parsed > 0) {
         bytes = *parsed;
       } else {
-        wrong(fmt::format("{}: {} is not a size (expected e.g. 64M)", option, Quote(text)));
+        wrong(fmt::format("{}: {} {}", option, Quote(text), WhyNoBytes(text)));
       }
     };
     size("-b", bytes_min_, report.bytes_min);

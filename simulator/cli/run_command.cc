@@ -18,6 +18,7 @@
 #include "railyard/run.h"
 #include "railyard/scenario_builder.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/output_options.h"
 #include "simulator/cli/progress_line.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
@@ -27,6 +28,7 @@
 #include "simulator/processes/interruption.h"
 #include "simulator/processes/shell_word.h"
 #include "simulator/processes/temporary_directory.h"
+#include "simulator/run/baseline_file.h"
 #include "simulator/run/packet_capture.h"
 #include "simulator/scenario/schema/scenario.h"
 #include "simulator/study/run_key.h"
@@ -52,10 +54,11 @@ class RunCommand : public Command {
   explicit RunCommand(CLI::App& program)
       : Command(program.add_subcommand("run", "Simulate a scenario and print the results")) {
     parser()->add_option("SCENARIO", scenario_, "The scenario, protobuf text")->required();
-    parser()->add_option(
-        "--out", out_,
-        "Where results go: a new or empty directory, or an earlier result, which is "
-        "replaced (default: out/NAME)");
+    parser()
+        ->add_option("--out", out_,
+                     "Where results go: a new or empty directory, or an earlier result, which is "
+                     "replaced (default: out/NAME)")
+        ->check(CheckPath);
     parser()
         ->add_option("--set", sets_,
                      "Set one field, e.g. faults[0].until=5ms or, of the plan's file, "
@@ -82,7 +85,8 @@ class RunCommand : public Command {
                      "Keep the fault-free run's times in this file, and take them from it where a "
                      "run that differs by --set of faults alone has written it")
         ->type_name("FILE")
-        ->excludes("--no-baseline");
+        ->excludes("--no-baseline")
+        ->check(CheckPath);
     parser()->add_flag("--no-sync", no_sync_,
                        "Leave it to the system when results reach the disk: a power cut may leave "
                        "them incomplete");
@@ -128,12 +132,22 @@ class RunCommand : public Command {
     const auto scenario = ReadScenario(scenario_, sets, diagnostics);
     if (!quiet_ || diagnostics.HasErrors()) fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
+    if (!baseline_file_.empty() && IsForeignFile(baseline_file_)) {
+      fmt::print(stderr,
+                 "--baseline-file: error: {} is no file of fault-free runs (expected one, or a new "
+                 "name)\n",
+                 Quote(baseline_file_, kQuotedPathBytesMax));
+      return kExitInput;
+    }
     auto captures = FindCaptures(*scenario);
     if (!captures) return kExitInput;
 
     const std::string directory = out_.empty() ? "out/" + scenario->name : out_;
     const std::string partial = PartialOf(directory);
     if (!PrepareDirectories(directory, partial)) return kExitInput;
+    for (const std::string& failure : RemoveLeftovers(directory)) {
+      fmt::print(stderr, "railyard: {}\n", failure);
+    }
     if (!no_report_ && !CanWriteReports()) {
       fmt::print(stderr, "railyard: no report.html will be written: {}\n", kNoEcharts);
     }

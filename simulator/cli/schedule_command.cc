@@ -17,6 +17,7 @@
 #include "simulator/measure/schedule_dump.h"
 #include "simulator/scenario/load/schedule_file_loader.h"
 #include "simulator/text_proto/text_proto.h"
+#include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -33,8 +34,9 @@ class ScheduleCommand : public Command {
     CLI::Option* const file = parser()->add_option(
         "schedule", file_, "A user's own algorithm, instead of --collective and --fabric");
     parser()
-        ->add_option("--collective", collective_, "all_reduce, all_gather, alltoall, …")
-        ->excludes(file);
+        ->add_option("--collective", collective_, "The operation, named as in nccl-tests")
+        ->excludes(file)
+        ->check(ShowNames(PerfCollectiveNames()));
     parser()->add_option("--bytes", bytes_, "nccl-tests' size")->required()->type_name("SIZE");
     parser()
         ->add_option("--fabric", fabric_,
@@ -116,8 +118,7 @@ class ScheduleCommand : public Command {
   bool ReadBytes(uint64_t& bytes) const {
     const auto parsed = ParseBytes(bytes_);
     if (parsed) bytes = *parsed;
-    if (!parsed)
-      PrintError(fmt::format("--bytes: {} is not a size (expected e.g. 64M)", Quote(bytes_)));
+    if (!parsed) PrintError(fmt::format("--bytes: {} {}", Quote(bytes_), WhyNoBytes(bytes_)));
     return parsed.has_value();
   }
 

@@ -15,6 +15,7 @@
 #include "analysis/report/study_page.h"
 #include "analysis/tables/figure_text.h"
 #include "simulator/cli/command.h"
+#include "simulator/cli/output_options.h"
 #include "simulator/cli/study_progress.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
@@ -28,6 +29,7 @@
 #include "simulator/study/study_check.h"
 #include "simulator/study/study_directory.h"
 #include "simulator/study/study_table.h"
+#include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -35,7 +37,7 @@ namespace {
 
 std::string CheckMemory(const std::string& text) {
   if (const auto bytes = ParseBytes(text); bytes && *bytes > 0 && *bytes <= INT64_MAX) return {};
-  return fmt::format("{} is not a size (expected e.g. 64GiB)", Quote(text));
+  return fmt::format("{} {}", Quote(text), WhyNoBytes(text));
 }
 
 class StudyCommand : public Command {
@@ -44,8 +46,10 @@ class StudyCommand : public Command {
       : Command(program.add_subcommand("study",
                                        "Run a scenario with many values of its fields and seeds")) {
     parser()->add_option("STUDY", study_, "The study, protobuf text")->required();
-    parser()->add_option("--out", out_,
-                         "Where results go: a new or empty directory (default: out/NAME)");
+    parser()
+        ->add_option("--out", out_,
+                     "Where results go: a new or empty directory (default: out/NAME)")
+        ->check(CheckPath);
     parser()
         ->add_option("--jobs", jobs_, "How many runs at a time (default: one per core)")
         ->check(CLI::Range(1, 1024));

@@ -126,7 +126,8 @@ class TraceCommand : public Command {
     diff_ = Add("diff", "Where ranks do other things; exit status 5 if anywhere", 2, 2);
     export_ = Add("export", "Write a trace in another format", 1, 1);
     export_->add_option("--format", format_, "chakra (a file a rank), goal, goal-binary or csv")
-        ->required();
+        ->required()
+        ->check(ShowNames(ExportFormats()));
     export_
         ->add_option("-o,--output", output_,
                      "The file to write, - for standard output; of chakra PREFIX of PREFIX.RANK.et")

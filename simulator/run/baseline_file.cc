@@ -57,7 +57,26 @@ void Take(const char*& at, std::vector<Value>& values) {
   at += values.size() * sizeof(Value);
 }
 
+// Also of a file that is shorter.
+bool HasMagic(std::string_view bytes) {
+  return std::string_view(kMagic.data(), kMagic.size()).starts_with(bytes.substr(0, kMagic.size()));
+}
+
 }  // namespace
+
+bool IsForeignFile(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::directory) return true;
+  if (status.type() != fs::file_type::regular) return false;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) ThrowErrno("read", path);
+  std::string bytes(kMagic.size(), '\0');
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (stream.bad()) ThrowErrno("read", path);
+  bytes.resize(static_cast<size_t>(stream.gcount()));
+  return !HasMagic(bytes);
+}
 
 std::optional<Baseline::Outcome> ReadBaselineFile(const BaselineFile& file, size_t collectives,
                                                   size_t jobs) {
@@ -84,8 +103,7 @@ std::optional<Baseline::Outcome> ReadBaselineFile(const BaselineFile& file, size
   if (stream.bad()) ThrowErrno("read", file.path);
   const size_t expected = bytes.size() - 1;
   bytes.resize(static_cast<size_t>(stream.gcount()));
-  const std::string_view magic(kMagic.data(), kMagic.size());
-  if (!magic.starts_with(std::string_view(bytes).substr(0, kMagic.size()))) throw foreign();
+  if (!HasMagic(bytes)) throw foreign();
   if (bytes.size() != expected) return std::nullopt;
   BaselineHeader header;
   std::memcpy(&header, bytes.data(), sizeof(header));

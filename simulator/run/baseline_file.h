@@ -11,6 +11,10 @@
 
 namespace railyard {
 
+// Returns true if there is something at the path that is no file of fault-free runs. Throws
+// EnvironmentError if it cannot be read.
+bool IsForeignFile(const std::string& path);
+
 // Returns the outcome, whose cpu_seconds are 0; nullopt if the file is absent, incomplete or
 // damaged, or has another key. Throws EnvironmentError if it cannot be read, or if it is not a file
 // of fault-free runs.

@@ -6,6 +6,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/text_proto/text_proto.h"
+#include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -85,8 +86,7 @@ int64_t ProtoCursor::DurationPs(Diagnostics& diagnostics, const char* field,
   if (!Has(field)) return default_ps;
   const std::string text = String(field, -1);
   if (const auto value = ParseDurationPs(text)) return *value;
-  Error(diagnostics, field,
-        fmt::format("{} is not a duration (expected {})", Quote(text), kExpectedDuration));
+  Error(diagnostics, field, fmt::format("{} {}", Quote(text), WhyNoDuration(text)));
   return default_ps;
 }
 
@@ -95,8 +95,7 @@ uint64_t ProtoCursor::RateBps(Diagnostics& diagnostics, const char* field,
   if (!Has(field)) return default_bps;
   const std::string text = String(field, -1);
   if (const auto value = ParseRateBps(text)) return *value;
-  Error(diagnostics, field,
-        fmt::format("{} is not a data rate (expected {})", Quote(text), kExpectedRate));
+  Error(diagnostics, field, fmt::format("{} {}", Quote(text), WhyNoRate(text)));
   return default_bps;
 }
 
@@ -105,8 +104,7 @@ uint64_t ProtoCursor::Bytes(Diagnostics& diagnostics, const char* field,
   if (!Has(field)) return default_bytes;
   const std::string text = String(field, -1);
   if (const auto value = ParseBytes(text)) return *value;
-  Error(diagnostics, field,
-        fmt::format("{} is not a size (expected {})", Quote(text), kExpectedBytes));
+  Error(diagnostics, field, fmt::format("{} {}", Quote(text), WhyNoBytes(text)));
   return default_bytes;
 }
 

@@ -41,6 +41,9 @@ std::optional<std::string> ReadText(const std::string& path, Diagnostics& diagno
   if (std::ferror(file.get())) {
     throw EnvironmentError(fmt::format("{}: {}", path, std::strerror(errno)));
   }
+  // Editors of Windows begin a text with a byte order mark, of which UTF-8 has no need.
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
 }
 
@@ -141,6 +144,7 @@ std::unique_ptr<TextProtoFile> LoadTextProto(const std::string& path,
 }
 
 std::string WhyNotAFile(const std::string& path) {
+  if (path.empty()) return "the path is empty (expected a file)";
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return "there is no such file";

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/quantity_errors.h"
+
 namespace railyard {
 namespace {
 
@@ -24,6 +26,7 @@ struct Quantity {
   Uint128 mantissa = 0;
   int decimals = 0;
   std::string_view unit;
+  bool is_too_long = false;  // it has too many digits, and the two numbers are meaningless
 };
 
 // Significant digits beyond which text is refused: 2^64 has 20, and 20 digits times the largest
@@ -31,6 +34,7 @@ struct Quantity {
 constexpr int kMaxSignificantDigits = 20;
 
 // DIGITS[.DIGITS][one space]UNIT; the unit may be empty but then nothing follows the digits.
+// Nullopt where the text has another form.
 std::optional<Quantity> SplitQuantity(std::string_view text) {
   size_t position = 0;
   while (position < text.size() && IsDigit(text[position])) ++position;
@@ -54,17 +58,18 @@ std::optional<Quantity> SplitQuantity(std::string_view text) {
   for (const std::string_view digits : {whole, fraction}) {
     for (const char digit : digits) {
       if (digit != '0' || significant > 0) ++significant;
-      if (significant > kMaxSignificantDigits) return std::nullopt;
       quantity.mantissa = quantity.mantissa * 10 + static_cast<unsigned>(digit - '0');
     }
   }
-  if (fraction.size() > kMaxSignificantDigits) return std::nullopt;
+  quantity.is_too_long =
+      significant > kMaxSignificantDigits || fraction.size() > kMaxSignificantDigits;
   quantity.decimals = static_cast<int>(fraction.size());
   return quantity;
 }
 
 // mantissa / 10^decimals * factor if that is an integer of at most `max`.
 std::optional<uint64_t> Scale(const Quantity& quantity, uint64_t factor, uint64_t max) {
+  if (quantity.is_too_long) return std::nullopt;
   Uint128 value = quantity.mantissa * factor;
   for (int i = 0; i < quantity.decimals; ++i) {
     if (value % 10 != 0) return std::nullopt;
@@ -108,6 +113,7 @@ constexpr std::array kDecimalPrefixes = {
 constexpr std::array kBinaryPrefixes = {
     Unit{"K", 1ULL << 10}, Unit{"k", 1ULL << 10}, Unit{"M", 1ULL << 20}, Unit{"m", 1ULL << 20},
     Unit{"G", 1ULL << 30}, Unit{"g", 1ULL << 30}, Unit{"T", 1ULL << 40}, Unit{"t", 1ULL << 40},
+    Unit{"P", 1ULL << 50}, Unit{"p", 1ULL << 50},
 };
 
 // Writes value / unit with three significant digits, rounded half up, in the largest of `units`
@@ -137,22 +143,25 @@ std::string FormatScaled(uint64_t value, std::span<const Unit> units) {
   }
 }
 
-}  // namespace
-
-std::optional<int64_t> ParseDurationPs(std::string_view text) {
-  const auto quantity = SplitQuantity(text);
-  if (!quantity) return std::nullopt;
-  const auto factor = FindFactor(kDurationUnits, quantity->unit);
-  if (!factor) return std::nullopt;
-  const auto ps = Scale(*quantity, *factor, static_cast<uint64_t>(kNeverPs) - 1);
-  if (!ps) return std::nullopt;
-  return static_cast<int64_t>(*ps);
+// Words for a quantity that has a known unit of `factor` and yet is none of at most `max`.
+std::string WhyOutOfRange(const Quantity& quantity, uint64_t factor, uint64_t max,
+                          std::string_view largest, std::string_view finest) {
+  if (quantity.is_too_long) {
+    return fmt::format("has more than {} significant digits (expected at most {}, in whole {})",
+                       kMaxSignificantDigits, largest, finest);
+  }
+  Uint128 value = quantity.mantissa * factor;
+  for (int i = 0; i < quantity.decimals; ++i) value /= 10;
+  return value > max ? fmt::format("is too large (expected at most {})", largest)
+                     : fmt::format("is too fine (expected whole {})", finest);
 }
 
-std::optional<uint64_t> ParseRateBps(std::string_view text) {
-  const auto quantity = SplitQuantity(text);
-  if (!quantity) return std::nullopt;
-  std::string_view unit = quantity->unit;
+std::optional<uint64_t> DurationFactor(std::string_view unit) {
+  return FindFactor(kDurationUnits, unit);
+}
+
+// In bits per second.
+std::optional<uint64_t> RateFactor(std::string_view unit) {
   if (!unit.ends_with("ps") && !unit.ends_with("/s")) return std::nullopt;
   unit.remove_suffix(2);
   if (!unit.ends_with('b') && !unit.ends_with('B')) return std::nullopt;
@@ -160,23 +169,80 @@ std::optional<uint64_t> ParseRateBps(std::string_view text) {
   unit.remove_suffix(1);
   const auto factor = FindFactor(kDecimalPrefixes, unit);
   if (!factor) return std::nullopt;
-  return Scale(*quantity, *factor * bits, UINT64_MAX);
+  return *factor * bits;
 }
 
-std::optional<uint64_t> ParseBytes(std::string_view text) {
-  const auto quantity = SplitQuantity(text);
-  if (!quantity) return std::nullopt;
-  std::string_view unit = quantity->unit;
-  if (unit.empty() || unit == "B") return Scale(*quantity, 1, UINT64_MAX);
+std::optional<uint64_t> BytesFactor(std::string_view unit) {
+  if (unit.empty() || unit == "B") return 1;
   for (const std::string_view suffix : {"iB", "B"}) {
     if (unit.ends_with(suffix)) {
       unit.remove_suffix(suffix.size());
       break;
     }
   }
-  const auto factor = FindFactor(kBinaryPrefixes, unit);
+  return FindFactor(kBinaryPrefixes, unit);
+}
+
+constexpr uint64_t kDurationMaxPs = static_cast<uint64_t>(kNeverPs) - 1;
+
+}  // namespace
+
+std::optional<int64_t> ParseDurationPs(std::string_view text) {
+  const auto quantity = SplitQuantity(text);
+  if (!quantity) return std::nullopt;
+  const auto factor = DurationFactor(quantity->unit);
+  if (!factor) return std::nullopt;
+  const auto ps = Scale(*quantity, *factor, kDurationMaxPs);
+  if (!ps) return std::nullopt;
+  return static_cast<int64_t>(*ps);
+}
+
+std::optional<uint64_t> ParseRateBps(std::string_view text) {
+  const auto quantity = SplitQuantity(text);
+  if (!quantity) return std::nullopt;
+  const auto factor = RateFactor(quantity->unit);
   if (!factor) return std::nullopt;
   return Scale(*quantity, *factor, UINT64_MAX);
+}
+
+std::optional<uint64_t> ParseBytes(std::string_view text) {
+  const auto quantity = SplitQuantity(text);
+  if (!quantity) return std::nullopt;
+  const auto factor = BytesFactor(quantity->unit);
+  if (!factor) return std::nullopt;
+  return Scale(*quantity, *factor, UINT64_MAX);
+}
+
+std::string WhyNoDuration(std::string_view text) {
+  const auto quantity = SplitQuantity(text);
+  if (!quantity || quantity->unit.empty() || ParseDurationPs(text)) {
+    return fmt::format("is not a duration (expected {})", kExpectedDuration);
+  }
+  const auto factor = DurationFactor(quantity->unit);
+  if (!factor) return "has an unknown unit (expected ps, ns, us, ms, s, min or h)";
+  return WhyOutOfRange(*quantity, *factor, kDurationMaxPs, "2562h", "picoseconds");
+}
+
+std::string WhyNoRate(std::string_view text) {
+  const auto quantity = SplitQuantity(text);
+  if (!quantity || quantity->unit.empty() || ParseRateBps(text)) {
+    return fmt::format("is not a data rate (expected {})", kExpectedRate);
+  }
+  const auto factor = RateFactor(quantity->unit);
+  if (!factor) {
+    return "has an unknown unit (expected bps, Kbps, Mbps, Gbps or Tbps, or for bytes Bps to TBps)";
+  }
+  return WhyOutOfRange(*quantity, *factor, UINT64_MAX, "18446744Tbps", "bits per second");
+}
+
+std::string WhyNoBytes(std::string_view text) {
+  const auto quantity = SplitQuantity(text);
+  if (!quantity || ParseBytes(text)) {
+    return fmt::format("is not a size (expected {})", kExpectedBytes);
+  }
+  const auto factor = BytesFactor(quantity->unit);
+  if (!factor) return "has an unknown unit (expected B, KiB, MiB, GiB, TiB or PiB)";
+  return WhyOutOfRange(*quantity, *factor, UINT64_MAX, "16383PiB", "bytes");
 }
 
 std::string FormatDuration(int64_t ps) {

@@ -34,13 +34,13 @@ constexpr int64_t TransferTimePs(uint64_t bytes, uint64_t rate_bps) {
 // These read quantities that people write: digits, optionally a decimal part, at most one space,
 // the unit. They are exact: "4.096us" is 4,096,000 ps, and they refuse text finer than the
 // picosecond, bit per second or byte, an unknown unit, a sign, trailing text, more than 20
-// significant digits and overflow. They return nullopt for refused text; the Expected* strings
-// describe the right form. A unit's case matters (b is a bit, B a byte), except that k may be K,
-// and that sizes take their prefix in either case.
+// significant digits and overflow. They return nullopt for refused text, and quantity_errors.h says
+// why; the Expected* strings describe the right form. A unit's case matters (b is a bit, B a byte),
+// except that k may be K, and that sizes take their prefix in either case.
 //   Durations: ps ns us ms s min h, below kNeverPs; the unit is required, also for 0.
 //   Rates: bps Kbps Mbps Gbps Tbps (bits) and Bps KBps MBps GBps TBps (bytes), powers of 1,000;
 //     b/s and B/s may stand for bps and Bps; the unit is required.
-//   Sizes: B, K M G T, KB MB GB TB, KiB MiB GiB TiB, always powers of 1,024; bytes without a unit.
+//   Sizes: B, K M G T P, KB … PB, KiB … PiB, always powers of 1,024; bytes without a unit.
 std::optional<int64_t> ParseDurationPs(std::string_view text);  // "300ms", "4.096us", "0s"
 std::optional<uint64_t> ParseRateBps(std::string_view text);    // "400Gbps", "450GBps" (bytes/s)
 std::optional<uint64_t> ParseBytes(std::string_view text);      // "64MiB", "64M", "4096B", "4096"

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
@@ -197,6 +199,26 @@ TEST(WriteResultsTest, KeepsTheEarlierResultWhenTheDiskFillsUp) {
   }
   EXPECT_EQ(ReadFile(scratch / "out/summary.json"), SummaryJson(MadeUpRun()));
   EXPECT_THAT(Entries(scratch.path()), ElementsAre("out"));
+}
+
+TEST(RemoveLeftoversTest, RemovesWhatNoProcessHolds) {
+  const ScratchDirectory scratch;
+  WriteResults(scratch / "out", MadeUpRun());
+  for (const char* name : {".railyard-1-0", ".railyard-1-1", ".railyard-1-0.earlier", ".railyard-1",
+                           ".railyard-a-1", ".railyard-1-2-3"}) {
+    fs::create_directories(scratch / name + "/out");
+  }
+  WriteText(scratch / ".railyard-2-0", "a file");
+  const int held = open((scratch / ".railyard-1-1").c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  EXPECT_THAT(RemoveLeftovers(scratch / "out"), IsEmpty());
+  EXPECT_THAT(Entries(scratch.path()),
+              ElementsAre(".railyard-1", ".railyard-1-0.earlier", ".railyard-1-1",
+                          ".railyard-1-2-3", ".railyard-2-0", ".railyard-a-1", "out"));
+  close(held);
+  EXPECT_THAT(RemoveLeftovers(scratch / "absent/deeper"), IsEmpty());
+  EXPECT_THAT(RemoveLeftovers(scratch / "out"), IsEmpty());
+  EXPECT_FALSE(fs::exists(scratch / ".railyard-1-1"));
 }
 
 TEST(WriteResultsDeathTest, StopsAtAnExtraFileThatWouldMakeTheResultForeign) {

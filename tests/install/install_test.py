@@ -6,6 +6,7 @@ usage: install_test.py CMAKE BUILD_DIR SOURCE_DIR COMPILER [CMAKE_OPTIONS_OF_CON
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ class Installed(unittest.TestCase):
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()
         first = pathlib.Path(cls.directory.name, "first")
-        subprocess.run([CMAKE, "--install", BUILD, "--prefix", first], check=True,
+        subprocess.run([CMAKE, "--install", BUILD, "--prefix", first], check=True, umask=0o077,
                        stdout=subprocess.DEVNULL)
         cls.prefix = first.rename(first.with_name("second"))
         cls.scenarios = cls.prefix / "share/railyard/scenarios"
@@ -38,6 +39,11 @@ class Program(Installed):
                              cwd=self.directory.name, capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)
         return run.stdout
+
+    def test_everybody_can_read_what_was_installed_under_a_narrow_umask(self):
+        for path in (self.prefix, *self.prefix.rglob("*")):
+            needed = 0o555 if path.is_dir() else 0o444
+            self.assertEqual(path.stat().st_mode & needed, needed, path)
 
     def test_lists_the_scenarios_it_was_installed_with(self):
         listed = self.railyard("list", "scenarios")
@@ -68,9 +74,30 @@ class Program(Installed):
 
     def test_the_manual_page_has_the_help_of_every_command(self):
         page = (self.prefix / "share/man/man1/railyard.1").read_text().replace("\\-", "-")
-        for command in ("run", "validate", "topo", "help"):
+        for command in ("run", "validate", "topo", "topo show", "trace cut", "help models"):
             self.assertIn(f".SH RAILYARD {command}\n", page)
-            self.assertIn(self.railyard(command, "--help"), page)
+            self.assertIn(self.railyard(*command.split(), "--help"), page)
+
+    def test_the_manual_page_has_every_option_that_is_completed(self):
+        page = (self.prefix / "share/man/man1/railyard.1").read_text().replace("\\-", "-")
+        sections = dict(re.findall(r"\n\.SH RAILYARD ([^\n]*)\n(.*?)(?=\n\.SH )", page, re.DOTALL))
+        branches = re.findall(r"'([a-z -]+) '\) words='([^']*)'", self.railyard("completion"))
+        self.assertGreater(len(branches), 25)
+        for command, words in branches:
+            for word in words.split():
+                self.assertIn(word, sections[command], command)
+
+    def test_the_manual_page_has_statuses_files_and_where_to_read_on(self):
+        page = (self.prefix / "share/man/man1/railyard.1").read_text()
+        self.assertRegex(page, r"\n\.SH EXIT STATUS\n\.TP\n\.B 0\ndone\n\.TP\n\.B 1\n")
+        for status in range(6):
+            self.assertIn(f"\n.B {status}\n", page)
+        self.assertIn("\n.SH FILES\n", page)
+        self.assertIn("\n.SH SEE ALSO\n", page)
+        man = subprocess.run(["man", "-l", self.prefix / "share/man/man1/railyard.1"], env=ENVIRONMENT,
+                             capture_output=True, text=True, check=False)
+        if man.returncode == 0:
+            self.assertIn("EXIT STATUS", man.stdout)
 
     def test_the_reference_has_fields_attributes_and_figures(self):
         page = (self.prefix / "share/doc/railyard/reference.html").read_text()
@@ -94,6 +121,14 @@ class Program(Installed):
         self.assertEqual(completed("railyard", "va"), {"validate", "var"})  # and the folder /var
         self.assertIn("--out", completed("railyard", "run", "file.textproto", "--o"))
         self.assertEqual(completed("railyard", "trace", "ret"), {"retarget"})
+        # Files that are named like commands.
+        self.assertEqual(completed("railyard", "run", "run", "--thr"), {"--threads"})
+        self.assertEqual(completed("railyard", "run", "trace", "cut", "--thr"), {"--threads"})
+        self.assertEqual(completed("railyard", "run", "x", "--mode", ""), {"packet", "flow"})
+        self.assertEqual(completed("railyard", "run", "x", "--mode", "=", "f"), {"flow"})
+        self.assertEqual(completed("railyard", "run", "x", "--mode", "="), {"packet", "flow"})
+        self.assertEqual(completed("railyard", "import", "--format", "goa"), {"goal"})
+        self.assertEqual(completed("railyard", "perf", "--collective", "all_red"), {"all_reduce"})
 
 
 CONSUMER = """cmake_minimum_required(VERSION 3.25)
@@ -104,6 +139,36 @@ target_link_libraries(consumer Railyard::railyard)
 add_executable(of_ns3 of_ns3.cc)
 target_link_libraries(of_ns3 Railyard::railyard Ns3::applications)
 """
+
+
+class WithoutLibrary(unittest.TestCase):
+    """A build of the program alone, as scripts/demo makes it, is installed without the library."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def install(self, *words):
+        run = subprocess.run([CMAKE, *words], capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return run.stdout
+
+    def test_the_program_is_a_component(self):
+        self.install("--install", BUILD, "--component", "program", "--prefix", self.directory)
+        for name in ("bin/railyard", "share/man/man1/railyard.1", "share/doc/railyard/reference.html"):
+            self.assertTrue((self.directory / name).is_file(), name)
+        for name in ("include", "lib", "share/railyard/examples"):
+            self.assertFalse((self.directory / name).exists(), name)
+
+    def test_headers_are_not_installed_without_the_archive(self):
+        text = pathlib.Path(BUILD, "cmake/package/cmake_install.cmake").read_text()
+        script = self.directory / "cmake_install.cmake"
+        script.write_text(text.replace("librailyard.a", "not_built.a"))
+        prefix = self.directory / "prefix"
+        said = self.install(f"-DCMAKE_INSTALL_PREFIX={prefix}", "-P", script)
+        self.assertIn("build the target railyard_archive for find_package(Railyard)", said)
+        self.assertFalse(prefix.exists())
 
 
 class Package(Installed):

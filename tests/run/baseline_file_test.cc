@@ -92,11 +92,11 @@ TEST_F(BaselineFileTest, ADamagedFileIsMadeAgain) {
 TEST_F(BaselineFileTest, AFileOfSomethingElseIsLeftAlone) {
   scratch_.Write("fault_free", "dear");
   const EndedRun run = RunText(Scenario(), {"--baseline-file", file_});
-  EXPECT_EQ(run.exit.status, 1);
-  EXPECT_THAT(run.exit.errors, HasSubstr("fault_free is no file of fault-free runs"));
+  EXPECT_EQ(run.exit.status, 2);
+  EXPECT_THAT(run.exit.errors, HasSubstr("fault_free\" is no file of fault-free runs"));
   EXPECT_EQ(ReadText(file_), "dear");
   const EndedRun folder = RunText(Scenario(), {"--baseline-file", scratch_.Path("")});
-  EXPECT_EQ(folder.exit.status, 1);
+  EXPECT_EQ(folder.exit.status, 2);
   EXPECT_THAT(folder.exit.errors, HasSubstr("is no file of fault-free runs"));
   const EndedRun nowhere = RunText(Scenario(), {"--baseline-file", scratch_.Path("none/file")});
   EXPECT_EQ(nowhere.exit.status, 1);

@@ -315,6 +315,7 @@ class Machine(unittest.TestCase):
         self.assertGreater(killed, 10)
         self.assertEqual(self.run_to_end("run", "small.textproto", "--out", "out", "--quiet"), (0, ""))
         self.expect_whole(self.here / "out")
+        self.expect_nothing("out", *(path.name for path in self.here.glob(".railyard-??????")))
 
     def expect_one_of(self, before, seed):
         found = self.expect_whole(self.here / "out")

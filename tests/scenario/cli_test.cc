@@ -132,6 +132,26 @@ TEST_F(CliTest, UnknownOptionsAndArgumentsAreMistakes) {
             "railyard: error: --seed: \"-3\" is not a whole number, 0 to 18446744073709551615\n");
 }
 
+TEST_F(CliTest, EmptyPathsAndAMissingWorkingDirectoryAreNamed) {
+  EXPECT_EQ(Railyard({"validate", ""}), kExitInput);
+  EXPECT_EQ(errors_, "error: the path is empty (expected a file)\n");
+  for (const char* command : {"run", "study"}) {
+    EXPECT_EQ(Railyard({command, "a", "--out", ""}), kExitInput);
+    EXPECT_EQ(errors_, "railyard: error: --out: the path is empty\n");
+  }
+  const std::string scenario = Write("s.textproto", kScenario);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directory(Path("gone"));
+  std::filesystem::current_path(Path("gone"));
+  std::filesystem::remove(Path("gone"));
+  EXPECT_EQ(Railyard({"validate", "s.textproto"}), kExitEnvironment);
+  EXPECT_THAT(errors_, HasSubstr("railyard: error: the working directory is gone\n"));
+  EXPECT_EQ(Railyard({"run", scenario}), kExitEnvironment);
+  EXPECT_THAT(errors_, HasSubstr("railyard: error: the working directory is gone\n"));
+  EXPECT_EQ(Railyard({"validate", scenario}), kExitDone);
+  std::filesystem::current_path(before);
+}
+
 // Wherever a mistyped word stands, it is named, with what its own command would take.
 TEST_F(CliTest, MistakesBehindSubcommandsAreNamed) {
   for (const std::vector<std::string>& arguments :

@@ -61,12 +61,12 @@ TEST(ProtoCursorTest, QuantitiesWithTheWrongUnitAreRefused) {
   EXPECT_EQ(cursor.Child("nic").Number(diagnostics, "mtu_bytes", 8, 256, 4096), 8u);
   EXPECT_EQ(
       file.WithoutPath(diagnostics.ToString()),
-      ":1:7: error: gpu.launch_latency: \"4 potatoes\" is not a duration (expected a duration "
-      "with its unit, e.g. \"300ms\")\n"
-      ":2:2: error: gpu.channel_rate: \"4s\" is not a data rate (expected a data rate with its "
-      "unit, e.g. \"400Gbps\")\n"
-      ":3:7: error: nic.window: \"4Gbps\" is not a size (expected a size, e.g. \"64MiB\" (K, "
-      "M, G are powers of 1,024))\n"
+      ":1:7: error: gpu.launch_latency: \"4 potatoes\" has an unknown unit (expected ps, ns, "
+      "us, ms, s, min or h)\n"
+      ":2:2: error: gpu.channel_rate: \"4s\" has an unknown unit (expected bps, Kbps, Mbps, Gbps "
+      "or Tbps, or for bytes Bps to TBps)\n"
+      ":3:7: error: nic.window: \"4Gbps\" has an unknown unit (expected B, KiB, MiB, GiB, TiB or "
+      "PiB)\n"
       ":4:2: error: nic.mtu_bytes: 9000 is out of range (expected 256 to 4096)\n");
 }
 

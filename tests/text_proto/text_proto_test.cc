@@ -183,6 +183,14 @@ TEST(TextProtoTest, WhatIsRightIsReadBesideMistakes) {
             "name: \"a\" nccl { }");
 }
 
+TEST(TextProtoTest, AByteOrderMarkIsPassedOver) {
+  TextFile file("\xef\xbb\xbfseed: 3");
+  EXPECT_NE(file.Load(), nullptr);
+  EXPECT_FALSE(file.diagnostics.HasErrors());
+  EXPECT_EQ(FindingsIn("\xef\xbb\xbfsede: 3"),
+            ":1:1: error: sede: unknown field \"sede\" (did you mean \"seed\"?)\n");
+}
+
 TEST(TextProtoTest, WhatIsGivenAgainLeavesTheFirstStanding) {
   EXPECT_EQ(Readable("seed: 1 seed: 2 nic { window: \"a\" } nic { mtu_bytes: x }"),
             "seed: 1 nic { window: \"a\" }");

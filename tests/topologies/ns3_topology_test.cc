@@ -159,8 +159,8 @@ TEST_F(Ns3TopologyTest, MistakesAreAtTheirPlaces) {
   EXPECT_THAT(FindingsOf(head + "1 2 0Gbps 1us 0\n"),
               HasSubstr("t.txt:4:5: error: \"0Gbps\" is out of range (expected 1Mbps to 100Tbps)"));
   EXPECT_THAT(FindingsOf(head + "1 2 999Tbps 1us 0\n"), HasSubstr("\"999Tbps\" is out of range"));
-  EXPECT_THAT(FindingsOf(head + "1 2 fast 1us 0\n"), HasSubstr("\"fast\" is not a rate"));
-  EXPECT_THAT(FindingsOf(head + "1 2 1Gbps soon 0\n"), HasSubstr("\"soon\" is not a delay"));
+  EXPECT_THAT(FindingsOf(head + "1 2 fast 1us 0\n"), HasSubstr("\"fast\" is not a data rate"));
+  EXPECT_THAT(FindingsOf(head + "1 2 1Gbps soon 0\n"), HasSubstr("\"soon\" is not a duration"));
   EXPECT_THAT(FindingsOf(head + "1 2 1Gbps 2s 0\n"), HasSubstr("\"2s\" is out of range"));
   EXPECT_THAT(FindingsOf(head + "1 2 1Gbps 1us 2\n"),
               HasSubstr("t.txt:4:15: error: \"2\" is not an error rate (expected 0 to 1)"));

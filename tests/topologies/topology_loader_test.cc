@@ -27,6 +27,21 @@ TEST_F(TopologyLoaderTest, AnUnknownPresetIsRefusedWithTheClosest) {
             "you mean \"h100-4x8-rail-optimized\"?)\n");
 }
 
+TEST_F(TopologyLoaderTest, AnUnknownPresetWithoutACloseOneNamesTheList) {
+  Load("preset: \"potatoes\"");
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:1: error: preset: unknown preset \"potatoes\" (railyard list "
+            "presets lists them)\n");
+}
+
+TEST_F(TopologyLoaderTest, APlatformIsToldFromAPreset) {
+  Load("preset: \"dgx-h100\"");
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:1: error: preset: \"dgx-h100\" is a platform, not a preset "
+            "(expected e.g. rail_optimized { mixed_servers { count: 2 platform: \"dgx-h100\" } "
+            "})\n");
+}
+
 TEST_F(TopologyLoaderTest, EveryParameterOfTheGeneratorIsRead) {
   const auto graph = Load(R"(rail_optimized {
     servers: 6 gpus_per_server: 4 servers_per_leaf: 3 spines: 2 links_per_leaf_and_spine: 3
@@ -84,8 +99,8 @@ TEST_F(TopologyLoaderTest, EachMistakeInAParameterHasItsPlace) {
             "(expected 1 to 65536)\n"
             "fabric.textproto:4:3: error: rail_optimized.spines: 65537 is out of range (expected "
             "0 to 65536)\n"
-            "fabric.textproto:5:3: error: rail_optimized.nic_rate: \"4 potatoes\" is not a data "
-            "rate (expected a data rate with its unit, e.g. \"400Gbps\")\n"
+            "fabric.textproto:5:3: error: rail_optimized.nic_rate: \"4 potatoes\" has an "
+            "unknown unit (expected bps, Kbps, Mbps, Gbps or Tbps, or for bytes Bps to TBps)\n"
             "fabric.textproto:6:3: error: rail_optimized.leaf_spine_rate: 0 bps is out of range "
             "(expected 1Mbps to 100Tbps)\n"
             "fabric.textproto:7:3: error: rail_optimized.switch_latency: \"300\" is not a duration "

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "simulator/units/quantity_errors.h"
+
 namespace railyard {
 namespace {
 
@@ -110,6 +112,7 @@ TEST(ParseBytesTest, PrefixesArePowersOf1024HoweverTheyAreWritten) {
   EXPECT_EQ(ParseBytes("1K"), 1'024u);
   EXPECT_EQ(ParseBytes("1GiB"), 1'073'741'824u);
   EXPECT_EQ(ParseBytes("1TB"), 1'099'511'627'776u);
+  for (const char* text : {"1P", "1p", "1PB", "1PiB"}) EXPECT_EQ(ParseBytes(text), 1ULL << 50);
 }
 
 TEST(ParseBytesTest, ABareNumberIsBytes) {
@@ -123,6 +126,35 @@ TEST(ParseBytesTest, RefusesWhatIsNotASize) {
                            "0.0001K", "64 potatoes", "64 ", "64MiBs", "16777216T"}) {
     EXPECT_EQ(ParseBytes(text), std::nullopt) << '"' << text << '"';
   }
+}
+
+TEST(QuantityErrorsTest, FormUnitSizeAndFinenessAreToldApart) {
+  EXPECT_EQ(WhyNoDuration("soon"),
+            "is not a duration (expected a duration with its unit, e.g. \"300ms\")");
+  EXPECT_EQ(WhyNoDuration("300"), WhyNoDuration("soon"));
+  EXPECT_EQ(WhyNoDuration("1day"), "has an unknown unit (expected ps, ns, us, ms, s, min or h)");
+  EXPECT_EQ(WhyNoDuration("99999999s"), "is too large (expected at most 2562h)");
+  EXPECT_EQ(WhyNoDuration("0.5ps"), "is too fine (expected whole picoseconds)");
+  EXPECT_EQ(WhyNoDuration("123456789012345678901ps"),
+            "has more than 20 significant digits (expected at most 2562h, in whole picoseconds)");
+  EXPECT_EQ(WhyNoRate("400"),
+            "is not a data rate (expected a data rate with its unit, e.g. \"400Gbps\")");
+  EXPECT_EQ(WhyNoRate("1Pbps"),
+            "has an unknown unit (expected bps, Kbps, Mbps, Gbps or Tbps, or for bytes Bps to "
+            "TBps)");
+  EXPECT_EQ(WhyNoRate("99999999Tbps"), "is too large (expected at most 18446744Tbps)");
+  EXPECT_EQ(WhyNoRate("0.5bps"), "is too fine (expected whole bits per second)");
+  EXPECT_EQ(WhyNoBytes("M"),
+            "is not a size (expected a size, e.g. \"64MiB\" (K, M, G are powers of 1,024))");
+  EXPECT_EQ(WhyNoBytes("1EiB"), "has an unknown unit (expected B, KiB, MiB, GiB, TiB or PiB)");
+  EXPECT_EQ(WhyNoBytes("16384PiB"), "is too large (expected at most 16383PiB)");
+  EXPECT_EQ(WhyNoBytes("1.5B"), "is too fine (expected whole bytes)");
+}
+
+TEST(QuantityErrorsTest, TheLargestThatTheyNameAreRead) {
+  EXPECT_TRUE(ParseDurationPs("2562h").has_value());
+  EXPECT_TRUE(ParseRateBps("18446744Tbps").has_value());
+  EXPECT_TRUE(ParseBytes("16383PiB").has_value());
 }
 
 TEST(FormatTest, DurationsHaveThreeSignificantDigits) {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 #include "topologies/formats/line_findings.h"
 #include "topologies/formats/topology_file_loader.h"
@@ -213,14 +214,13 @@ class Ns3TopologyReader {
     const auto target = Number(target_word, "node's id", 0, nodes_ - 1);
     const auto rate_bps = ParseRateBps(rate.text);
     if (!rate_bps) {
-      Error(rate, fmt::format("{} is not a rate (expected {})", Quote(rate.text), kExpectedRate));
+      Error(rate, fmt::format("{} {}", Quote(rate.text), WhyNoRate(rate.text)));
     } else if (*rate_bps < kMinLinkRateBps || *rate_bps > kMaxLinkRateBps) {
       Error(rate, fmt::format("{} is out of range (expected 1Mbps to 100Tbps)", Quote(rate.text)));
     }
     const auto delay_ps = ParseDurationPs(delay.text);
     if (!delay_ps) {
-      Error(delay,
-            fmt::format("{} is not a delay (expected {})", Quote(delay.text), kExpectedDuration));
+      Error(delay, fmt::format("{} {}", Quote(delay.text), WhyNoDuration(delay.text)));
     } else if (*delay_ps > kMaxLinkDelayPs) {
       Error(delay, fmt::format("{} is out of range (expected 0s to 1s)", Quote(delay.text)));
     }

@@ -12,18 +12,29 @@
 #include "topologies/formats/generator_loader.h"
 #include "topologies/formats/topology.pb.h"
 #include "topologies/measures/runnable.h"
+#include "topologies/platforms/platform.h"
 
 namespace railyard {
 namespace {
 
+std::string UnknownPreset(const std::string& name) {
+  if (FindPlatform(name) != nullptr) {
+    return fmt::format(
+        "{0} is a platform, not a preset (expected e.g. rail_optimized {{ mixed_servers {{ count: "
+        "2 platform: {0} }} }})",
+        Quote(name));
+  }
+  std::vector<std::string> names;
+  for (const Preset& preset : Presets()) names.push_back(preset.name);
+  const std::string suggestion = DidYouMean(name, names);
+  return fmt::format("unknown preset {}{}", Quote(name),
+                     suggestion.empty() ? " (railyard list presets lists them)" : suggestion);
+}
+
 std::optional<FabricGraph> LoadPreset(const ProtoCursor& fabric, Diagnostics& diagnostics) {
   const std::string name = fabric.Text("preset", "");
   auto graph = MakePreset(name);
-  if (!graph) {
-    std::vector<std::string> names;
-    for (const Preset& preset : Presets()) names.push_back(preset.name);
-    fabric.Error(diagnostics, "preset", UnknownName("preset", name, names));
-  }
+  if (!graph) fabric.Error(diagnostics, "preset", UnknownPreset(name));
   return graph;
 }
 
