@@ -130,6 +130,8 @@ class FilesReader {
     std::vector<bool> has_file(ranks, false);
     for (uint32_t rank = 0; rank < ranks; ++rank) has_file[rank] = graph_.HasRank(rank);
     DependencyGraph graph = graph_.Take(ranks, groups_);
+    graph.repeats_another = has_file;
+    graph.repeats_another.flip();
     if (graph_.took_groups_from_use()) {
       report.assumed.push_back(
           "A group without a list of its ranks has those whose files call on it.");
