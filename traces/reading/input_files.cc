@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kDirectoryFilesMax = 1'000'000;
+constexpr size_t kRefusalBytes = 4096;  // that tell what a file is
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -89,6 +90,13 @@ InputFiles::InputFiles(const std::vector<std::string>& paths) {
 bool InputFiles::Visit(InputStream& stream, const std::function<bool(InputStream&)>& visit,
                        Diagnostics& diagnostics) const {
   if (left_out_.contains(stream.name())) return true;
+  if (refusal_) {
+    const std::string why = refusal_(stream.Peek(kRefusalBytes));
+    if (stream.failure().empty() && !why.empty()) {
+      diagnostics.Error({stream.name()}, "", why);
+      return true;
+    }
+  }
   const bool goes_on = visit(stream);
   if (!stream.failure().empty()) diagnostics.Error({stream.name()}, "", stream.failure());
   return goes_on;

@@ -5,6 +5,8 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
@@ -26,6 +28,10 @@ class InputFiles {
   // file cannot be read. May be called again.
   void ForEach(const std::function<bool(InputStream&)>& visit, Diagnostics& diagnostics) const;
 
+  // Makes ForEach report a file as an error, and skip it, if `why` returns a text for its first
+  // bytes.
+  void Refuse(std::function<std::string(std::string_view head)> why) { refusal_ = std::move(why); }
+
   // Makes ForEach skip the file of this name from now on.
   void LeaveOut(const std::string& name) { left_out_.insert(name); }
 
@@ -36,6 +42,7 @@ class InputFiles {
 
   std::vector<std::string> paths_;
   std::set<std::string> left_out_;  // names
+  std::function<std::string(std::string_view head)> refusal_;
 };
 
 }  // namespace railyard
