@@ -15,6 +15,15 @@ bool IsUtf16(std::string_view head) {
   return is_text_at(0) || is_text_at(1);
 }
 
+// MSCCL's XML, with or without a declaration before it, or the JSON of MSCCL++.
+bool IsAlgorithm(std::string_view head) {
+  const auto holds = [&](std::string_view text) {
+    return head.find(text) != std::string_view::npos;
+  };
+  if (head.front() == '<') return holds("<algo ");
+  return head.front() == '{' && holds("\"threadblocks\"") && holds("\"gpus\"");
+}
+
 }  // namespace
 
 std::string WhyForeign(std::string_view head) {
@@ -24,6 +33,12 @@ std::string WhyForeign(std::string_view head) {
   }
   if (IsUtf16(head)) {
     return "is text in UTF-16 (expected UTF-8, which iconv -f UTF-16 -t UTF-8 makes of it)";
+  }
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && IsAlgorithm(head.substr(first))) {
+    return "is an algorithm of MSCCL, not a captured job (expected a capture; railyard schedule "
+           "FILE "
+           "--bytes N checks it, and workload.schedule runs it)";
   }
   return "";
 }

@@ -39,6 +39,8 @@ TEST(ImportFilesTest, WhatIsKnownToBeNoCaptureIsNamed) {
       {std::string("PK\x03\x04") + std::string(60, '\0'), "is a ZIP archive"},
       {"\xff\xfe" + utf16, "is text in UTF-16"},
       {utf16, "is text in UTF-16"},
+      {"<?xml version=\"1.0\"?>\n<algo name=\"ring\" ngpus=\"4\">\n", "is an algorithm of MSCCL"},
+      {R"({"name": "a", "gpus": [{"id": 0, "threadblocks": []}]})", "is an algorithm of MSCCL"},
       {'\0' + utf16.substr(0, utf16.size() - 1), "is text in UTF-16"},
   };
   for (const auto& [content, finding] : cases) {
