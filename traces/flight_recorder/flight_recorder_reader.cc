@@ -105,6 +105,7 @@ class FlightRecorderImport {
     if (has_unstated_root_) {
       report_.assumed.push_back("roots are rank 0 of their groups where they are not recorded");
     }
+    wrong_durations_.Report(report_);
     import.trace = BuildTrace(job_, options_, report_, diagnostics_);
     if (import.trace && wants_scenario) {
       HoldUncapturedRanks(hangs, job_, *import.trace);
@@ -193,6 +194,7 @@ class FlightRecorderImport {
       TraceOperation& operation = call.operation;
       operation.stream = job_.StreamOf(rank, operation.communicator);
       operation.measured_ps = entry.measured_ps;
+      wrong_durations_.Count(entry.duration_is_none);
       operation.source_file = index;
       operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(placed.line, UINT32_MAX));
       has_unstated_root_ = has_unstated_root_ || operation.kind == CollectiveKind::kBroadcast ||
@@ -227,6 +229,7 @@ class FlightRecorderImport {
   CapturedJob job_{"flight-recorder"};
   UnfinishedWork unfinished_;
   bool has_unstated_root_ = false;
+  WrongDurations wrong_durations_;
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

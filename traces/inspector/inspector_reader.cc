@@ -82,6 +82,7 @@ class InspectorImport {
           fmt::format("Inspector's dump_stats announce {} records, {} are in the files",
                       stated_records_, calls_after_stats_));
     }
+    wrong_durations_.Report(report_);
     report_.assumed.push_back("Inspector records no datatypes: calls are of bytes");
     return BuildTrace(std::move(job_), options_, report_, diagnostics_);
   }
@@ -190,6 +191,7 @@ class InspectorImport {
     operation.algorithm = call.algorithm;
     operation.protocol = call.protocol;
     operation.measured_ps = call.measured_ps;
+    wrong_durations_.Count(call.duration_is_none);
     operation.source_file = placed.file;
     operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(placed.line, UINT32_MAX));
     captured.stated_bytes = call.bytes > kOperationBytesMax ? 0 : call.bytes;
@@ -215,6 +217,7 @@ class InspectorImport {
   uint64_t stated_records_ = 0;
   uint64_t stated_dropped_ = 0;
   uint64_t calls_after_stats_ = 0;
+  WrongDurations wrong_durations_;
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

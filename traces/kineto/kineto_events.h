@@ -22,8 +22,9 @@ struct KinetoKernel {
   uint64_t line = 0;
   std::string name;
   std::optional<EventTime> start;
-  int64_t duration_ps = 0;     // 0: not stated
-  uint64_t device_stream = 0;  // device and stream in one
+  int64_t duration_ps = 0;        // 0: not stated
+  bool duration_is_none = false;  // stated, but NaN, infinite, negative or beyond 100 days
+  uint64_t device_stream = 0;     // device and stream in one
   uint64_t correlation = 0;
   uint64_t external_id = 0;  // 0: none
   uint32_t record = 0;       // one more than its index in KinetoFile::records; 0: none
@@ -39,6 +40,7 @@ struct KinetoFile {
   // Equal records are stored once, because a job makes the same calls again and again.
   std::vector<CommsRecord> records;
   std::unordered_map<uint64_t, uint32_t> record_of_external_id;  // one more than the index
+  uint64_t host_calls = 0;   // records of calls as the host makes them
   int64_t base_time_ns = 0;  // since 1970, to which times of events are relative; 0: not stated
   std::optional<EventTime> first_kernel;  // of any kind: when the GPU began
 };

@@ -63,11 +63,17 @@ class KinetoImport {
     if (!has_sized_groups_) execution_traces_.SizeGroups(file.world_size);
     has_sized_groups_ = true;
     Pair(file, rank);
+    if (file.host_calls > 0 && !file.first_kernel) without_kernels_ = stream.name();
     AddCalls(file, rank, file_index);
   }
 
   std::optional<Trace> Finish() {
     Assume();
+    if (without_kernels_ && report_.calls_seen() == 0) {
+      diagnostics_.Error({*without_kernels_}, "",
+                         "has calls of the host and no kernel of the GPU (expected a profile with "
+                         "ProfilerActivity.CUDA)");
+    }
     return BuildTrace(std::move(job_), options_, report_, diagnostics_);
   }
 
@@ -117,6 +123,7 @@ class KinetoImport {
       call.operation.compute_before_ps =
           std::max<int64_t>(PicosecondsBetween(free->second, *kernel.start).value_or(0), 0);
       call.operation.measured_ps = kernel.duration_ps;
+      wrong_durations_.Count(kernel.duration_is_none);
       free->second = EndOf(kernel);
       NoteEnd(call.operation, rank, EndOf(kernel), file.base_time_ns);
       call.operation.stream = job_.StreamOf(rank, kernel.device_stream);
@@ -183,6 +190,7 @@ class KinetoImport {
   }
 
   void Assume() {
+    wrong_durations_.Report(report_);
     if (has_times_ && !options_.ignore_times) {
       report_.assumed.push_back(
           "what lies between two kernels of a stream, by the GPU's clock of its rank, is "
@@ -217,6 +225,8 @@ class KinetoImport {
   bool has_pairs_ = false;
   bool has_times_ = false;
   bool has_unstated_root_ = false;
+  WrongDurations wrong_durations_;
+  std::optional<std::string> without_kernels_;  // a profile with calls of the host alone
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

@@ -356,5 +356,22 @@ TEST(FlightRecorderReaderTest, HostileJsonIsFindingsOrCountedDrops) {
   EXPECT_EQ(twice.import.report.DroppedFor(CallDropReason::kRecordedTwice).count, 1u);
 }
 
+TEST(FlightRecorderReaderTest, NumbersThatCannotBeAreCounted) {
+  const std::string entry = Entry(0, 1, "completed");
+  const Imported duration =
+      Import({Dump(Replaced(entry, "\"state\"", "\"duration_ms\": NaN, \"state\""))});
+  ASSERT_TRUE(duration.import.trace) << duration.diagnostics.ToString();
+  EXPECT_THAT(duration.import.report.ToString(),
+              HasSubstr("1 calls state a duration that is none"));
+  for (const auto& [sizes, reason] :
+       {std::pair("[[10000000000000000000000000]]", CallDropReason::kOutOfRange),
+        std::pair("[[3, -4]]", CallDropReason::kMalformedRecord),
+        std::pair("[[1.5]]", CallDropReason::kMalformedRecord)}) {
+    const Imported imported = Import({Dump(Replaced(entry, "[[3, 4]]", sizes))});
+    EXPECT_FALSE(imported.import.trace) << sizes;
+    EXPECT_EQ(imported.import.report.DroppedFor(reason).count, 1u) << sizes;
+  }
+}
+
 }  // namespace
 }  // namespace railyard
