@@ -47,7 +47,7 @@ class FormatSearch {
       } else {
         const std::string why = file.why.empty() ? "is in no format that is read" : file.why;
         diagnostics_.Warning({file.name}, "", fmt::format("is passed over: it {}", why));
-        files_.LeaveOut(file.name);
+        files_.LeaveOut(file.name, why);
       }
     }
     return diagnostics_.error_count() > errors_before ? nullptr : found_;
@@ -157,6 +157,9 @@ TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string
   const int errors_before = diagnostics.error_count();
   TraceImport import = reader->read(files, options, diagnostics);
   import.report.format = reader->format;
+  for (const auto& [name, reason] : files.passed_over()) {
+    import.report.passed_over.push_back({.path = name, .reason = reason});
+  }
   if (diagnostics.error_count() > errors_before) import.trace.reset();
   if (!import.trace && diagnostics.error_count() == errors_before) {
     diagnostics.Error({paths.front()}, "", import.report.WhyNothingIsImported());

@@ -113,10 +113,15 @@ void InputFiles::ForEach(const std::function<bool(InputStream&)>& visit,
     bool goes_on = true;
     const int errors_before = diagnostics.error_count();
     try {
-      ForEachTarEntry(file, [&](const std::string& name, std::unique_ptr<ByteSource> entry) {
-        InputStream stream(fmt::format("{}/{}", path, name), std::move(entry));
-        return goes_on = Visit(stream, visit, diagnostics);
-      });
+      ForEachTarEntry(
+          file,
+          [&](const std::string& name, std::unique_ptr<ByteSource> entry) {
+            InputStream stream(fmt::format("{}/{}", path, name), std::move(entry));
+            return goes_on = Visit(stream, visit, diagnostics);
+          },
+          [&](const std::string& name, const std::string& reason) {
+            passed_over_[fmt::format("{}/{}", path, name)] = reason;
+          });
     } catch (const DamagedInput& damaged) {
       // The file that it ends in may have said so.
       if (diagnostics.error_count() == errors_before) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <cstdlib>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -49,6 +50,29 @@ TEST(ImportFilesTest, WhatIsKnownToBeNoCaptureIsNamed) {
     EXPECT_THAT(FindingsOf(path, kAutoFormat), HasSubstr("/file: error: " + finding));
     EXPECT_THAT(FindingsOf(path, "goal"), HasSubstr("/file: error: " + finding));
   }
+}
+
+TEST(ImportFilesTest, FilesThatAreNoPartOfTheImportAreListed) {
+  ImportedFiles files;
+  const std::string goal = files.Write("a.goal", kGoal);
+  const std::string directory = goal.substr(0, goal.rfind('/'));
+  files.Write("notes.md", "notes\n");
+  files.Write("none.goal", "");
+  ASSERT_TRUE(files.Import({directory}).trace) << files.findings();
+  const std::string text = files.import().report.ToString();
+  EXPECT_THAT(text, HasSubstr("passed over:\n"));
+  EXPECT_THAT(text, HasSubstr("/notes.md: it is in no format that is read\n"));
+  EXPECT_THAT(text, HasSubstr("/none.goal: it is empty"));
+  EXPECT_THAT(files.import().report.ToJson(),
+              HasSubstr("\"reason\": \"is in no format that is read\""));
+  // A link in an archive has no bytes of its own.
+  const std::string archive = directory + "/links.tar";
+  const std::string command =
+      "cd '" + directory + "' && ln -s a.goal b.goal && tar -cf links.tar a.goal b.goal";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  ASSERT_TRUE(files.Import({archive}).trace) << files.findings();
+  EXPECT_THAT(files.import().report.ToString(),
+              HasSubstr("links.tar/b.goal: it is a symbolic link to a.goal\n"));
 }
 
 }  // namespace
