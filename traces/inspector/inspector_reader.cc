@@ -73,6 +73,12 @@ class InspectorImport {
       SortByTime(calls);
       for (PlacedCall& call : calls) Add(placement, call);
     }
+    if (const uint64_t missing = MissingNumbers(); missing > 0) {
+      report_.assumed.push_back(fmt::format(
+          "{} calls, by their coll_sn, are between those in the files: the plug-in did not write "
+          "them, or their files are not here",
+          missing));
+    }
     if (stated_dropped_ > 0) {
       report_.assumed.push_back(fmt::format(
           "Inspector itself dropped {} records before it wrote these files", stated_dropped_));
@@ -154,6 +160,26 @@ class InspectorImport {
                                                    .communicator_rank = source_->rank,
                                                    .file = file_,
                                                    .line = line});
+  }
+
+  // Counts the numbers that no collective of a rank has between the lowest and the highest of its
+  // kind and communicator. Calls without a number have 0.
+  uint64_t MissingNumbers() const {
+    uint64_t missing = 0;
+    for (const auto& [process, calls] : calls_of_process_) {
+      std::map<std::tuple<std::string, uint32_t, CollectiveKind>, std::set<uint64_t>> numbers;
+      for (const PlacedCall& placed : calls) {
+        const CollectiveKind kind = *placed.call.kind;
+        const uint64_t number = placed.call.sequence;
+        if (IsSendOrRecv(kind) || number == 0 || number >= kSequenceMax) continue;
+        numbers[{placed.communicator, placed.communicator_rank, kind}].insert(number);
+      }
+      for (const auto& [key, present] : numbers) {
+        const uint64_t span = *present.rbegin() - *present.begin() + 1;
+        missing = std::min(missing + (span - present.size()), kSequenceMax);
+      }
+    }
+    return missing;
   }
 
   static void SortByTime(std::vector<PlacedCall>& calls) {
