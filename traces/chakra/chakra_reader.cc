@@ -123,6 +123,11 @@ class FilesReader {
           "passed over.",
           graph_.missing_dependencies()));
     }
+    if (graph_.shortened_durations() > 0) {
+      report.assumed.push_back(
+          fmt::format("{} nodes have a duration_micros of more than 13 days; they take 13 days.",
+                      graph_.shortened_durations()));
+    }
     if (graph_.took_ctrl_deps()) {
       report.assumed.push_back("No node has data dependencies: control dependencies order them.");
     }

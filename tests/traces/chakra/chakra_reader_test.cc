@@ -210,6 +210,17 @@ TEST(ChakraReaderTest, CollectivesThatARankLacksAreDropped) {
   EXPECT_EQ(files.Dropped(CallDropReason::kIncompleteOnRank), 1u);
 }
 
+TEST(ChakraReaderTest, DurationsBeyondThoseOfAGraphAreCounted) {
+  ImportedFiles files;
+  ChakraNode call = Collective(2, 0, 64);
+  call.data_deps = {1};
+  const TraceImport& import =
+      files.Import({files.Write("job.0.et", FileOf({Computation(1, UINT64_MAX), call}))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(import.report.ToString(),
+              HasSubstr("1 nodes have a duration_micros of more than 13 days"));
+}
+
 TEST(ChakraReaderTest, CyclesAreErrors) {
   ImportedFiles files;
   ChakraNode call = Collective(1, 0, 64);
