@@ -350,5 +350,23 @@ TEST(KinetoReaderTest, NumbersOfElementsThatCannotBeAreDroppedForAReason) {
             "ncclDevKernel_AllReduce_Sum_f32_RING_LL: -1 elements");
 }
 
+TEST(KinetoReaderTest, ProfilesOfOneRankThatOverlapAreNamed) {
+  const auto step = [](const std::string& start, int correlation) {
+    return File(0, Kernel(start, "50", 7, correlation, kAllReduce));
+  };
+  for (const auto& [second, overlaps] :
+       {std::pair("149", true), std::pair("20", true), std::pair("150", false)}) {
+    const Imported imported = Import({step("100", 1), step(second, 2)});
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    const std::string text = imported.import.report.ToString();
+    EXPECT_EQ(text.find("of rank 0 overlap or are not in order of time") != std::string::npos,
+              overlaps)
+        << text;
+    EXPECT_EQ(imported.diagnostics.ToString().find("rank1.json: warning: the profiles ") !=
+                  std::string::npos,
+              overlaps);
+  }
+}
+
 }  // namespace
 }  // namespace railyard
