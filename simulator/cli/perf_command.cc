@@ -14,6 +14,7 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
 #include "simulator/measure/nccl_tests_table.h"
+#include "simulator/scenario/load/schedule_file_loader.h"
 #include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
@@ -45,8 +46,9 @@ class PerfCommand : public Command {
       : Command(
             program.add_subcommand("perf", "Simulate collectives and print nccl-tests' table")) {
     parser()
-        ->add_option("--collective", collective_, "The operation, named as in nccl-tests")
-        ->required()
+        ->add_option("--collective", collective_,
+                     "The operation, named as in nccl-tests (default with --schedule: that of the "
+                     "schedule)")
         ->check(ShowNames(PerfCollectiveNames()));
     parser()
         ->add_option("--fabric", fabric_,
@@ -136,8 +138,9 @@ class PerfCommand : public Command {
       PrintError(what);
       right = false;
     };
-    const auto collective = FindPerfCollective(collective_);
-    if (collective) {
+    if (collective_.empty()) {
+      if (!TakeCollectiveOfSchedule(report)) right = false;
+    } else if (const auto collective = FindPerfCollective(collective_)) {
       report.collective = *collective;
     } else {
       wrong("--collective: " + UnknownName("collective", collective_, PerfCollectiveNames()));
@@ -159,6 +162,25 @@ class PerfCommand : public Command {
     if (factor_ < 2 || factor_ > kPointsMax) wrong("-f: expected a factor of 2 or more");
     report.factor = factor_;
     return right;
+  }
+
+  // Returns false after an error.
+  bool TakeCollectiveOfSchedule(PerfReport& report) const {
+    if (schedule_.empty()) {
+      PrintError("--collective is required (or --schedule with the file of one)");
+      return false;
+    }
+    if (const std::string why = WhyNotAFile(schedule_); !why.empty()) {
+      PrintError(fmt::format("{}: {} (expected a schedule)", schedule_, why));
+      return false;
+    }
+    Diagnostics diagnostics;
+    const auto algorithm = LoadScheduleFile(schedule_, diagnostics);
+    fmt::print(stderr, "{}", diagnostics.ToString());
+    if (!algorithm) return false;
+    const auto collective = FindPerfCollective(algorithm->kind);
+    if (collective) report.collective = *collective;
+    return collective.has_value();
   }
 
   std::string collective_;

@@ -92,6 +92,13 @@ std::optional<PerfCollective> FindPerfCollective(std::string_view name) {
   return static_cast<PerfCollective>(at - kCollectives.begin());
 }
 
+std::optional<PerfCollective> FindPerfCollective(CollectiveKind kind) {
+  const auto at = std::find_if(kCollectives.begin(), kCollectives.end(),
+                               [&](const CollectiveRow& row) { return row.kind == kind; });
+  if (at == kCollectives.end()) return std::nullopt;
+  return static_cast<PerfCollective>(at - kCollectives.begin());
+}
+
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks) {
   return IsSizedByBlocks(RowOf(collective).kind) ? ranks : 1;
 }

@@ -14,6 +14,7 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/measure/timed_run.h"
 #include "simulator/scenario/schema/scenario.h"
+#include "traces/trace/trace.h"
 
 namespace railyard {
 
@@ -34,6 +35,7 @@ inline constexpr int kPerfCollectiveCount = 9;
 std::string_view PerfCollectiveName(PerfCollective collective);
 std::vector<std::string> PerfCollectiveNames();
 std::optional<PerfCollective> FindPerfCollective(std::string_view name);
+std::optional<PerfCollective> FindPerfCollective(CollectiveKind kind);
 // Returns nccl-tests' factor from algorithm to bus bandwidth (doc/PERFORMANCE.md of nccl-tests).
 double BusbwFactorOf(PerfCollective collective, uint32_t ranks);
 // Returns the number of equal blocks in the size: n if it is the total of a block for each rank,

@@ -178,6 +178,19 @@ TEST_F(PerfTest, AnAlgorithmOfOnesOwnIsListedAndTimed) {
                 "--schedule", file, "-b", "1M", "-e", "1M"});
   EXPECT_EQ(timed.status, 0) << timed.errors;
   EXPECT_THAT(timed.output, HasSubstr("1048576"));
+  // The collective is that of the schedule, and an error says how many ranks it needs.
+  const ProgramExit derived = Railyard({"perf", "--fabric", "single-gpu", "--nodes", "2",
+                                        "--schedule", file, "-b", "1M", "-e", "1M"});
+  EXPECT_EQ(derived.status, 0) << derived.errors;
+  EXPECT_EQ(derived.output, timed.output);
+  const ProgramExit large =
+      Railyard({"perf", "--fabric", "dgx-h100", "--schedule", file, "-b", "1M", "-e", "1M"});
+  EXPECT_EQ(large.status, 2);
+  EXPECT_THAT(large.errors,
+              HasSubstr("--schedule: is of AllReduce over 2 ranks, and the job has it "
+                        "over 8 (expected a schedule of as many, or a job of 2 GPUs)"));
+  EXPECT_THAT(Railyard({"perf", "--fabric", "dgx-h100"}).errors,
+              HasSubstr("--collective is required (or --schedule with the file of one)"));
   // A wrong result is reported at its step, and a file excludes a fabric.
   scratch_.Write("halves.textproto", std::regex_replace(text, std::regex("reduce: true "), ""));
   const ProgramExit wrong = Railyard({"schedule", file, "--bytes", "1M"});

@@ -44,9 +44,10 @@ bool ChakraGraph::Add(const ChakraNode& node) {
   operation.source_file = file_;
   if (node.IsCall()) AddCall(node, operation);
   if (operation.kind == CollectiveKind::kCompute) {
-    operation.duration_ps = static_cast<int64_t>(
-        std::min(node.duration_us, static_cast<uint64_t>(kGraphDurationMaxPs) / kPsPerUs) *
-        kPsPerUs);
+    constexpr uint64_t kDurationUsMax = static_cast<uint64_t>(kGraphDurationMaxPs) / kPsPerUs;
+    shortened_durations_ += node.duration_us > kDurationUsMax ? 1 : 0;
+    operation.duration_ps =
+        static_cast<int64_t>(std::min(node.duration_us, kDurationUsMax) * kPsPerUs);
   }
   rank_->operations.push_back(std::move(operation));
   data_deps_.Add(node.data_deps);

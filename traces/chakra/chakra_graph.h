@@ -41,6 +41,8 @@ class ChakraGraph {
   bool has_messages() const { return has_messages_; }
   uint32_t lowest_rank() const { return ranks_.begin()->first; }
   uint64_t missing_dependencies() const { return missing_dependencies_; }
+  // Nodes whose durations are longer than a graph has; they take the longest.
+  uint64_t shortened_durations() const { return shortened_durations_; }
   bool took_ctrl_deps() const { return took_ctrl_deps_; }
   bool took_groups_from_use() const { return took_groups_from_use_; }
 
@@ -85,6 +87,7 @@ class ChakraGraph {
   uint32_t highest_rank_ = 0;
   bool has_messages_ = false;
   uint64_t missing_dependencies_ = 0;
+  uint64_t shortened_durations_ = 0;
   bool took_ctrl_deps_ = false;
   bool took_groups_from_use_ = false;
   std::map<std::string, std::vector<uint32_t>, std::less<>> users_;  // by group: ranks of its files

@@ -123,6 +123,11 @@ class FilesReader {
           "passed over.",
           graph_.missing_dependencies()));
     }
+    if (graph_.shortened_durations() > 0) {
+      report.assumed.push_back(
+          fmt::format("{} nodes have a duration_micros of more than 13 days; they take 13 days.",
+                      graph_.shortened_durations()));
+    }
     if (graph_.took_ctrl_deps()) {
       report.assumed.push_back("No node has data dependencies: control dependencies order them.");
     }
@@ -130,6 +135,8 @@ class FilesReader {
     std::vector<bool> has_file(ranks, false);
     for (uint32_t rank = 0; rank < ranks; ++rank) has_file[rank] = graph_.HasRank(rank);
     DependencyGraph graph = graph_.Take(ranks, groups_);
+    graph.repeats_another = has_file;
+    graph.repeats_another.flip();
     if (graph_.took_groups_from_use()) {
       report.assumed.push_back(
           "A group without a list of its ranks has those whose files call on it.");

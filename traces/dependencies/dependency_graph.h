@@ -40,6 +40,8 @@ struct DependencyGraph {
   std::vector<std::string> source_files;
   std::vector<TraceCommunicator> communicators;
   std::vector<std::vector<GraphOperation>> ranks;  // by global rank
+  // By global rank: no file states its operations, it will run the program of another; empty: none.
+  std::vector<bool> repeats_another = {};
 };
 
 struct GraphPlace {

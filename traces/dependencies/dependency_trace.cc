@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/dependencies/collective_matching.h"
 #include "traces/dependencies/dependency_order.h"
 #include "traces/dependencies/stream_layout.h"
 #include "traces/trace/trace_check.h"
@@ -42,6 +43,9 @@ class GraphTraceBuilder {
           "Sends end at once for whatever waits for them: if they ended with their messages the "
           "job would wait for itself at {}.",
           NameOf(place)));
+    }
+    for (UnmatchedCollective& call : FindUnmatchedCollectives(graph_, order.order)) {
+      Drop(call.reason, call.place, std::move(call.detail));
     }
     Begin();
     for (const GraphPlace place : order.order) Add(place);

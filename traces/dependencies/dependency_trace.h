@@ -16,7 +16,8 @@ namespace railyard {
 // direction and tag (one for all tags of a direction with more than 16), in the same order at both
 // ends. Computation becomes a gap or a separate operation. If the job would deadlock because a Send
 // ends with its message, operations that depend on a Send do not wait for it, and the report says
-// so. Calls without a partner are dropped, all others counted as imported; report.files are the
+// so. Calls without a partner, and collectives that the ranks of a communicator do
+// not make alike, are dropped, all others counted as imported; report.files are the
 // graph's source_files. Returns nullopt after an error (a cycle of dependencies, sizes beyond
 // trace_check.h), or without any call. Precondition: waits_for, peers and communicators are in
 // range, no operation depends on itself, no peer is the rank itself.

@@ -2,7 +2,6 @@
 #include "traces/flight_recorder/flight_recorder_entry.h"
 
 #include <charconv>
-#include <cmath>
 
 #include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
@@ -12,13 +11,15 @@ namespace {
 
 constexpr double kMeasuredMsMax = 1e9;
 
-// Elements of tensors with these dimensions; nullopt where none are stated.
-std::optional<uint64_t> ElementsOf(const Value* sizes) {
+// Elements of tensors with these dimensions; nullopt where none are stated. A dimension that is no
+// number of 64 bits is put into `wrong`.
+std::optional<uint64_t> ElementsOf(const Value* sizes, std::string& wrong) {
   if (sizes == nullptr || !sizes->IsList() || sizes->items.empty()) return std::nullopt;
   uint64_t all = 0;
   for (const Value& tensor : sizes->items) {
     uint64_t elements = 1;
     for (const Value& dimension : tensor.items) {
+      if (!dimension.Unsigned()) wrong = dimension.text;
       const uint64_t length = dimension.Unsigned().value_or(0);
       if (length > 0 && elements > kOperationBytesMax / length) return kOperationBytesMax + 1;
       elements *= length;
@@ -47,13 +48,14 @@ std::optional<uint32_t> PeerIn(std::string_view name) {
 
 // The times at which the watchdog discovered that a call had started and completed are no measure:
 // it looks every 100 ms.
-int64_t MeasuredPs(const Value& value) {
+// nullopt for a stated duration that is none.
+std::optional<int64_t> MeasuredPs(const Value& value) {
   const Value* const duration = value.Find("duration_ms");
-  if (duration == nullptr) return 0;
+  if (duration == nullptr || duration->text.empty()) return 0;
   double milliseconds = 0;
   const std::string& text = duration->text;
   std::from_chars(text.data(), text.data() + text.size(), milliseconds);
-  if (!std::isfinite(milliseconds) || milliseconds <= 0 || milliseconds >= kMeasuredMsMax) return 0;
+  if (!(milliseconds >= 0) || milliseconds >= kMeasuredMsMax) return std::nullopt;
   return static_cast<int64_t>(milliseconds * static_cast<double>(kPsPerMs));
 }
 
@@ -70,13 +72,15 @@ std::optional<FlightRecorderEntry> ParseFlightRecorderEntry(const Value& value) 
   const std::string state = value.TextOf("state");
   if (state == "scheduled") entry.state = FlightRecorderEntry::State::kScheduled;
   if (state == "started") entry.state = FlightRecorderEntry::State::kStarted;
-  entry.measured_ps = MeasuredPs(value);
+  const std::optional<int64_t> measured_ps = MeasuredPs(value);
+  entry.measured_ps = measured_ps.value_or(0);
+  entry.duration_is_none = !measured_ps;
   // The group's name and description, or of old versions the name alone.
   record.group_name = FirstText(value.Find("process_group"));
   if (record.group_name.empty()) record.group_name = value.TextOf("pg_name");
   if (record.group_name.empty()) record.group_name = value.TextOf("pg_id");
-  record.in_elements = ElementsOf(value.Find("input_sizes"));
-  record.out_elements = ElementsOf(value.Find("output_sizes"));
+  record.in_elements = ElementsOf(value.Find("input_sizes"), record.wrong_elements);
+  record.out_elements = ElementsOf(value.Find("output_sizes"), record.wrong_elements);
   record.dtype = FirstText(value.Find("input_dtypes"));
   if (record.dtype.empty()) record.dtype = FirstText(value.Find("output_dtypes"));
   const auto kind = PytorchKind(record.collective);

@@ -23,8 +23,9 @@ struct FlightRecorderEntry {
   std::optional<uint64_t> record_id;
   std::optional<uint64_t> sequence;  // among the group's collectives; absent for Send and Recv
   State state = State::kCompleted;
-  int64_t measured_ps = 0;  // 0 if not recorded
-  CommsRecord record;       // without the group's members
+  int64_t measured_ps = 0;        // 0: not recorded
+  bool duration_is_none = false;  // recorded, but NaN, infinite, negative or beyond 11 days
+  CommsRecord record;             // without the group's members
 };
 
 // Returns nullopt if the entry has no name; sizes may be absent.

@@ -99,21 +99,13 @@ class FlightRecorderImport {
     TraceImport import;
     const bool wants_scenario = !options_.hang_trace_path.empty();
     std::vector<Hang> hangs;
-    if (wants_scenario && !diagnostics_.HasErrors()) {
-      hangs = PlaceHangs(job_, unfinished_, report_);
-      if (hangs.empty() && !report_.files.empty()) {
-        diagnostics_.Error({report_.files.front().path}, "",
-                           unfinished_.empty()
-                               ? "no collective is unfinished: the job did not hang in one"
-                               : "all ranks have come to every unfinished collective: what they "
-                                 "wait for is not recorded");
-      }
-    }
+    if (wants_scenario && !diagnostics_.HasErrors() && !report_.files.empty()) hangs = FindHangs();
     report_.assumed.push_back(
         "a dump has no times of the GPU: the calls of a group follow each other");
     if (has_unstated_root_) {
       report_.assumed.push_back("roots are rank 0 of their groups where they are not recorded");
     }
+    wrong_durations_.Report(report_);
     import.trace = BuildTrace(job_, options_, report_, diagnostics_);
     if (import.trace && wants_scenario) {
       HoldUncapturedRanks(hangs, job_, *import.trace);
@@ -124,6 +116,30 @@ class FlightRecorderImport {
   }
 
  private:
+  // Finds at least one hang, or reports an error.
+  std::vector<Hang> FindHangs() {
+    const HangSearch search = PlaceHangs(job_, unfinished_, report_);
+    const SourceLocation where{report_.files.front().path};
+    for (const Hang& hang : search.hangs) {
+      if (hang.other_calls.empty()) continue;
+      diagnostics_.Warning(where, "", "the job hung in calls that differ: " + Sentence(hang));
+      report_.assumed.push_back(Sentence(hang) + " In the trace they are late for the first call.");
+    }
+    if (!search.hangs.empty()) return search.hangs;
+    for (const std::string& unplaced : search.unplaced) diagnostics_.Error(where, "", unplaced);
+    if (!search.unplaced.empty()) return {};
+    const auto has_begun = [](const auto& message) { return message.second.has_begun; };
+    const bool has_unfinished =
+        !unfinished_.collectives.empty() ||
+        std::any_of(unfinished_.messages.begin(), unfinished_.messages.end(), has_begun);
+    diagnostics_.Error(where, "",
+                       has_unfinished ? "all ranks have come to every unfinished call: what they "
+                                        "wait for is not recorded"
+                                      : "no collective is unfinished, and no Send or Recv: the job "
+                                        "did not hang in one");
+    return {};
+  }
+
   // {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}}
   static void ReadGroups(const Value& groups, DumpFile& dump) {
     for (size_t i = 0; i < groups.keys.size() && i < groups.items.size(); ++i) {
@@ -160,6 +176,7 @@ class FlightRecorderImport {
     std::map<std::pair<std::string, uint64_t>, uint64_t> calls_of_sequence;
     for (PlacedEntry& placed : dump.entries) {
       FlightRecorderEntry& entry = placed.entry;
+      if (entry.record_id == 0) unfinished_.whole_dumps.insert(rank);
       if (entry.record_id && !record_ids.insert(*entry.record_id).second) {
         report_.Drop(CallDropReason::kRecordedTwice, index, placed.line,
                      fmt::format("record {}", *entry.record_id));
@@ -177,6 +194,7 @@ class FlightRecorderImport {
       TraceOperation& operation = call.operation;
       operation.stream = job_.StreamOf(rank, operation.communicator);
       operation.measured_ps = entry.measured_ps;
+      wrong_durations_.Count(entry.duration_is_none);
       operation.source_file = index;
       operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(placed.line, UINT32_MAX));
       has_unstated_root_ = has_unstated_root_ || operation.kind == CollectiveKind::kBroadcast ||
@@ -186,9 +204,13 @@ class FlightRecorderImport {
         const uint64_t ordinal = calls_of_sequence[{record.group_name, *entry.sequence}]++;
         call.identity = *entry.sequence * kCallsOfSequenceMax + ordinal + 1;
         if (entry.state != FlightRecorderEntry::State::kCompleted) {
-          unfinished_[{operation.communicator, call.identity}][rank].has_begun =
+          unfinished_.collectives[{operation.communicator, call.identity}][rank].has_begun =
               entry.state == FlightRecorderEntry::State::kStarted;
         }
+      } else if (IsSendOrRecv(operation.kind) &&
+                 entry.state != FlightRecorderEntry::State::kCompleted) {
+        unfinished_.messages[{rank, job_.calls()[rank].size()}].has_begun =
+            entry.state == FlightRecorderEntry::State::kStarted;
       }
       job_.Add(rank, std::move(call));
     }
@@ -205,8 +227,9 @@ class FlightRecorderImport {
   ImportReport& report_;
   Diagnostics& diagnostics_;
   CapturedJob job_{"flight-recorder"};
-  UnfinishedCalls unfinished_;
+  UnfinishedWork unfinished_;
   bool has_unstated_root_ = false;
+  WrongDurations wrong_durations_;
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "simulator/units/divide_up.h"
+#include "traces/flight_recorder/message_hang.h"
 #include "traces/reading/captured_matching.h"
 
 namespace railyard {
@@ -38,6 +40,63 @@ RankInGroup Find(std::vector<CapturedCall>& calls, uint32_t group, uint64_t iden
     if (call.identity == identity && !call.dropped) found.call = &call;
   }
   return found;
+}
+
+// It is equal on all ranks of one collective. The sizes of an AllToAll need not be.
+using Signature = std::tuple<CollectiveKind, uint64_t, Datatype, uint32_t>;
+Signature SignatureOf(const TraceOperation& call) {
+  return {call.kind, call.kind == CollectiveKind::kAllToAll ? 0 : call.count, call.datatype,
+          call.root};
+}
+
+std::string Described(const TraceOperation& call) {
+  return fmt::format("{} of {} {}", ReportedKindName(call.kind), call.count,
+                     DatatypeName(call.datatype));
+}
+
+// If captured ranks make different calls here, those wait that most ranks have not finished, and
+// the ranks that make another are late. Returns false if all make the same.
+bool FindMismatch(CapturedJob& job, uint32_t group, uint64_t identity,
+                  const std::map<uint32_t, UnfinishedCall>& unfinished, Hang& hang) {
+  std::map<Signature, std::vector<uint32_t>> unfinished_by_call;
+  std::map<Signature, std::vector<uint32_t>> ranks_by_call;
+  std::map<uint32_t, const CapturedCall*> call_of;  // nullptr: it has not come to one
+  for (const uint32_t rank : job.groups()[group].ranks) {
+    const auto calls = job.calls().find(rank);
+    if (calls == job.calls().end()) {
+      hang.without_dump.push_back(rank);
+      continue;
+    }
+    const RankInGroup found = Find(calls->second, group, identity);
+    if (found.call == nullptr && found.last > identity) continue;  // its record is gone
+    call_of[rank] = found.call;
+    if (found.call == nullptr) continue;
+    const Signature signature = SignatureOf(found.call->operation);
+    ranks_by_call[signature].push_back(rank);
+    if (unfinished.contains(rank)) unfinished_by_call[signature].push_back(rank);
+  }
+  if (ranks_by_call.size() < 2 || unfinished_by_call.empty()) {
+    hang.without_dump.clear();
+    return false;
+  }
+  // If as many ranks wait in each of two calls, the one of the lowest rank counts.
+  const auto is_less = [](const auto& a, const auto& b) {
+    if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
+    return a.second.front() > b.second.front();
+  };
+  const auto awaited =
+      std::max_element(unfinished_by_call.begin(), unfinished_by_call.end(), is_less);
+  hang.waiting = awaited->second;
+  for (const auto& [rank, call] : call_of) {
+    if (call == nullptr || SignatureOf(call->operation) != awaited->first)
+      hang.late.push_back(rank);
+  }
+  for (const auto& [signature, ranks] : ranks_by_call) {
+    if (signature == awaited->first) continue;
+    hang.other_calls += fmt::format("{}ranks {} make {}", hang.other_calls.empty() ? "" : "; ",
+                                    Listed(ranks), Described(call_of.at(ranks.front())->operation));
+  }
+  return true;
 }
 
 // Finds the ranks that wait in the call and those that have not reached it; false if no rank is
@@ -76,6 +135,14 @@ void PlaceHang(CapturedJob& job, const Hang& hang, uint64_t identity, ImportRepo
   for (const uint32_t rank : hang.late) {
     std::vector<CapturedCall>& calls = job.calls()[rank];
     CapturedCall* call = Find(calls, hang.group, identity).call;
+    if (call != nullptr && SignatureOf(call->operation) != SignatureOf(copy.operation)) {
+      DropCapturedCall(
+          *call, CallDropReason::kRanksDisagree,
+          fmt::format("rank {} makes {}, where ranks {} wait in {}", rank,
+                      Described(call->operation), Listed(hang.waiting), hang.collective),
+          report);
+      call = nullptr;
+    }
     if (call == nullptr) {
       copy.operation.stream = job.StreamOf(rank, hang.group);
       call = &calls.emplace_back(copy);
@@ -93,29 +160,37 @@ void PlaceHang(CapturedJob& job, const Hang& hang, uint64_t identity, ImportRepo
 
 }  // namespace
 
-std::vector<Hang> PlaceHangs(CapturedJob& job, const UnfinishedCalls& unfinished,
-                             ImportReport& report) {
-  std::vector<Hang> hangs;
-  for (auto it = unfinished.begin(); it != unfinished.end();) {
+HangSearch PlaceHangs(CapturedJob& job, const UnfinishedWork& unfinished, ImportReport& report) {
+  HangSearch search;
+  for (auto it = unfinished.collectives.begin(); it != unfinished.collectives.end();) {
     const auto [group, identity] = it->first;
     Hang hang;
     hang.group = group;
-    if (FindWaiting(job, group, identity, it->second, hang)) {
+    if (FindMismatch(job, group, identity, it->second, hang) ||
+        FindWaiting(job, group, identity, it->second, hang)) {
       const uint32_t first = hang.waiting.front();
       const CapturedCall* const call = Find(job.calls()[first], group, identity).call;
       if (call != nullptr) {
         hang.collective =
-            fmt::format("{} of {} {} in group \"{}\"", ReportedKindName(call->operation.kind),
-                        call->operation.count, DatatypeName(call->operation.datatype),
-                        job.groups()[group].name);
+            fmt::format("{} in group \"{}\"", Described(call->operation), job.groups()[group].name);
         PlaceHang(job, hang, identity, report);
-        hangs.push_back(std::move(hang));
+        search.hangs.push_back(std::move(hang));
       }
     }
     // Calls that the group enqueued after its first unfinished one wait for that one.
-    while (it != unfinished.end() && it->first.first == group) ++it;
+    while (it != unfinished.collectives.end() && it->first.first == group) ++it;
   }
-  return hangs;
+  PlaceMessageHangs(job, unfinished, search, report);
+  return search;
+}
+
+std::string Sentence(const Hang& hang) {
+  std::string text =
+      fmt::format("{}: ranks {} wait for ranks {}", hang.collective, Listed(hang.waiting),
+                  Listed(hang.late.empty() ? hang.without_dump : hang.late));
+  if (hang.late.empty()) return text + ", of which there is no dump.";
+  if (hang.other_calls.empty()) return text + ", which have not come to it.";
+  return text + fmt::format(", because the calls differ: {}.", hang.other_calls);
 }
 
 void HoldUncapturedRanks(const std::vector<Hang>& hangs, CapturedJob& job, Trace& trace) {
@@ -138,11 +213,7 @@ void HoldUncapturedRanks(const std::vector<Hang>& hangs, CapturedJob& job, Trace
 std::string HangScenario(const std::vector<Hang>& hangs, const std::string& trace_path,
                          uint32_t rank_count) {
   std::string text = "# expect: STALLED\n# Where the job hung, by the dumps of its ranks:\n";
-  for (const Hang& hang : hangs) {
-    text += fmt::format("# {}: ranks {} wait for ranks {}", hang.collective, Listed(hang.waiting),
-                        Listed(hang.late.empty() ? hang.without_dump : hang.late));
-    text += hang.late.empty() ? ", of which there is no dump.\n" : ", which have not come to it.\n";
-  }
+  for (const Hang& hang : hangs) text += fmt::format("# {}\n", Sentence(hang));
   text += fmt::format(
       "# Ranks that have not come to a collective compute before it for a day. The fabric is a "
       "choice:\n# put in the one that the job ran on.\n"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Finds where a job hung from the dumps of its ranks: the first collective of a group in which some
-// ranks wait and which others have not reached. The latter make the call after a computation that
-// does not end.
+// ranks wait and which others have not reached, or where they make another call. The latter get the
+// call after a computation that does not end.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,19 +26,38 @@ struct UnfinishedCall {
 // Holds calls by group and identity, then by rank.
 using UnfinishedCalls = std::map<std::pair<uint32_t, uint64_t>, std::map<uint32_t, UnfinishedCall>>;
 
-struct Hang {
-  uint32_t group = 0;
-  std::string collective;              // "AllReduce #12 of group \"0\""
-  std::vector<uint32_t> waiting;       // global ranks that are in it
-  std::vector<uint32_t> late;          // captured ranks that have not reached it
-  std::vector<uint32_t> without_dump;  // ranks of the group that were not captured
+// Holds Sends and Recvs by rank and by place among the rank's calls.
+using UnfinishedMessages = std::map<std::pair<uint32_t, size_t>, UnfinishedCall>;
+
+struct UnfinishedWork {
+  UnfinishedCalls collectives;
+  UnfinishedMessages messages;
+  std::set<uint32_t> whole_dumps;  // ranks whose dumps have their first call
 };
 
-// Finds the hanging collectives and gives the late ranks the call that they did not make. Later
-// calls of the group are dropped, because they never ran. Groups in which all ranks have begun the
-// call are skipped: the dumps do not say for what they wait.
-std::vector<Hang> PlaceHangs(CapturedJob& job, const UnfinishedCalls& unfinished,
-                             ImportReport& report);
+struct Hang {
+  uint32_t group = 0;
+  std::string collective;         // "AllReduce of 64 float32 in group \"0\"", or a Send or Recv
+  std::vector<uint32_t> waiting;  // global ranks that are in it
+  std::vector<uint32_t> late;     // captured ranks that have not come to it
+  std::vector<uint32_t> without_dump;  // ranks of the group that were not captured
+  // "rank 3 makes AllGather of 64 float32": what late ranks do instead; empty: nothing.
+  std::string other_calls = {};
+};
+
+struct HangSearch {
+  std::vector<Hang> hangs;
+  std::vector<std::string> unplaced;  // hangs that no trace can have, each as an error
+};
+
+// Finds the hanging collectives and messages, and gives the late ranks the call that they did not
+// make, in place of another that they made. Later calls of the group are dropped, because they
+// never ran. Groups in which all ranks have begun the same call are skipped: the dumps do not say
+// what they wait for.
+HangSearch PlaceHangs(CapturedJob& job, const UnfinishedWork& unfinished, ImportReport& report);
+// Returns "AllReduce of 64 float32 in group "0": ranks 0 wait for ranks 1, which have not come to
+// it." and the like.
+std::string Sentence(const Hang& hang);
 // Makes ranks without a dump late for the last call of the group as well.
 void HoldUncapturedRanks(const std::vector<Hang>& hangs, CapturedJob& job, Trace& trace);
 

@@ -8,7 +8,9 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/names.h"
+#include "traces/import/foreign_format.h"
 #include "traces/import/trace_readers.h"
+#include "traces/nccl_log/nccl_log_reader.h"
 
 namespace railyard {
 namespace {
@@ -31,16 +33,21 @@ class FormatSearch {
     files_.ForEach([&](InputStream& stream) { return Look(stream); }, diagnostics_);
     if (diagnostics_.error_count() > errors_before) return nullptr;
     if (found_ == nullptr) {
-      diagnostics_.Error({named_.front()}, "",
-                         unknown_.empty() ? "holds no file" : NoFormat(unknown_.front()));
+      if (unknown_.empty()) {
+        diagnostics_.Error({named_.front()}, "", "holds no file");
+      } else {
+        const UnknownFile& first = unknown_.front();
+        diagnostics_.Error({first.why.empty() ? named_.front() : first.name}, "", Text(first));
+      }
       return nullptr;
     }
-    for (const std::string& name : unknown_) {
-      if (IsNamed(name)) {
-        diagnostics_.Error({name}, "", NoFormat(name));
+    for (const UnknownFile& file : unknown_) {
+      if (IsNamed(file.name)) {
+        diagnostics_.Error({file.name}, "", Text(file));
       } else {
-        diagnostics_.Warning({name}, "", "is passed over: it is in no format that is read");
-        files_.LeaveOut(name);
+        const std::string why = file.why.empty() ? "is in no format that is read" : file.why;
+        diagnostics_.Warning({file.name}, "", fmt::format("is passed over: it {}", why));
+        files_.LeaveOut(file.name, why);
       }
     }
     return diagnostics_.error_count() > errors_before ? nullptr : found_;
@@ -56,16 +63,23 @@ class FormatSearch {
     return of.completed_by != nullptr && std::string_view(of.completed_by) == reader.format;
   }
 
-  static std::string NoFormat(const std::string& name) {
+  struct UnknownFile {
+    std::string name;
+    std::string why;  // WhyForeign
+  };
+
+  static std::string Text(const UnknownFile& file) {
+    if (!file.why.empty()) return file.why;
     return fmt::format("{} is in no format that is read (expected {})",
-                       Quote(name, kQuotedPathBytesMax), JoinAlternatives(TraceFormatNames()));
+                       Quote(file.name, kQuotedPathBytesMax), JoinAlternatives(TraceFormatNames()));
   }
 
   bool Look(InputStream& stream) {
-    const TraceReader* const reader = ReaderOf(stream.Peek(InputStream::kPeekBytesMax));
+    const std::string_view head = stream.Peek(InputStream::kPeekBytesMax);
+    const TraceReader* const reader = ReaderOf(head);
     if (!stream.failure().empty()) return true;
     if (reader == nullptr) {
-      unknown_.push_back(stream.name());
+      unknown_.push_back({stream.name(), WhyForeign(head)});
     } else if (found_ == nullptr || Completes(*found_, *reader)) {
       found_ = reader;
       found_in_ = stream.name();
@@ -84,7 +98,7 @@ class FormatSearch {
   Diagnostics& diagnostics_;
   const TraceReader* found_ = nullptr;
   std::string found_in_;
-  std::vector<std::string> unknown_;
+  std::vector<UnknownFile> unknown_;
 };
 
 // Whether an option was given that the reader does not use, which is an error.
@@ -137,9 +151,15 @@ TraceImport ImportFiles(const std::vector<std::string>& paths, const std::string
     return {};
   }
   if (HasOptionWithoutEffect(options, *reader, diagnostics)) return {};
+  // A reader of logs takes lines from any bytes, also those of UTF-16.
+  if (format != kAutoFormat && std::string_view(reader->format) != kNcclLogReader.format)
+    files.Refuse(WhyForeign);
   const int errors_before = diagnostics.error_count();
   TraceImport import = reader->read(files, options, diagnostics);
   import.report.format = reader->format;
+  for (const auto& [name, reason] : files.passed_over()) {
+    import.report.passed_over.push_back({.path = name, .reason = reason});
+  }
   if (diagnostics.error_count() > errors_before) import.trace.reset();
   if (!import.trace && diagnostics.error_count() == errors_before) {
     diagnostics.Error({paths.front()}, "", import.report.WhyNothingIsImported());

@@ -73,6 +73,12 @@ class InspectorImport {
       SortByTime(calls);
       for (PlacedCall& call : calls) Add(placement, call);
     }
+    if (const uint64_t missing = MissingNumbers(); missing > 0) {
+      report_.assumed.push_back(fmt::format(
+          "{} calls, by their coll_sn, are between those in the files: the plug-in did not write "
+          "them, or their files are not here",
+          missing));
+    }
     if (stated_dropped_ > 0) {
       report_.assumed.push_back(fmt::format(
           "Inspector itself dropped {} records before it wrote these files", stated_dropped_));
@@ -82,6 +88,7 @@ class InspectorImport {
           fmt::format("Inspector's dump_stats announce {} records, {} are in the files",
                       stated_records_, calls_after_stats_));
     }
+    wrong_durations_.Report(report_);
     report_.assumed.push_back("Inspector records no datatypes: calls are of bytes");
     return BuildTrace(std::move(job_), options_, report_, diagnostics_);
   }
@@ -155,6 +162,26 @@ class InspectorImport {
                                                    .line = line});
   }
 
+  // Counts the numbers that no collective of a rank has between the lowest and the highest of its
+  // kind and communicator. Calls without a number have 0.
+  uint64_t MissingNumbers() const {
+    uint64_t missing = 0;
+    for (const auto& [process, calls] : calls_of_process_) {
+      std::map<std::tuple<std::string, uint32_t, CollectiveKind>, std::set<uint64_t>> numbers;
+      for (const PlacedCall& placed : calls) {
+        const CollectiveKind kind = *placed.call.kind;
+        const uint64_t number = placed.call.sequence;
+        if (IsSendOrRecv(kind) || number == 0 || number >= kSequenceMax) continue;
+        numbers[{placed.communicator, placed.communicator_rank, kind}].insert(number);
+      }
+      for (const auto& [key, present] : numbers) {
+        const uint64_t span = *present.rbegin() - *present.begin() + 1;
+        missing = std::min(missing + (span - present.size()), kSequenceMax);
+      }
+    }
+    return missing;
+  }
+
   static void SortByTime(std::vector<PlacedCall>& calls) {
     std::vector<std::pair<int64_t, size_t>> order;
     int64_t last = INT64_MIN;
@@ -190,6 +217,7 @@ class InspectorImport {
     operation.algorithm = call.algorithm;
     operation.protocol = call.protocol;
     operation.measured_ps = call.measured_ps;
+    wrong_durations_.Count(call.duration_is_none);
     operation.source_file = placed.file;
     operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(placed.line, UINT32_MAX));
     captured.stated_bytes = call.bytes > kOperationBytesMax ? 0 : call.bytes;
@@ -215,6 +243,7 @@ class InspectorImport {
   uint64_t stated_records_ = 0;
   uint64_t stated_dropped_ = 0;
   uint64_t calls_after_stats_ = 0;
+  WrongDurations wrong_durations_;
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

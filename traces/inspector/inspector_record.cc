@@ -94,9 +94,12 @@ std::optional<InspectorCall> ParseInspectorCall(const Value& line) {
   }
   call.algorithm = Named(kAlgorithms, perf->TextOf("coll_algo"));
   call.protocol = Named(kProtocols, perf->TextOf("coll_proto"));
-  const uint64_t measured_us = perf->UnsignedOf(prefix + "_exec_time_us").value_or(0);
-  if (measured_us < kMeasuredUsMax) {
-    call.measured_ps = static_cast<int64_t>(measured_us) * kPsPerUs;
+  const std::string time_key = prefix + "_exec_time_us";
+  const auto measured_us = perf->UnsignedOf(time_key);
+  call.duration_is_none =
+      measured_us ? *measured_us >= kMeasuredUsMax : perf->Find(time_key) != nullptr;
+  if (measured_us && !call.duration_is_none) {
+    call.measured_ps = static_cast<int64_t>(*measured_us) * kPsPerUs;
   }
   call.start_us = StartOf(*perf, prefix);
   return call;

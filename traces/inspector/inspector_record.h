@@ -31,7 +31,8 @@ struct InspectorCall {
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
   int64_t measured_ps = 0;
-  std::optional<int64_t> start_us;  // if the line has an event trace
+  bool duration_is_none = false;    // stated, but no number of microseconds up to 2^42
+  std::optional<int64_t> start_us;  // where the line has an event trace
 };
 
 struct InspectorDropCounts {

@@ -237,6 +237,7 @@ class EventCollector {
       EndKernel(category);
     } else if (Get(Field::kName) == "record_param_comms") {
       const auto id = NumberOf<uint64_t>(Get(Field::kExternalId));
+      ++file_.host_calls;
       if (id && HasSizes()) file_.record_of_external_id[*id] = RecordIndex() + 1;
     }
   }
@@ -257,8 +258,11 @@ class EventCollector {
     kernel.line = bytes_.Line();
     kernel.name = Get(Field::kName).substr(0, Get(Field::kName).find('('));
     kernel.start = start;
-    if (const auto duration = ParseEventTime(Get(Field::kDuration))) {
-      kernel.duration_ps = std::max<int64_t>(PicosecondsBetween({}, *duration).value_or(0), 0);
+    if (const std::string& text = Get(Field::kDuration); !text.empty()) {
+      const auto duration = ParseEventTime(text);
+      const auto duration_ps = duration ? PicosecondsBetween({}, *duration) : std::nullopt;
+      kernel.duration_is_none = !duration_ps || *duration_ps < 0;
+      if (!kernel.duration_is_none) kernel.duration_ps = *duration_ps;
     }
     const std::string& device =
         Get(Field::kDevice).empty() ? Get(Field::kProcess) : Get(Field::kDevice);
@@ -290,8 +294,11 @@ class EventCollector {
     CommsRecord record;
     record.collective = Get(Field::kCollective);
     record.dtype = Get(Field::kDtype);
-    record.in_elements = NumberOf<uint64_t>(Get(Field::kIn));
-    record.out_elements = NumberOf<uint64_t>(Get(Field::kOut));
+    for (const auto& [field, elements] : {std::pair(Field::kIn, &record.in_elements),
+                                          std::pair(Field::kOut, &record.out_elements)}) {
+      *elements = NumberOf<uint64_t>(Get(field));
+      if (!*elements && !Get(field).empty()) record.wrong_elements = Get(field);
+    }
     record.group_name = Get(Field::kGroupName);
     record.group_size = NumberOf<uint32_t>(Get(Field::kGroupSize)).value_or(0);
     if (const auto ranks = ParseRankList(Get(Field::kGroupRanks))) record.group_ranks = *ranks;
@@ -336,7 +343,8 @@ class EventCollector {
 bool ReadKinetoFile(InputStream& stream, KinetoFile& file, Diagnostics& diagnostics) {
   JsonBytes bytes(stream);
   EventCollector collector(bytes, file);
-  return JsonEvents(bytes, collector).Parse(stream.name(), diagnostics);
+  return JsonEvents(bytes, collector).Parse(stream.name(), diagnostics) &&
+         EndsHere(bytes, stream.name(), diagnostics);
 }
 
 }  // namespace railyard

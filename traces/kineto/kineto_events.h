@@ -22,8 +22,9 @@ struct KinetoKernel {
   uint64_t line = 0;
   std::string name;
   std::optional<EventTime> start;
-  int64_t duration_ps = 0;     // 0 if not stated
-  uint64_t device_stream = 0;  // device and stream in one
+  int64_t duration_ps = 0;        // 0: not stated
+  bool duration_is_none = false;  // stated, but NaN, infinite, negative or beyond 100 days
+  uint64_t device_stream = 0;     // device and stream in one
   uint64_t correlation = 0;
   uint64_t external_id = 0;  // 0 for none
   uint32_t record = 0;       // one more than its index in KinetoFile::records; 0 for none
@@ -39,8 +40,9 @@ struct KinetoFile {
   // The records; equal ones are stored once, because a job repeats the same calls.
   std::vector<CommsRecord> records;
   std::unordered_map<uint64_t, uint32_t> record_of_external_id;  // one more than the index
-  int64_t base_time_ns = 0;  // since 1970; times of events are relative to it; 0 if not stated
-  std::optional<EventTime> first_kernel;  // of any kind: the GPU's begin
+  uint64_t host_calls = 0;   // records of calls as the host makes them
+  int64_t base_time_ns = 0;  // since 1970, to which times of events are relative; 0: not stated
+  std::optional<EventTime> first_kernel;  // of any kind: when the GPU began
 };
 
 // Reads the file to its end. Returns false with a finding if it is not JSON; `file` then has

@@ -63,11 +63,18 @@ class KinetoImport {
     if (!has_sized_groups_) execution_traces_.SizeGroups(file.world_size);
     has_sized_groups_ = true;
     Pair(file, rank);
+    if (file.host_calls > 0 && !file.first_kernel) without_kernels_ = stream.name();
+    CheckOrder(file, rank, stream.name());
     AddCalls(file, rank, file_index);
   }
 
   std::optional<Trace> Finish() {
     Assume();
+    if (without_kernels_ && report_.calls_seen() == 0) {
+      diagnostics_.Error({*without_kernels_}, "",
+                         "has calls of the host and no kernel of the GPU (expected a profile with "
+                         "ProfilerActivity.CUDA)");
+    }
     return BuildTrace(std::move(job_), options_, report_, diagnostics_);
   }
 
@@ -85,6 +92,42 @@ class KinetoImport {
       }
       return;
     }
+  }
+
+  // Warns of profiles of one rank that overlap or are not in order of time. Kernels are sorted.
+  void CheckOrder(const KinetoFile& file, uint32_t rank, const std::string& name) {
+    std::optional<EventTime> begin;
+    std::optional<EventTime> end;
+    for (const KinetoKernel& kernel : file.kernels) {
+      if (!kernel.start) continue;
+      if (!begin) begin = SinceBase(*kernel.start, file.base_time_ns);
+      const EventTime kernel_end = SinceBase(EndOf(kernel), file.base_time_ns);
+      if (!end || IsBefore(*end, kernel_end)) end = kernel_end;
+    }
+    if (!begin) return;
+    const auto [at, is_first] = span_of_rank_.try_emplace(rank, Span{*end, name});
+    if (is_first) return;
+    if (IsBefore(*begin, at->second.end)) {
+      const std::string what = fmt::format(
+          "the profiles {} and {} of rank {} overlap or are not in order of time (expected each "
+          "step once, in order): their calls follow each other as the files do",
+          at->second.file, name, rank);
+      diagnostics_.Warning({name}, "", what);
+      report_.assumed.push_back(what);
+    }
+    if (IsBefore(at->second.end, *end)) at->second = {*end, name};
+  }
+
+  static EventTime SinceBase(EventTime time, int64_t base_time_ns) {
+    constexpr int64_t kNsPerUs = kPsPerUs / kPsPerNs;
+    time.picoseconds += base_time_ns % kNsPerUs * kPsPerNs;
+    time.microseconds += base_time_ns / kNsPerUs + time.picoseconds / kPsPerUs;
+    time.picoseconds %= kPsPerUs;
+    return time;
+  }
+
+  static bool IsBefore(const EventTime& a, const EventTime& b) {
+    return std::pair(a.microseconds, a.picoseconds) < std::pair(b.microseconds, b.picoseconds);
   }
 
   void AddCalls(KinetoFile& file, uint32_t rank, uint32_t file_index) {
@@ -117,6 +160,7 @@ class KinetoImport {
       call.operation.compute_before_ps =
           std::max<int64_t>(PicosecondsBetween(free->second, *kernel.start).value_or(0), 0);
       call.operation.measured_ps = kernel.duration_ps;
+      wrong_durations_.Count(kernel.duration_is_none);
       free->second = EndOf(kernel);
       NoteEnd(call.operation, rank, EndOf(kernel), file.base_time_ns);
       call.operation.stream = job_.StreamOf(rank, kernel.device_stream);
@@ -130,10 +174,7 @@ class KinetoImport {
   // Ends of all ranks are relative to that of the first call.
   void NoteEnd(const TraceOperation& call, uint32_t rank, EventTime end, int64_t base_time_ns) {
     if (IsSendOrRecv(call.kind)) return;
-    constexpr int64_t kNsPerUs = kPsPerUs / kPsPerNs;
-    end.picoseconds += base_time_ns % kNsPerUs * kPsPerNs;
-    end.microseconds += base_time_ns / kNsPerUs + end.picoseconds / kPsPerUs;
-    end.picoseconds %= kPsPerUs;
+    end = SinceBase(end, base_time_ns);
     if (!first_end_) first_end_ = end;
     constexpr int64_t kEndPsMax = int64_t{1} << 61;  // 26 days: differences fit 64 bits
     const int64_t end_ps = PicosecondsBetween(*first_end_, end).value_or(kEndPsMax);
@@ -183,6 +224,7 @@ class KinetoImport {
   }
 
   void Assume() {
+    wrong_durations_.Report(report_);
     if (has_times_ && !options_.ignore_times) {
       report_.assumed.push_back(
           "what lies between two kernels of a stream, by the GPU's clock of its rank, is "
@@ -217,6 +259,13 @@ class KinetoImport {
   bool has_pairs_ = false;
   bool has_times_ = false;
   bool has_unstated_root_ = false;
+  WrongDurations wrong_durations_;
+  std::optional<std::string> without_kernels_;  // a profile with calls of the host alone
+  struct Span {
+    EventTime end;
+    std::string file;
+  };
+  std::map<uint32_t, Span> span_of_rank_;  // of the profiles so far
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

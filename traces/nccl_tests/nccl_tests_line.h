@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace railyard {
@@ -23,6 +24,18 @@ struct NcclTestsLine {
 // thirteen columns; there are more with time stamps or with statistics of iterations after each
 // half.
 std::optional<NcclTestsLine> ParseNcclTestsLine(std::string_view line);
+
+// Describes a line that begins with a number, as rows do, but is no row.
+struct DefectiveRow {
+  bool is_truncated = false;  // it has too few columns
+  std::string detail;
+};
+// Returns nullopt for rows, and for lines that do not begin with a number.
+std::optional<DefectiveRow> FindDefectOfRow(std::string_view line);
+
+// Returns the line without what a launcher writes before it: "0: " (srun -l), "[0] " (mpirun -l),
+// "[1,0]<stdout>:" (mpirun --tag-output).
+std::string_view WithoutLauncherPrefix(std::string_view line);
 
 // The smallest and largest time that a row may state: no collective takes less than a nanosecond,
 // and errors relative to the time stay finite.

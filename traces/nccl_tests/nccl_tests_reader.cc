@@ -65,6 +65,7 @@ class NcclTestsImport {
     report_.files.push_back({.path = stream.name()});
     table_ = {};
     group_.reset();
+    is_in_table_ = false;
     if (IsJson(stream.Peek(InputStream::kPeekBytesMax))) {
       ReadJson(stream);
     } else {
@@ -84,12 +85,22 @@ class NcclTestsImport {
     }
     report_.assumed.push_back(
         "the iterations of a row are one call, with their mean time; calls follow each other");
-    return job_.Finish(diagnostics_);
+    std::optional<Trace> trace = job_.Finish(diagnostics_);
+    const DroppedCalls& unnamed = report_.DroppedFor(CallDropReason::kUnnamedOperation);
+    if (!trace && !diagnostics_.HasErrors() && !unnamed.first_lines.empty()) {
+      const ReportedLine& place = unnamed.first_lines.front();
+      diagnostics_.Error(
+          {.file = report_.files[place.file].path, .line = static_cast<int>(place.line)}, "",
+          report_.WhyNothingIsImported("expected the test's name in the output or in the name of "
+                                       "the file, e.g. all_reduce_perf.txt"));
+    }
+    return trace;
   }
 
  private:
   // --- Text --------------------------------------------------------------------------------------
   void ReadLine(std::string_view line) {
+    line = WithoutLauncherPrefix(line);
     const size_t first = line.find_first_not_of(" \t");
     if (first == std::string_view::npos) return;
     if (line[first] != '#') {
@@ -98,6 +109,8 @@ class NcclTestsImport {
         AddHalf(*row, true);
       } else if (const auto test = FindNcclTest(line)) {
         named_before_ = test;  // by the command, which a job script prints
+      } else if (is_in_table_) {
+        DropDefectiveRow(line);
       }
       return;
     }
@@ -107,13 +120,27 @@ class NcclTestsImport {
       named_before_ = FindNcclTest(comment).value_or(NcclTest::kUnsupported);
     } else if (comment.starts_with("# nThread ")) {
       table_ = {.test = std::exchange(named_before_, std::nullopt)};
+      is_in_table_ = true;
       group_.reset();
     } else if (comment.starts_with("# nccl-tests version ")) {
       const size_t library = comment.find("nccl-library=");
       if (library != std::string_view::npos) ReadVersion(comment.substr(library + 13));
+    } else if (comment.starts_with("# Out of bounds values") ||
+               comment.starts_with("# Avg bus bandwidth")) {
+      is_in_table_ = false;
     } else {
       ReadRank(comment);
     }
+  }
+
+  void DropDefectiveRow(std::string_view line) {
+    auto defect = FindDefectOfRow(line);
+    if (!defect) return;
+    ImportedFile& file = report_.files[file_];
+    ++file.calls_seen;
+    report_.Drop(
+        defect->is_truncated ? CallDropReason::kTruncatedLine : CallDropReason::kMalformedRecord,
+        file_, file.lines_read, std::move(defect->detail));
   }
 
   void ReadVersion(std::string_view text) {
@@ -221,6 +248,7 @@ class NcclTestsImport {
   NcclTestsTable table_;
   std::optional<uint32_t> group_;         // of the ranks that are counted
   std::optional<NcclTest> named_before_;  // the test of the next table
+  bool is_in_table_ = false;              // between its first comment and its last
   bool has_name_of_file_ = false;
 };
 

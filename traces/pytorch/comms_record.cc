@@ -220,6 +220,12 @@ std::optional<CommsDefect> CallOfRecord(const CommsRecord& record, CapturedJob& 
                                         CapturedCall& call) {
   const auto kind = PytorchKind(record.collective);
   if (!kind) return CommsDefect{CallDropReason::kUnsupportedKind, record.collective};
+  if (!record.wrong_elements.empty()) {
+    const bool is_large =
+        record.wrong_elements.find_first_not_of("0123456789") == std::string::npos;
+    return CommsDefect{is_large ? CallDropReason::kOutOfRange : CallDropReason::kMalformedRecord,
+                       fmt::format("{} elements", record.wrong_elements.substr(0, 40))};
+  }
   if (!record.in_elements && !record.out_elements) {
     return CommsDefect{CallDropReason::kSizesNotRecorded, record.collective};
   }

@@ -21,6 +21,7 @@ struct CommsRecord {
   std::string dtype;       // "BFloat16", "long int"
   std::optional<uint64_t> in_elements;
   std::optional<uint64_t> out_elements;
+  std::string wrong_elements = {};  // a number of elements that is none of 64 bits, as it is stated
   std::string group_name;
   uint32_t group_size = 0;                    // 0 if not stated
   std::vector<uint32_t> group_ranks = {};     // global; empty if not stated

@@ -81,8 +81,11 @@ void ReadAttributes(const Value& node, CommsRecord& record) {
   if (AttributeOf(node, "collective_name") == nullptr) return;
   record.collective = text("collective_name");
   record.dtype = text("dtype");
-  record.in_elements = number("in_msg_nelems");
-  record.out_elements = number("out_msg_nelems");
+  for (const auto& [name, elements] : {std::pair("in_msg_nelems", &record.in_elements),
+                                       std::pair("out_msg_nelems", &record.out_elements)}) {
+    *elements = number(name);
+    if (!*elements) record.wrong_elements += text(name);
+  }
   record.group_size = Narrow(number("pg_size")).value_or(record.group_size);
   if (const std::string name = text("pg_name"); !name.empty()) record.group_name = name;
   const auto start = Narrow(number("global_rank_start"));

@@ -11,6 +11,14 @@
 
 namespace railyard {
 
+void WrongDurations::Report(ImportReport& report) const {
+  if (count_ == 0) return;
+  report.assumed.push_back(fmt::format(
+      "{} calls state a duration that is none (NaN, infinite, negative, too long): they "
+      "have no measured duration",
+      count_));
+}
+
 uint32_t CapturedJob::GroupOf(const std::string& name, uint32_t size,
                               const std::vector<uint32_t>& ranks) {
   const auto [entry, is_new] =

@@ -40,6 +40,17 @@ struct CapturedGroup {
   std::vector<uint32_t> ranks;  // global; empty if not stated
 };
 
+// Counts calls that state a duration which is none.
+class WrongDurations {
+ public:
+  void Count(bool is_wrong) { count_ += is_wrong ? 1 : 0; }
+  // Adds a sentence to the report, if there is one.
+  void Report(ImportReport& report) const;
+
+ private:
+  uint64_t count_ = 0;
+};
+
 class CapturedJob {
  public:
   explicit CapturedJob(std::string format) : format_(std::move(format)) {}

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kDirectoryFilesMax = 1'000'000;
+constexpr size_t kRefusalBytes = 4096;  // that tell what a file is
 
 std::vector<std::string> FilesBelow(const std::string& directory) {
   std::vector<std::string> files;
@@ -56,6 +57,13 @@ InputFiles::InputFiles(const std::vector<std::string>& paths) {
 bool InputFiles::Visit(InputStream& stream, const std::function<bool(InputStream&)>& visit,
                        Diagnostics& diagnostics) const {
   if (left_out_.contains(stream.name())) return true;
+  if (refusal_) {
+    const std::string why = refusal_(stream.Peek(kRefusalBytes));
+    if (stream.failure().empty() && !why.empty()) {
+      diagnostics.Error({stream.name()}, "", why);
+      return true;
+    }
+  }
   const bool goes_on = visit(stream);
   if (!stream.failure().empty()) diagnostics.Error({stream.name()}, "", stream.failure());
   return goes_on;
@@ -72,10 +80,15 @@ void InputFiles::ForEach(const std::function<bool(InputStream&)>& visit,
     bool goes_on = true;
     const int errors_before = diagnostics.error_count();
     try {
-      ForEachTarEntry(file, [&](const std::string& name, std::unique_ptr<ByteSource> entry) {
-        InputStream stream(fmt::format("{}/{}", path, name), std::move(entry));
-        return goes_on = Visit(stream, visit, diagnostics);
-      });
+      ForEachTarEntry(
+          file,
+          [&](const std::string& name, std::unique_ptr<ByteSource> entry) {
+            InputStream stream(fmt::format("{}/{}", path, name), std::move(entry));
+            return goes_on = Visit(stream, visit, diagnostics);
+          },
+          [&](const std::string& name, const std::string& reason) {
+            passed_over_[fmt::format("{}/{}", path, name)] = reason;
+          });
     } catch (const DamagedInput& damaged) {
       // The file that it ends in may have said so.
       if (diagnostics.error_count() == errors_before) {

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
@@ -27,8 +30,19 @@ class InputFiles {
   // file cannot be read. May be called again.
   void ForEach(const std::function<bool(InputStream&)>& visit, Diagnostics& diagnostics) const;
 
-  // Makes ForEach skip the file of this name from now on.
-  void LeaveOut(const std::string& name) { left_out_.insert(name); }
+  // Makes ForEach report a file as an error, and skip it, if `why` returns a text for its first
+  // bytes.
+  void Refuse(std::function<std::string(std::string_view head)> why) { refusal_ = std::move(why); }
+
+  // Makes ForEach skip the file of this name from now on, and lists it as passed over.
+  void LeaveOut(const std::string& name, const std::string& reason) {
+    left_out_.insert(name);
+    passed_over_[name] = reason;
+  }
+
+  // Returns the files that are no part of the import, by name, with the reason ("is a symbolic
+  // link"): those left out, and members of archives that ForEach could not pass.
+  const std::map<std::string, std::string>& passed_over() const { return passed_over_; }
 
  private:
   // Returns false to stop.
@@ -36,7 +50,9 @@ class InputFiles {
              Diagnostics& diagnostics) const;
 
   std::vector<std::string> paths_;
-  std::set<std::string> left_out_;  // names
+  std::set<std::string> left_out_;                          // names
+  mutable std::map<std::string, std::string> passed_over_;  // ForEach finds the same ones each time
+  std::function<std::string(std::string_view head)> refusal_;
 };
 
 }  // namespace railyard

@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kBufferBytes = size_t{256} << 10;
 constexpr std::string_view kGzipMagic("\x1f\x8b", 2);
 constexpr std::string_view kZstdMagic("\x28\xb5\x2f\xfd", 4);
+constexpr std::string_view kByteOrderMark("\xef\xbb\xbf", 3);
 
 // A source whose first bytes have been read already.
 class Unread : public ByteSource {
@@ -61,6 +62,7 @@ InputStream::InputStream(std::string name, std::unique_ptr<ByteSource> source)
   if (is_gzip || is_zstd) {
     decompressed_ = Decompress(is_gzip ? Compression::kGzip : Compression::kZstd, *source_);
   }
+  if (Peek(kByteOrderMark.size()).starts_with(kByteOrderMark)) Skip(kByteOrderMark.size());
 }
 
 size_t InputStream::ReadSource(char* to, size_t bytes) {

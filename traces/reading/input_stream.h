@@ -15,7 +15,8 @@ namespace railyard {
 class InputStream {
  public:
   // `name` is used in findings and reports; a member of an archive is "dumps.tgz/rank0.json". Data
-  // that begin with the magic number of gzip or zstd are decompressed.
+  // that begin with the magic number of gzip or zstd are decompressed. A byte order mark of UTF-8
+  // is skipped.
   InputStream(std::string name, std::unique_ptr<ByteSource> source);
   InputStream(const InputStream&) = delete;
   InputStream& operator=(const InputStream&) = delete;

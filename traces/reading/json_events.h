@@ -176,4 +176,15 @@ class JsonEvents {
   size_t depth_ = 0;
 };
 
+// Returns true if nothing but blanks follows the value that was parsed; else the first byte of what
+// follows is in an error.
+inline bool EndsHere(JsonBytes& bytes, const std::string& file, Diagnostics& diagnostics) {
+  bytes.SkipWhitespace();
+  if (bytes.IsAtEnd()) return true;
+  diagnostics.Error({file, static_cast<int>(std::min<uint64_t>(bytes.Line(), INT32_MAX))}, "",
+                    fmt::format("byte {}: text follows the JSON document (expected one in a file)",
+                                bytes.Tell()));
+  return false;
+}
+
 }  // namespace railyard

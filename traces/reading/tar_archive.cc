@@ -43,6 +43,7 @@ struct TarHeader {
   std::string name;
   uint64_t size_bytes = 0;
   char type = '0';
+  std::string link_target;
 };
 
 std::optional<TarHeader> ParseHeader(std::string_view block) {
@@ -55,8 +56,10 @@ std::optional<TarHeader> ParseHeader(std::string_view block) {
   }
   const auto size = NumberOf(block.substr(kSizeOffset, 12));
   if (checksum != sum || !size) return std::nullopt;
-  TarHeader header{
-      .name = std::string(Field(block, 0, 100)), .size_bytes = *size, .type = block[kTypeOffset]};
+  TarHeader header{.name = std::string(Field(block, 0, 100)),
+                   .size_bytes = *size,
+                   .type = block[kTypeOffset],
+                   .link_target = std::string(Field(block, kTypeOffset + 1, 100))};
   const std::string_view prefix = Field(block, kPrefixOffset, 155);
   if (block.substr(257, 6) == std::string_view("ustar\0", 6) && !prefix.empty()) {
     header.name = std::string(prefix) + "/" + header.name;
@@ -123,6 +126,22 @@ std::optional<std::string> PaxValue(std::string_view records, std::string_view k
   return std::nullopt;
 }
 
+// Why the entry is no file of its own; empty for directories and metadata.
+std::string WhyPassedOver(const TarHeader& header) {
+  switch (header.type) {
+    case '1':
+      return "is a link to " + header.link_target;
+    case '2':
+      return "is a symbolic link to " + header.link_target;
+    case '3':
+    case '4':
+    case '6':
+      return "is no regular file";
+    default:
+      return "";
+  }
+}
+
 bool IsHidden(std::string_view name) {
   const size_t slash = name.rfind('/');
   return name.substr(slash == std::string_view::npos ? 0 : slash + 1).starts_with('.');
@@ -136,7 +155,8 @@ bool IsTarArchive(std::string_view head) {
 
 void ForEachTarEntry(
     InputStream& archive,
-    const std::function<bool(const std::string& name, std::unique_ptr<ByteSource>)>& visit) {
+    const std::function<bool(const std::string& name, std::unique_ptr<ByteSource>)>& visit,
+    const std::function<void(const std::string& name, const std::string& reason)>& pass_over) {
   std::optional<std::string> long_name;
   bool has_long_size = false;
   uint64_t long_size = 0;
@@ -167,6 +187,9 @@ void ForEachTarEntry(
     const bool is_file = header->type == '0' || header->type == '\0';
     if (is_file && !IsHidden(name) && !visit(name, std::make_unique<EntryBytes>(archive, left))) {
       return;
+    }
+    if (const std::string why = WhyPassedOver(*header); !why.empty() && !IsHidden(name)) {
+      pass_over(name, why);
     }
     SkipBytes(archive, left);
     SkipBytes(archive, padding);

@@ -122,6 +122,7 @@ bool Build(InputStream& stream, bool by_member, std::string_view list_key,
   JsonBytes bytes(stream);
   ValueBuilder builder(bytes, by_member, list_key, std::move(visit));
   if (!JsonEvents(bytes, builder).Parse(stream.name(), diagnostics)) return false;
+  if (by_member && !EndsHere(bytes, stream.name(), diagnostics)) return false;
   if (builder.was_too_large()) {
     diagnostics.Error({stream.name()}, "",
                       fmt::format("holds a record of more than {} bytes", kValueBytesMax));

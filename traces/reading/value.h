@@ -48,7 +48,7 @@ std::optional<Value> ParseJson(std::string_view text);
 
 // Parses the JSON object in `stream` and passes it to `visit` piece by piece: each member by its
 // key, except that the list `list_key` is passed item by item, each with the line where it ends.
-// Returns false with a finding if the text is not an object.
+// Returns false with a finding if the text is not an object, or if more follows it.
 bool ForEachJsonItem(
     InputStream& stream, std::string_view list_key,
     const std::function<void(std::string_view key, Value value, uint64_t line)>& visit,

@@ -234,6 +234,17 @@ std::string ImportReport::ToJson() const {
     json.EndObject();
   }
   json.EndArray();
+  json.Key("passed_over");
+  json.StartArray();
+  for (const PassedOverFile& file : passed_over) {
+    json.StartObject();
+    json.Key("path");
+    WriteText(json, file.path);
+    json.Key("reason");
+    WriteText(json, file.reason);
+    json.EndObject();
+  }
+  json.EndArray();
   json.EndObject();
   return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
 }
@@ -273,6 +284,10 @@ std::string ImportReport::ToString() const {
                    file.bytes_read,
                    file.lines_read == 0 ? "" : fmt::format("{} lines, ", file.lines_read),
                    file.calls_seen, file.calls_imported, file.calls_dropped);
+  }
+  if (!passed_over.empty()) fmt::format_to(append, "passed over:\n");
+  for (const PassedOverFile& file : passed_over) {
+    fmt::format_to(append, "  {}: it {}\n", file.path, file.reason);
   }
   fmt::format_to(append, "dropped:{}\n", calls_dropped() == 0 ? " nothing" : "");
   for (int i = 0; i < kCallDropReasonCount; ++i) {

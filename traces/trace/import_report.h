@@ -66,6 +66,12 @@ struct ImportedFile {
   uint64_t calls_dropped = 0;
 };
 
+// Describes a file that is no part of the import, with the reason ("is in no format that is read").
+struct PassedOverFile {
+  std::string path;
+  std::string reason;
+};
+
 // Holds the largest difference between the clocks of two ranks in a capture.
 struct ClockSkew {
   uint32_t rank = 0;
@@ -77,6 +83,7 @@ struct ImportReport {
   std::string format;        // "nccl-log"
   std::string nccl_version;  // empty if no line states it
   std::vector<ImportedFile> files;
+  std::vector<PassedOverFile> passed_over;                   // of a directory or an archive
   std::array<ImportedKind, kCollectiveKindCount> by_kind{};  // by CollectiveKind
   std::array<DroppedCalls, kCallDropReasonCount> dropped;    // by CallDropReason
   uint64_t calls_reconstructed = 0;                          // calls without a line

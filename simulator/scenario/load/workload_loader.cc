@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/scenario/load/program_trace.h"
@@ -210,10 +211,22 @@ void LoadSchedule(const ProtoCursor& workload, LoadedWorkload& loaded, Diagnosti
   };
   const std::vector<JobCollective>& collectives = loaded.job.collectives;
   if (std::any_of(collectives.begin(), collectives.end(), is_of)) return;
+  std::set<uint32_t> ranks;  // of the job's collectives of this kind
+  for (const JobCollective& collective : collectives) {
+    if (collective.kind == algorithm->kind) ranks.insert(collective.rank_count);
+  }
+  if (ranks.empty()) {
+    workload.Error(diagnostics, "schedule",
+                   fmt::format("is of {} over {} ranks, and the job has none (expected a schedule "
+                               "of one of its collectives)",
+                               CollectiveKindName(algorithm->kind), algorithm->rank_count));
+    return;
+  }
   workload.Error(diagnostics, "schedule",
-                 fmt::format("is of {} over {} ranks, and the job has none (expected a schedule of "
-                             "one of its collectives)",
-                             CollectiveKindName(algorithm->kind), algorithm->rank_count));
+                 fmt::format("is of {} over {} ranks, and the job has it over {} (expected a "
+                             "schedule of as many, or a job of {} GPUs)",
+                             CollectiveKindName(algorithm->kind), algorithm->rank_count,
+                             fmt::join(ranks, ", "), algorithm->rank_count));
 }
 
 // The job's collectives that an algorithm may serve, each kind, number of ranks and root once.

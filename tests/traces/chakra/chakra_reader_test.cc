@@ -174,6 +174,53 @@ TEST(ChakraReaderTest, CallsWithoutSizeOrKindAreCounted) {
   EXPECT_EQ(files.Dropped(CallDropReason::kOutOfRange), 1u);
 }
 
+TEST(ChakraReaderTest, CollectivesOnWhichRanksDisagreeAreDropped) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import(
+      {files.Write("a.0.et",
+                   FileOf({Collective(1, 0, 64), Collective(2, 0, 1024), Collective(3, 0, 64)})),
+       files.Write("a.1.et",
+                   FileOf({Collective(1, 0, 64), Collective(2, 0, 2048), Collective(3, 0, 64)}))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 128));
+  EXPECT_EQ(files.Dropped(CallDropReason::kRanksDisagree), 4u);
+  EXPECT_EQ(import.report.DroppedFor(CallDropReason::kRanksDisagree).first_lines[0].detail,
+            "call 2 of group \"world\": rank 0 makes AllReduce of 1024 bytes from rank 0, rank 1 "
+            "AllReduce of 2048 bytes from rank 0");
+  ExpectMatches(*import.trace);
+  files.Import({files.Write("a.0.et", FileOf({Collective(1, 0, 64)})),
+                files.Write("a.1.et", FileOf({Collective(1, 2, 64)}))});
+  EXPECT_FALSE(files.import().trace);
+  EXPECT_EQ(files.Dropped(CallDropReason::kRanksDisagree), 2u);
+}
+
+TEST(ChakraReaderTest, CollectivesThatARankLacksAreDropped) {
+  ImportedFiles files;
+  const std::string one = FileOf({Collective(1, 0, 64)});
+  const std::string two = FileOf({Collective(1, 0, 64), Collective(2, 0, 64)});
+  // Rank 2 has no file and runs the program of rank 0.
+  const TraceImport& import =
+      files.Import({files.Write("a.0.et", two), files.Write("a.1.et", one)}, {.ranks = 3});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 128));
+  EXPECT_EQ(files.Dropped(CallDropReason::kIncompleteOnRank), 1u);
+  EXPECT_EQ(import.trace->operations[2].size(), 1u);
+  ExpectMatches(*import.trace);
+  files.Import({files.Write("a.0.et", one), files.Write("a.1.et", FileOf({Computation(1, 5)}))});
+  EXPECT_EQ(files.Dropped(CallDropReason::kIncompleteOnRank), 1u);
+}
+
+TEST(ChakraReaderTest, DurationsBeyondThoseOfAGraphAreCounted) {
+  ImportedFiles files;
+  ChakraNode call = Collective(2, 0, 64);
+  call.data_deps = {1};
+  const TraceImport& import =
+      files.Import({files.Write("job.0.et", FileOf({Computation(1, UINT64_MAX), call}))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(import.report.ToString(),
+              HasSubstr("1 nodes have a duration_micros of more than 13 days"));
+}
+
 TEST(ChakraReaderTest, CyclesAreErrors) {
   ImportedFiles files;
   ChakraNode call = Collective(1, 0, 64);

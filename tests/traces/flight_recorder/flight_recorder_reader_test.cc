@@ -176,6 +176,108 @@ TEST(FlightRecorderReaderTest, ARankWithoutADumpIsWaitedFor) {
   EXPECT_EQ(imported.import.trace->operations[1][0].compute_before_ps, kHangPs);
 }
 
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// Replaces the group of two ranks by one of `ranks`.
+std::string OfGroup(const std::string& dump, const std::string& ranks) {
+  return Replaced(dump, "[0, 1]", ranks);
+}
+
+TEST(FlightRecorderReaderTest, RanksThatMakeAnotherCallAreLateAndNamed) {
+  const std::string first = Entry(0, 1, "completed");
+  const std::string call = Entry(1, 2, "started");
+  const std::string usual = OfGroup(Dump(first + "," + call), "[0, 1, 2]");
+  const std::string gather =
+      OfGroup(Dump(first + "," + Replaced(call, "all_reduce", "_all_gather_base")), "[0, 1, 2]");
+  const Imported kinds = Import({usual, usual, gather}, {.hang_trace_path = "t"});
+  ASSERT_TRUE(kinds.import.trace) << kinds.diagnostics.ToString();
+  const std::string sentence =
+      "AllReduce of 12 float32 in group \"0\": ranks 0, 1 wait for ranks 2, because the calls "
+      "differ: ranks 2 make AllGather of 12 float32.";
+  EXPECT_THAT(kinds.import.hang_scenario, HasSubstr("# " + sentence));
+  EXPECT_THAT(kinds.diagnostics.ToString(),
+              HasSubstr("warning: the job hung in calls that differ"));
+  EXPECT_THAT(kinds.import.report.ToString(), HasSubstr(sentence));
+  const auto& late = kinds.import.trace->operations[2];
+  ASSERT_EQ(late.size(), 2u);
+  EXPECT_EQ(late[1].kind, CollectiveKind::kAllReduce);
+  EXPECT_EQ(late[1].compute_before_ps, kHangPs);
+  EXPECT_EQ(kinds.import.report.DroppedFor(CallDropReason::kRanksDisagree).count, 1u);
+  // The first of two calls that as many ranks make is the awaited one.
+  const Imported sizes =
+      Import({Dump(call), Dump(Replaced(call, "[[3, 4]]", "[[3, 5]]"))}, {.hang_trace_path = "t"});
+  EXPECT_THAT(
+      sizes.import.hang_scenario,
+      HasSubstr("ranks 0 wait for ranks 1, because the calls differ: ranks 1 make AllReduce "
+                "of 15 float32."));
+}
+
+std::string Message(int record, const std::string& name, const std::string& state) {
+  return Replaced(Replaced(Entry(record, 7, state), "all_reduce", name), "\"is_p2p\": false",
+                  "\"is_p2p\": true");
+}
+
+TEST(FlightRecorderReaderTest, APeerWithoutItsRecvIsLate) {
+  for (const std::string state : {"started", "scheduled"}) {
+    const Imported imported =
+        Import({Dump(Message(0, "send 0->1", "completed") + "," + Message(1, "send 0->1", state) +
+                     "," + Message(2, "send 0->1", "scheduled")),
+                Dump(Message(0, "recv 1<-0", "completed"))},
+               {.hang_trace_path = "t"});
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    EXPECT_THAT(imported.import.hang_scenario,
+                HasSubstr("Send of 12 float32 to rank 1 in group \"0\": ranks 0 wait for ranks 1, "
+                          "which have not come to it."));
+    const auto& late = imported.import.trace->operations[1];
+    ASSERT_EQ(late.size(), 2u);
+    EXPECT_EQ(late[1].kind, CollectiveKind::kRecv);
+    EXPECT_EQ(late[1].compute_before_ps, kHangPs);
+    EXPECT_EQ(imported.import.trace->operations[0].size(), 2u);
+    EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
+  }
+}
+
+TEST(FlightRecorderReaderTest, RingsOfMessagesAreAlignedAtTheirEnds) {
+  // The ring of rank 1 has lost its first call.
+  const Imported imported =
+      Import({Dump(Message(4, "send 0->1", "completed") + "," +
+                   Message(5, "send 0->1", "completed") + "," + Message(6, "send 0->1", "started")),
+              Dump(Message(7, "recv 1<-0", "completed"))},
+             {.hang_trace_path = "t"});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.trace->operations[0].size(), 2u);
+  EXPECT_EQ(imported.import.trace->operations[1].size(), 2u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
+}
+
+TEST(FlightRecorderReaderTest, MessagesOfDifferentSizesAreNamed) {
+  const Imported imported =
+      Import({Dump(Message(0, "send 0->1", "started")),
+              Dump(Replaced(Message(0, "recv 1<-0", "started"), "[[3, 4]]", "[[3, 5]]"))},
+             {.hang_trace_path = "t"});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_THAT(imported.import.hang_scenario,
+              HasSubstr("Send of 12 float32 to rank 1 in group \"0\": ranks 0 wait for ranks 1, "
+                        "because the calls differ: rank 1 receives 15 float32."));
+}
+
+TEST(FlightRecorderReaderTest, HangsOfMessagesThatNoTraceCanHaveAreErrors) {
+  const Imported alone =
+      Import({Dump(Message(0, "send 0->1", "started"))}, {.hang_trace_path = "t"});
+  EXPECT_THAT(alone.diagnostics.ToString(),
+              HasSubstr("rank 0 waits in Send of 12 float32 to rank 1 in group \"0\", of which "
+                        "there is no dump"));
+  const Imported network =
+      Import({Dump(Message(0, "send 0->1", "started")), Dump(Message(0, "recv 1<-0", "started"))},
+             {.hang_trace_path = "t"});
+  EXPECT_THAT(network.diagnostics.ToString(), HasSubstr("is not recorded"));
+}
+
 TEST(FlightRecorderReaderTest, WhatIsNoHangMakesNoScenario) {
   const Imported done = Import({Dump(Entry(0, 1, "completed"))}, {.hang_trace_path = "t"});
   EXPECT_FALSE(done.import.trace);
@@ -252,6 +354,23 @@ TEST(FlightRecorderReaderTest, HostileJsonIsFindingsOrCountedDrops) {
   const Imported twice = Import({Dump(entry + "," + entry)});
   ASSERT_TRUE(twice.import.trace);
   EXPECT_EQ(twice.import.report.DroppedFor(CallDropReason::kRecordedTwice).count, 1u);
+}
+
+TEST(FlightRecorderReaderTest, NumbersThatCannotBeAreCounted) {
+  const std::string entry = Entry(0, 1, "completed");
+  const Imported duration =
+      Import({Dump(Replaced(entry, "\"state\"", "\"duration_ms\": NaN, \"state\""))});
+  ASSERT_TRUE(duration.import.trace) << duration.diagnostics.ToString();
+  EXPECT_THAT(duration.import.report.ToString(),
+              HasSubstr("1 calls state a duration that is none"));
+  for (const auto& [sizes, reason] :
+       {std::pair("[[10000000000000000000000000]]", CallDropReason::kOutOfRange),
+        std::pair("[[3, -4]]", CallDropReason::kMalformedRecord),
+        std::pair("[[1.5]]", CallDropReason::kMalformedRecord)}) {
+    const Imported imported = Import({Dump(Replaced(entry, "[[3, 4]]", sizes))});
+    EXPECT_FALSE(imported.import.trace) << sizes;
+    EXPECT_EQ(imported.import.report.DroppedFor(reason).count, 1u) << sizes;
+  }
 }
 
 }  // namespace

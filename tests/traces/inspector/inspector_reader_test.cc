@@ -149,5 +149,31 @@ TEST(InspectorReaderTest, HostileLinesAreFindingsOrCountedDrops) {
   EXPECT_EQ(twice.import.report.DroppedFor(CallDropReason::kRecordedTwice).count, 1u);
 }
 
+TEST(InspectorReaderTest, GapsOfNumbersAreCounted) {
+  const std::string first = Header("0xa", 0, 2, 1);
+  const std::string second = Header("0xa", 1, 2, 2);
+  std::string text;
+  for (const int sequence : {1, 2, 7}) {
+    text += Call(first, "AllReduce", sequence, "64") + Call(second, "AllReduce", sequence, "64");
+  }
+  const Imported imported = Import({text});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_THAT(imported.import.report.ToString(),
+              HasSubstr("8 calls, by their coll_sn, are between"));
+}
+
+TEST(InspectorReaderTest, DurationsThatAreNoneAreCounted) {
+  std::string text;
+  for (const int rank : {0, 1}) {
+    std::string call = Call(Header("0xa", rank, 2, rank), "AllReduce", 1, "64");
+    call.replace(call.find("time_us\": 25"), 12, "time_us\": NaN");
+    text += call;
+  }
+  const Imported imported = Import({text});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_THAT(imported.import.report.ToString(),
+              HasSubstr("2 calls state a duration that is none"));
+}
+
 }  // namespace
 }  // namespace railyard

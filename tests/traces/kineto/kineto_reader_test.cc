@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -290,6 +291,81 @@ TEST(KinetoReaderTest, MissingRanksAreRefusedOnRequest) {
   EXPECT_FALSE(imported.import.trace);
   EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("1 of 2 ranks are missing"));
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kRanksMissing).count, 1u);
+}
+
+std::string Elements(const std::string& number) {
+  return std::regex_replace(std::string(kAllReduce), std::regex("nelems\": 1000"),
+                            "nelems\": " + number);
+}
+
+TEST(KinetoReaderTest, TextBehindTheDocumentIsAnError) {
+  const std::string file = File(0, Kernel("1", "2", 7, 1, kAllReduce));
+  const Imported imported = Import({file + "\n" + file});
+  EXPECT_FALSE(imported.import.trace);
+  EXPECT_THAT(imported.diagnostics.ToString(),
+              HasSubstr(fmt::format("byte {}: text follows the JSON document", file.size() + 1)));
+  EXPECT_TRUE(Import({file + " \r\n\t"}).import.trace);
+}
+
+TEST(KinetoReaderTest, AProfileOfTheHostAloneSaysWhatToCapture) {
+  const Imported imported = Import(
+      {File(0, fmt::format(
+                   R"({{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": 1, "dur": 2,
+"args": {{"External id": 3{}}}}})",
+                   kAllReduce))});
+  EXPECT_FALSE(imported.import.trace);
+  EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("ProfilerActivity.CUDA"));
+}
+
+TEST(KinetoReaderTest, DurationsThatAreNoneAreCounted) {
+  std::string events;
+  int correlation = 0;
+  for (const char* duration : {"Infinity", "NaN", "1e300", "-1", "5"}) {
+    ++correlation;
+    events += (correlation == 1 ? "" : ",") +
+              Kernel(std::to_string(100 * correlation), duration, 7, correlation, kAllReduce);
+  }
+  const Imported imported = Import({File(0, events)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.calls_imported(), 5u);
+  EXPECT_THAT(imported.import.report.ToString(),
+              HasSubstr("4 calls state a duration that is none"));
+}
+
+TEST(KinetoReaderTest, NumbersOfElementsThatCannotBeAreDroppedForAReason) {
+  std::string events;
+  int correlation = 0;
+  for (const char* elements : {"10000000000000000000000000", "-1", "1.5", "1000"}) {
+    ++correlation;
+    events += (correlation == 1 ? "" : ",") +
+              Kernel(std::to_string(100 * correlation), "5", 7, correlation, Elements(elements));
+  }
+  const Imported imported = Import({File(0, events)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  const ImportReport& report = imported.import.report;
+  EXPECT_EQ(report.calls_imported(), 1u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kOutOfRange).count, 1u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kMalformedRecord).count, 2u);
+  EXPECT_EQ(report.DroppedFor(CallDropReason::kMalformedRecord).first_lines[0].detail,
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL: -1 elements");
+}
+
+TEST(KinetoReaderTest, ProfilesOfOneRankThatOverlapAreNamed) {
+  const auto step = [](const std::string& start, int correlation) {
+    return File(0, Kernel(start, "50", 7, correlation, kAllReduce));
+  };
+  for (const auto& [second, overlaps] :
+       {std::pair("149", true), std::pair("20", true), std::pair("150", false)}) {
+    const Imported imported = Import({step("100", 1), step(second, 2)});
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    const std::string text = imported.import.report.ToString();
+    EXPECT_EQ(text.find("of rank 0 overlap or are not in order of time") != std::string::npos,
+              overlaps)
+        << text;
+    EXPECT_EQ(imported.diagnostics.ToString().find("rank1.json: warning: the profiles ") !=
+                  std::string::npos,
+              overlaps);
+  }
 }
 
 }  // namespace

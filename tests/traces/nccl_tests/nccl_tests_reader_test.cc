@@ -159,6 +159,8 @@ TEST(NcclTestsReaderTest, WhatIsNotStatedIsTakenFromTheNameOfTheFileAndTheOption
   EXPECT_EQ(files.Dropped(CallDropReason::kRanksMissing), 2u);
   EXPECT_FALSE(files.Import({files.Write("out.txt", old)}, {.ranks = 4}).trace);
   EXPECT_EQ(files.Dropped(CallDropReason::kUnnamedOperation), 2u);
+  EXPECT_THAT(files.findings(), HasSubstr("out.txt:2:1: error: none of the 2 calls"));
+  EXPECT_THAT(files.findings(), HasSubstr("e.g. all_reduce_perf.txt"));
 }
 
 TEST(NcclTestsReaderTest, RowsThatCannotBeAreDroppedForAReason) {
@@ -175,6 +177,43 @@ TEST(NcclTestsReaderTest, RowsThatCannotBeAreDroppedForAReason) {
   EXPECT_EQ(files.Dropped(CallDropReason::kZeroCount), 2u);
   EXPECT_EQ(files.Dropped(CallDropReason::kOutOfRange), 4u);
   EXPECT_EQ(files.Dropped(CallDropReason::kUnknownDatatype), 2u);
+}
+
+TEST(NcclTestsReaderTest, DefectiveRowsOfATableAreCounted) {
+  ImportedFiles files;
+  const std::string row = Row(1024, 256, kTimes);
+  const TraceImport& import = files.Import({files.Write(
+      "out.txt", "7 nodes\n" + Head("all_reduce_perf", 4) + row +
+                     "100000000000000000000 256 float sum -1" + kTimes + "\n" +
+                     "1024 25x6 float sum -1" + kTimes + "\n" + "[2026-11-27] a line of the job\n" +
+                     "# Avg bus bandwidth    : 0.09\n2 nodes are released\n" +
+                     Head("all_reduce_perf", 4) + row.substr(0, row.size() / 2))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(files.Kind(CollectiveKind::kAllReduce).first, 2u);
+  EXPECT_EQ(files.Dropped(CallDropReason::kMalformedRecord), 2u);
+  ASSERT_EQ(files.Dropped(CallDropReason::kTruncatedLine), 1u);
+  EXPECT_THAT(import.report.DroppedFor(CallDropReason::kTruncatedLine).first_lines[0].detail,
+              HasSubstr("(expected 13 or more)"));
+  EXPECT_EQ(import.report.DroppedFor(CallDropReason::kMalformedRecord).first_lines[1].detail,
+            "its count is 25x6 (expected a number of 64 bits)");
+}
+
+TEST(NcclTestsReaderTest, PrefixesOfLaunchersAreNotPartOfARow) {
+  const std::string text = Head("all_gather_perf", 4) + Row(1024, 64, kTimes);
+  for (const std::string prefix : {"0: ", " 12: ", "[0] ", "[1,0]<stdout>:", "[1,0]<stdout>: ",
+                                   "[prterun-host-7@1,0]<stdout>: "}) {
+    std::string prefixed;
+    size_t begin = 0;
+    for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+      prefixed += prefix + text.substr(begin, end + 1 - begin);
+      begin = end + 1;
+    }
+    ImportedFiles files;
+    ASSERT_TRUE(files.Import({files.Write("out.txt", prefixed)}).trace)
+        << prefix << files.findings();
+    EXPECT_EQ(files.Kind(CollectiveKind::kAllGather).first, 2u) << prefix;
+    EXPECT_EQ(files.import().trace->rank_count, 4u) << prefix;
+  }
 }
 
 // As rccl-tests prints: no version line, devices of AMD, and its own names of 8-bit floats.
