@@ -212,8 +212,16 @@ void HoldUncapturedRanks(const std::vector<Hang>& hangs, CapturedJob& job, Trace
 
 std::string HangScenario(const std::vector<Hang>& hangs, const std::string& trace_path,
                          uint32_t rank_count) {
-  std::string text = "# expect: STALLED\n# Where the job hung, by the dumps of its ranks:\n";
+  std::string text;
+  if (!std::ranges::all_of(hangs, &Hang::is_of_send)) text += "# expect: STALLED\n";
+  text += "# Where the job hung, by the dumps of its ranks:\n";
   for (const Hang& hang : hangs) text += fmt::format("# {}\n", Sentence(hang));
+  if (std::ranges::any_of(hangs, &Hang::is_of_send)) {
+    text +=
+        "# A Send whose bytes fit NCCL's buffers leaves without its Recv: where nothing else "
+        "waits, "
+        "a run\n# ends when the Recv has come, after a day.\n";
+  }
   text += fmt::format(
       "# Ranks that have not come to a collective compute before it for a day. The fabric is a "
       "choice:\n# put in the one that the job ran on.\n"

@@ -43,6 +43,8 @@ struct Hang {
   std::vector<uint32_t> without_dump;  // ranks of the group that were not captured
   // "rank 3 makes AllGather of 64 float32": what late ranks do instead; empty: nothing.
   std::string other_calls = {};
+  // A run lets a Send leave before its Recv has come, if its bytes fit NCCL's buffers.
+  bool is_of_send = false;
 };
 
 struct HangSearch {

@@ -99,6 +99,7 @@ class PairSearch {
     Hang hang;
     hang.group = group_;
     hang.waiting = {waiting.rank};
+    hang.is_of_send = is_send;
     hang.collective =
         fmt::format("{} of {} {} {} rank {} in group \"{}\"", is_send ? "Send" : "Recv",
                     awaited.count, DatatypeName(awaited.datatype), is_send ? "to" : "from",
