@@ -61,11 +61,11 @@ class NicFailoverMovesTest : public testing::PartsFixture {
   void OnDetour(std::span<const GpuIndex> gpus) override {
     detours_.emplace_back(gpus.begin(), gpus.end());
   }
-  void OnRetransmission(uint32_t connection) override {
+  void OnRetransmission(ConnectionId connection) override {
     EXPECT_EQ(connection, repeating_);
     ++retransmissions_;
   }
-  void OnPacketRepeated(uint32_t /*connection*/, uint32_t payload_bytes) override {
+  void OnPacketRepeated(ConnectionId /*connection*/, uint32_t payload_bytes) override {
     repeated_bytes_.push_back(payload_bytes);
   }
 

@@ -85,11 +85,11 @@ class PartsFixture : public ConnectionFixture, public LaneObserver {
 
   void OnChannelFinished(uint32_t /*operation*/, int64_t /*end_ps*/,
                          const CriticalPath* /*path*/) override {}
-  void OnPacketLost(uint32_t /*connection*/, LinkId /*link*/) override {}
-  void OnPacketRepeated(uint32_t /*connection*/, uint32_t /*payload_bytes*/) override {}
-  void OnRetransmission(uint32_t /*connection*/) override {}
-  void OnLossRecovered(uint32_t /*connection*/) override {}
-  void OnConnectionError(uint32_t /*connection*/, bool /*at_sender*/,
+  void OnPacketLost(ConnectionId /*connection*/, LinkId /*link*/) override {}
+  void OnPacketRepeated(ConnectionId /*connection*/, uint32_t /*payload_bytes*/) override {}
+  void OnRetransmission(ConnectionId /*connection*/) override {}
+  void OnLossRecovered(ConnectionId /*connection*/) override {}
+  void OnConnectionError(ConnectionId /*connection*/, bool /*at_sender*/,
                          const std::string& why) override {
     ADD_FAILURE() << why;
   }
