@@ -72,7 +72,7 @@ class NicFailoverMovesTest : public testing::PartsFixture {
   testing::ListeningSink left_sink_;
   std::optional<NicFailover> failover_;
   std::vector<std::vector<GpuIndex>> detours_;
-  uint32_t repeating_ = 0;
+  ConnectionId repeating_;
   uint32_t retransmissions_ = 0;
   std::vector<uint32_t> repeated_bytes_;
 };
