@@ -176,7 +176,7 @@ TEST_F(StudyTest, ARunBeyondTheTimeLimitIsEndedAndSaysSo) {
       "s.textproto",
       "scenarios: [\"long.textproto\", \"short.textproto\"]\nfigures: \"collectives.count\"\n");
   const ProgramExit exit = Railyard(
-      {"study", study, "--out", scratch_.Path("study"), "--jobs", "2", "--time-limit", "1"});
+      {"study", study, "--out", scratch_.Path("study"), "--jobs", "2", "--time-limit", "5"});
   EXPECT_EQ(exit.status, 1);
   EXPECT_THAT(exit.errors, HasSubstr("left no result, exit status 124"));
   const Table points = ReadCsv(scratch_.Path("study") + "/points.csv");
