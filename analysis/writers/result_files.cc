@@ -131,7 +131,8 @@ std::string RefusalText(const std::string& directory, const std::string& why) {
 
 constexpr std::string_view kStagingPrefix = ".railyard-";
 
-// Whether it is that of a hidden directory in which a result is made, ".railyard-123-0".
+// Returns whether the name is that of a hidden directory in which a result is made,
+// ".railyard-123-0".
 bool IsStagingName(std::string_view name) {
   if (!name.starts_with(kStagingPrefix)) return false;
   name.remove_prefix(kStagingPrefix.size());
@@ -191,7 +192,7 @@ class Attempt {
           directory.parent_path() / fmt::format("{}{}-{}", kStagingPrefix, getpid(), attempt);
       if (mkdir(staging.c_str(), 0777) == 0) {
         lock_ = LockDirectory(staging);
-        // Where another run was faster to lock it, it is removed.
+        // Another run that locked it first removes it.
         if (lock_ < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
         return staging_ = staging;
       }

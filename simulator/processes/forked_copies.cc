@@ -2,6 +2,7 @@
 #include "simulator/processes/forked_copies.h"
 
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <unistd.h>
 #include <utility>
@@ -23,7 +24,8 @@ struct Running {
   int status = 0;
   try {
     work(copy.index, copy.handover);
-  } catch (...) {
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "railyard: %s\n", error.what());
     status = 1;
   }
   std::fflush(stderr);

@@ -19,9 +19,10 @@ struct EndedCopy {
 };
 
 // Calls `work` with each index below `count` in a separate copy, at most `at_once` copies at a
-// time. A copy ends with status 0, or with 1 if `work` throws. `on_end` is called in this process
-// as each copy ends. Throws EnvironmentError if a copy cannot be made, and Interrupted, after
-// ending all of them, if a signal requests the end. Precondition: `at_once` is at least 1.
+// time. A copy ends with status 0, or prints the exception and ends with 1 if `work` throws one.
+// `on_end` is called in this process as each copy ends. Throws EnvironmentError if a copy cannot be
+// made, and Interrupted, after ending all of them, if a signal requests the end. Precondition:
+// `at_once` is at least 1.
 void RunInCopies(size_t count, size_t at_once,
                  const std::function<void(size_t index, Handover& handover)>& work,
                  const std::function<void(const EndedCopy& copy)>& on_end);

@@ -70,7 +70,7 @@ class PathTracerTest : public testing::ConnectionFixture {
     ++table_->slots(id).progress.sent;
     return id;
   }
-  // That message arrives now, and GPU 8 takes it.
+  // The message arrives now, and GPU 8 takes it.
   const CriticalPath& Receive(ConnectionId id) {
     tracer_.OnArrived(id, 0, engine().NowPs());
     Slice(8, engine().NowPs(), engine().NowPs(), {id});
