@@ -2,10 +2,10 @@
 // Describes the border of the part of a network that this process simulates, while other processes
 // simulate the rest of it.
 //
-// A packet on a link that leads out keeps its record until it arrives, because the device that it
-// came from may still count it in a buffer. A copy goes to the process that simulates the link's
-// end, once the packet's transmission has begun: its arrival is then certain, and later than the
-// begin by at least the link's delay.
+// A packet on an outgoing link keeps its record until it arrives, because the device that it came
+// from may still count it in a buffer. A copy is sent to the process that simulates the link's end
+// once the packet's transmission has begun. From then on the packet's arrival is certain, and it is
+// later than the start of the transmission by at least the link's delay.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct Crossing {
 };
 static_assert(sizeof(Crossing) == 64);
 
-// Counts the packets of a link in one part of the network. Packets that were sent and that are on
-// the link are counted by the part with its source, the others by the part with its target.
+// Counts the packets of a link in one part of the network. The part with the link's source counts
+// `sent` and `on_link`, and the part with its target counts the rest.
 struct LinkTotals {
   LinkId link{};
   uint32_t sent = 0;
@@ -48,10 +48,10 @@ struct LinkTotals {
 
 struct Border {
   std::vector<LinkId> outgoing;       // links whose target is elsewhere
-  std::vector<uint8_t> kind_of_link;  // of all links; empty: there is no border
+  std::vector<uint8_t> kind_of_link;  // by link; empty: there is no border
   std::vector<Crossing> frames;       // sent, not yet collected
   uint64_t arrivals_elsewhere = 0;    // events by which outgoing packets left their records
-  std::string obstacle;               // what happened that a part alone cannot simulate
+  std::string obstacle;               // an event that a part alone cannot simulate
   // These fields add up the parts that were absorbed.
   bool has_absorbed = false;
   uint64_t absorbed_in_flight_bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Attributes of ns-3 that are enumerations, kept as `int`, with ns-3.37 and with newer versions,
-// whose MakeEnumAccessor has that type as a template argument.
+// Defines accessors of ns-3's enumeration attributes that are stored as `int`. They work with
+// ns-3.37 and with newer versions, whose MakeEnumAccessor takes that type as a template argument.
 #pragma once
 
 #include <ns3/enum.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Defines identifiers of the parts of a fabric that are no links or devices of its graph.
+// Defines identifiers of the parts of a fabric that are neither links nor devices of its graph.
 #pragma once
 
 #include "simulator/units/identifier.h"
@@ -16,7 +16,7 @@ constexpr VirtualChannelId FirstChannelOf(LinkId link) { return VirtualChannelId
 
 // Identifies a shared buffer of a switch or NIC.
 using BufferId = Identifier<struct BufferTag>;
-// Stands for no buffer: links that end in none, or leave none, have this one.
+// Stands for no buffer. Links that do not end, or do not start, in a buffer have this identifier.
 inline constexpr BufferId kNoBuffer{0};
 
 }  // namespace railyard

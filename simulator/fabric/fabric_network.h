@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Simulates the packets in flight, the links they cross and the buffers they wait in.
 //
-// Modelled: serialisation at the link's rate (store and forward), propagation, the forwarding
-// latency of the device a link ends at; output queues in two classes, control strictly before data
-// and not cutting off what is being sent; data in one lossless class or, where routes need several,
-// more, of which each is paused by itself; shared buffers with dynamic thresholds, pause frames and
-// headroom, or tail drop; credits; ECN; link state and rate per direction with the loss of what was
-// on the wire.
-// Simplified: a packet is in a buffer from its arrival behind the forwarding pipeline on. Pause
-// frames are never lost, since real ones are repeated, and take no bandwidth from others. A credit
-// is back with its sender when the packet has crossed the next link (or was consumed): an update is
-// assumed to take as long as the packet's own way on. Congestion notifications (CNP), small and
-// rare, are in no account and need no credit.
+// Links serialize packets at their rate (store and forward), and add propagation and the forwarding
+// latency of the device at their end. Output queues serve control strictly before data, without
+// preemption. Data has one lossless class, or several where routes need them; each class is paused
+// separately. Shared buffers have dynamic thresholds, and either pause frames and headroom or tail
+// drop. Links that end in no shared buffer may have credits. Switches mark packets (ECN). Each
+// direction of a link has a state and a rate; packets on the wire of a link that fails are lost.
+//
+// The model simplifies the following. A packet enters a buffer when it has passed the forwarding
+// pipeline. Pause frames are never lost, since real ones are repeated, and take no bandwidth from
+// other packets. A credit returns to its sender when the packet has crossed the next link or was
+// consumed: the update is assumed to take as long as the packet takes to the next device.
+// Congestion notifications (CNP) are small and rare; they are in no account and need no credit.
 //
 // The parts of a network are objects over plain tables (fabric_tables.h). This class is their
-// interface to everything else, and the hop: it takes packets from one part to the next.
+// interface to the rest of the simulator. It also implements the hop, which passes packets from one
+// part to the next.
 #pragma once
 
 #include <array>
@@ -64,9 +66,10 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   static ns3::TypeId GetTypeId();
   FabricNetwork() = default;
 
-  // Builds the network, with the attributes as Configure() reads them. `graph`, `engine` and the
-  // sink must outlive this object; the sink must be set before the first packet.
+  // Builds the network and configures it with the current attributes (see Configure()). `graph`,
+  // `engine` and the sinks must outlive this object. The sinks must be set before the first packet.
   void Build(const FabricGraph& graph, FabricSimulatorImpl& engine);
+  // Sets the sink of packets of all kinds.
   void SetSink(PacketSink& sink) { sinks_.fill(&sink); }
   // Sets the sink of packets of these kinds.
   void SetSinkOf(std::initializer_list<PacketKind> kinds, PacketSink& sink) {
@@ -84,7 +87,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
     tables_.settings.receive_buffers = settings;
   }
   // Reads the attributes of the network and of its switches, and the settings above, again.
-  // Precondition: no packet has been injected.
+  // Preconditions: no packet has been injected, and no group or aggregation node was added.
   void Configure();
 
   // Adds a path, which stays valid for the life of the network. `detour_hop` is that of
@@ -117,11 +120,12 @@ class FabricNetwork : public ns3::Object, public StateOwner {
            flow_bytes_in_flight_;
   }
 
-  // Puts a packet on its first link. Its path, bytes and kind must be set, and its hop 0. A path
-  // without links drops it (NO_ROUTE).
+  // Puts a packet on its first link. Its path, bytes and kind must be set, and its hop must be 0. A
+  // packet whose path has no links is dropped (NO_ROUTE).
   void Inject(PacketId index);
-  // These functions prefetch what is needed to send next over a link or along a path of the table,
-  // and, for packets that arrive, the records of a table by Packet::flow.
+  // FetchLink() and FetchPath() prefetch the records needed to send over a link or along a path.
+  // FetchFlowsAhead() makes the engine prefetch the record that Packet::flow names in `flows`
+  // before each arrival.
   void FetchLink(LinkId link) const { __builtin_prefetch(&tables_.links[link], 1); }
   void FetchPath(uint32_t first_link) const { paths_.Fetch(first_link); }
   void FetchFlowsAhead(const TimingWheel::PrefetchTable& flows);
@@ -144,7 +148,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // Sets the state of one direction of a link now. Packets on its wire are lost.
   void SetLinkUp(LinkId link, bool up);
   bool IsLinkUp(LinkId link) const { return states_.IsUp(link); }
-  // Returns whether pause frames or a storm keep data from starting on it.
+  // Returns whether pause frames or a storm keep data from starting on the link.
   bool IsPaused(LinkId link) const { return ports_.IsPaused(link); }
   // Sets the rate of packets that start from now on; a packet in service keeps its rate.
   void SetLinkRate(LinkId link, uint64_t rate_bps);
@@ -152,14 +156,14 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   int64_t TransmissionPs(LinkId link, uint32_t wire_bytes) const {
     return tables_.TransmissionPs(link, wire_bytes);
   }
-  // Returns the time that the link's port needs to send all it holds, if nothing holds it up.
+  // Returns the time that the link's port needs to send all its packets, if nothing holds them.
   int64_t BacklogPs(LinkId link) const { return tables_.BacklogPs(link); }
   int64_t BusyUntilPs(LinkId link) const { return tables_.NowPs() + BacklogPs(link); }
   // Returns whether data of the link's port is paused or waits for credit. OnLinkReleased() is
   // called when this ends.
   bool IsHeld(LinkId link) const { return tables_.is_held[link] != 0; }
-  // Returns the sum of propagation and forwarding latency along a path, and of the serialization of
-  // one packet at each hop.
+  // Returns the sum of the propagation and forwarding latencies along a path and of the
+  // serialization of one packet of `wire_bytes` at each hop.
   int64_t PathLatencyPs(PathRef path, uint32_t wire_bytes) const;
   // Returns how many links of a path to a GPU's memory lead to its NIC.
   uint32_t LinksToNic(PathRef path) const;
@@ -175,9 +179,9 @@ class FabricNetwork : public ns3::Object, public StateOwner {
     return tables_.DeparturePs(packet) + tables_.graph->link(packet.link).propagation_ps;
   }
 
-  // Adds a function that sees every packet of a link as its arrival is processed, with the reason
-  // if the link loses the packet. It must change nothing. Links without taps do no work for it.
-  // Configure() removes all taps.
+  // Adds a function that is called for every packet of a link when its arrival is processed, with
+  // the reason if the link loses the packet. The function must change nothing. Links without taps
+  // do no additional work. Configure() removes all taps.
   using LinkTap = std::function<void(const Packet&, std::optional<DropReason>)>;
   void AddTap(LinkId link, LinkTap tap);
 
@@ -187,16 +191,16 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   using DelayFilter = railyard::DelayFilter;
   void SetDelayFilter(LinkId link, DelayFilter extra_delay_ps);
 
-  // Must be called when a filter has drawn or counted, so that its next result is not a function of
-  // the network's state.
+  // Must be called when a filter has drawn a random number or counted a packet, because its next
+  // result is then not a function of the network's state.
   void NoteDraw() { ++tables_.counters.draws; }
   // Sets a number that identifies the active faults. Networks under different faults are in
   // different states.
   void SetConditions(uint64_t conditions) { conditions_ = conditions; }
   uint64_t conditions() const { return conditions_; }
 
-  // Starts or ends a storm of pause frames from the device at the link's far end: the link's data
-  // waits, regardless of the buffers. These frames are not counted as pause frames.
+  // Starts or ends a storm of pause frames from the device at the link's far end. During a storm
+  // the link's data waits regardless of the buffers. The storm's frames are not counted.
   void SetPauseStorm(LinkId link, bool storms);
 
   // Makes switches write telemetry into data packets.
@@ -206,16 +210,17 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   void CopyTelemetry(PacketId from, PacketId to) { telemetry_.Copy(from, to); }
 
   // --- Messages that cross the fabric as flows instead of packets (FlowNetwork) ------------------
+  // Holds the functions with which flows take part in counting and in changes of rates.
   struct FlowLedger {
     std::function<void()> settle{};  // called before counters of links are read
-    std::function<void(LinkId, uint64_t rate_bps)> set_rate{};
+    std::function<void(LinkId, uint64_t rate_bps)> set_rate{};  // called when a rate has changed
   };
   void SetFlowLedger(FlowLedger ledger) { flow_ledger_ = std::move(ledger); }
   void CountFlowOnLink(LinkId link, uint64_t payload_bytes, uint64_t wire_bytes) {
     tables_.links[link].payload_bytes += payload_bytes;
     tables_.links[link].wire_bytes += wire_bytes;
   }
-  // Count payload of data as the counters of the same names do.
+  // These functions count payload in the counters of the same names (NetworkCounters).
   void CountFlowInjected(uint64_t bytes) {
     tables_.counters.injected_bytes += bytes;
     flow_bytes_in_flight_ += bytes;
@@ -234,7 +239,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   }
 
   LinkCounters CountersOfLink(LinkId link) const;
-  int64_t PausedPs() const;  // NetworkCounters::pfc_pause_ps, and what has not ended up to now
+  int64_t PausedPs() const;  // NetworkCounters::pfc_pause_ps plus the pauses that last, up to now
   const NetworkCounters& counters() const { return tables_.counters; }
   // Returns the share of transmissions in the short form, which takes one event.
   double ShortFormShare() const;
@@ -242,30 +247,30 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // attribute TrajectoryHash is set.
   uint64_t trajectory_hash() const { return trajectory_hash_; }
   const std::vector<HoldReport>& hold_reports() const { return holds_.reports(); }
-  // Returns the bytes in a device's buffer that arrived by `link` or, with credits, that were sent
-  // on it and whose credit has not returned. The functions after it return the maximum of these
-  // bytes in the device's headroom, and whether the link's sender is told to pause.
+  // Returns the bytes in a device's buffer that arrived by `link` or, with credits, the bytes that
+  // were sent on it and whose credit has not returned. The next two functions return the size of
+  // the link's headroom, and whether the link's sender has to pause.
   uint64_t AccountBytes(LinkId link);
   uint64_t HeadroomBytesOfLink(LinkId link) const {
     return buffers_.PauseOf(FirstChannelOf(link)).headroom_bytes_max;
   }
   bool IsXoff(LinkId link) const { return buffers_.PauseOf(FirstChannelOf(link)).is_xoff; }
 
-  // Ends the program unless, for every link, packets put on it = arrived + lost + still on it; for
-  // every switch, packets in = put on its links + dropped; and every account equals the sum of its
-  // packets.
+  // Ends the program unless packets are conserved: for every link, the packets put on it = arrived
+  // + lost + still on it; for every switch, the packets in = put on its links + dropped; and every
+  // account equals the sum of its packets.
   void CheckConservation() const;
 
   // --- A part of a network, of which other processes simulate the rest (border.cc) ---------------
-  // Precondition: no packet was injected. The network must not lose packets from now on, nor have
-  // credits on the links of the border: border().obstacle tells if it did.
+  // Precondition: no packet was injected. From now on the network must neither lose nor repeat
+  // packets (border().obstacle says if it did), and the links of the border must have no credits.
   void SetBorder(const std::vector<LinkId>& outgoing, const std::vector<LinkId>& incoming);
   const Border& border() const { return border_; }
-  // Adds what has crossed the border and was not collected before: pause frames, and packets whose
-  // transmission began before `before_ps`. Returns when the first begins of those that wait;
-  // INT64_MAX: none does.
+  // Appends the crossings that were not collected before: pause frames, and packets whose
+  // transmission begins before `before_ps`. Returns the earliest start among the timed packets
+  // that begin later, or INT64_MAX if there is none.
   int64_t CollectCrossings(int64_t before_ps, std::vector<Crossing>& crossings);
-  // Takes what has come from another process. Precondition: its time is not before now.
+  // Takes a crossing from another process. Precondition: its time is not before now.
   void TakeCrossing(const Crossing& crossing);
   // These functions return the counters of this part, at the end of the run, for Absorb().
   std::vector<LinkTotals> TotalsOfLinks() const;
@@ -284,8 +289,8 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // (network_snapshot.cc).
   std::string state_name() const override { return "the network's queues and links"; }
   void Visit(StateArchive& archive) override;
-  // Visits only these NVLinks. They must be all NVLinks of some GPUs that no NVLink joins to
-  // others. Precondition of adding: no packet was lost on them.
+  // Visits only these NVLinks, which must be all NVLinks of a set of GPUs that no NVLink joins to
+  // other GPUs. If the archive adds, no packet may have been lost on them.
   void VisitNvlinks(std::span<const LinkId> links, StateArchive& archive);
   // Visits only the links between GPUs, their NICs and one switch.
   void VisitNicLinks(std::span<const LinkId> links, StateArchive& archive);
@@ -363,14 +368,14 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   bool FindsRoomAtNic(PacketId index);
   void SendPauseFrame(PauseFrame frame);
   void MarkAbove(Packet& packet, int64_t backlog_ps);
-  bool IsHeldBack(PacketId index);  // true: comes later
+  bool IsHeldBack(PacketId index);  // true: it arrives later
   void Lose(PacketId index, DropReason reason);
   void WakeForCredit(VirtualChannelId channel);
   // Calls OnLinkReleased() of every sink once.
   void TellReleased(LinkId link);
 
-  // These functions visit the state at rest (network_snapshot.cc) and check conservation
-  // (conservation.cc).
+  // These functions visit the state of a quiescent network (network_snapshot.cc) and check
+  // conservation (conservation.cc).
   void VisitLink(LinkId id, StateArchive& archive);
   void VisitPortOf(LinkId id, StateArchive& archive);
   void VisitHistory(LinkId id, StateArchive& archive);

@@ -11,15 +11,15 @@ namespace railyard {
 
 // Names the method that keeps a receiver's buffer from overflowing.
 enum class FlowControl : uint8_t {
-  kNone,     // nothing: what finds no room is dropped
+  kNone,     // packets that find no room are dropped
   kPfc,      // pause frames, IEEE 802.1Qbb
-  kCredits,  // the sender counts what the receiver has room for: InfiniBand, NVLink
+  kCredits,  // the sender counts the receiver's free space: InfiniBand, NVLink
 };
 
 // Names the form that ports take. Results are the same in both forms.
 enum class PortForm : uint8_t {
-  kShort,    // the short one wherever it is exact
-  kGeneral,  // always the general one
+  kShort,    // the short form wherever it is exact
+  kGeneral,  // always the general form
 };
 
 // Holds the settings of a network as a whole. FabricNetwork's ns-3 attributes are bound to these

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Holds the plain tables of a network, with one row per link, port or packet, and functions of
-// single rows: numbers of virtual channels, transmission times, packets in order. The objects of a
-// network share these tables by reference; all their other state is private.
+// Holds the plain tables of a network, with one row per link, port or packet, and the functions of
+// single rows: the numbers of virtual channels, transmission times and the order of packets. The
+// objects of a network share these tables by reference; all their other state is private.
 #pragma once
 
 #include <algorithm>
@@ -39,9 +39,9 @@ struct FabricTables {
   const FabricGraph* graph = nullptr;
   std::optional<LosslessClasses> classes;
   std::vector<uint64_t> rates_bps;     // by link
-  std::vector<uint8_t> is_held;        // by link: data of its port is paused, or lacks credit
-  std::vector<uint32_t> port_of_link;  // kNoPort: it was always in the short form
-  std::deque<Port> ports;              // stay where they are as more are made
+  std::vector<uint8_t> is_held;        // by link: its port's data is paused or lacks credit
+  std::vector<uint32_t> port_of_link;  // kNoPort: always in the short form
+  std::deque<Port> ports;              // they do not move when others are added
   FabricSettings settings;
 
   // Attaches the tables to a fabric and an engine. Both must outlive this.
@@ -51,7 +51,8 @@ struct FabricTables {
 
   int64_t NowPs() const { return engine->NowPs(); }
 
-  // --- Virtual channels: a link in one lossless class. Those of class 0 have their link's number.
+  // --- Virtual channels: a channel is a link in one lossless class. Channels of class 0 have the
+  // numbers of their links.
   uint32_t channel_count() const { return graph->link_count() * classes->count(); }
   VirtualChannelId ChannelOf(LinkId link, uint32_t lossless_class) const {
     return VirtualChannelId{lossless_class * graph->link_count() + link};
@@ -93,7 +94,7 @@ struct FabricTables {
   }
   // Returns the port, which is created when it is first used.
   Port& PortOf(LinkId link);
-  // Returns null if there is none.
+  // Returns null if the link has no port record.
   const Port* FindPort(LinkId link) const {
     return port_of_link[link] == kNoPort ? nullptr : &ports[port_of_link[link]];
   }

@@ -18,18 +18,18 @@ struct LinkCounters {
   uint64_t retransmitted_bytes = 0;  // payload sent again
   uint64_t packets = 0;
   uint64_t dropped_packets = 0;  // lost on the link
-  int64_t paused_ps = 0;         // its data by pause frames, up to now, all classes added up
+  int64_t paused_ps = 0;         // pauses of its data up to now, summed over all classes
 };
 
 // Counts what happened in a whole network.
 struct NetworkCounters {
   uint64_t packets = 0;         // data packets injected
   uint64_t packet_hops = 0;     // data packets times links crossed
-  uint64_t control_hops = 0;    // the same of all other packets
+  uint64_t control_hops = 0;    // the same for all other packets
   uint64_t injected_bytes = 0;  // payload of data, every transmission
   uint64_t delivered_bytes = 0;
-  uint64_t replicated_bytes = 0;  // added by NVSwitches that multicast
-  uint64_t reduced_bytes = 0;     // taken out by NVSwitches that combine
+  uint64_t replicated_bytes = 0;  // payload added by switches that copy packets
+  uint64_t reduced_bytes = 0;     // payload taken out by switches that combine packets
   std::array<uint64_t, kDropReasonCount> dropped_packets{};
   std::array<uint64_t, kDropReasonCount> dropped_bytes{};  // payload of data
   uint64_t ecn_marked = 0;                                 // marks that switches set
@@ -37,7 +37,7 @@ struct NetworkCounters {
   uint64_t xon_frames = 0;
   int64_t pfc_pause_ps = 0;   // sum over links of the pauses that are over
   uint64_t general_hops = 0;  // transmissions in the general form
-  uint64_t draws = 0;         // by which packets were marked, lost or held back, or not
+  uint64_t draws = 0;         // decisions whether to mark, lose or delay a packet
 
   static constexpr auto Fields() {
     using N = NetworkCounters;

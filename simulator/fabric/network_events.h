@@ -28,7 +28,7 @@ struct PauseSent {
 struct EcnMarked {
   int64_t time_ps;
   const Packet* packet;
-  LinkId link;  // whose queue it joins
+  LinkId link;  // whose queue the packet joins
 };
 
 }  // namespace railyard

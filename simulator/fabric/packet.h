@@ -13,19 +13,19 @@ namespace railyard {
 enum class PacketKind : uint8_t {
   kNvlinkReadRequest,  // asks the GPUs of a group for their operands
   kHostReadRequest,    // asks a host's memory for what a GPU loads
-  kHostRead,           // that
-  kNvlinkOperand,      // of a GPU to be combined in an NVSwitch; what leaves it is the result
+  kHostRead,           // the answer to such a request
+  kNvlinkOperand,      // a GPU's operand for an NVSwitch; after the switch, the result
   kNvlinkMulticast,    // a GPU's stores into all memories of a group
   kNvlinkWrite,        // stores of a GPU into another GPU's or a host's memory, over PCIe too
-  kAggregateOperand,   // of a NIC, to be combined in the switches of an aggregation tree
-  kAggregateResult,    // what the root of that tree has of them, down to every NIC
+  kAggregateOperand,   // a NIC's operand for the switches of an aggregation tree
+  kAggregateResult,    // the result of the root of that tree, on its way to every NIC
   kRdmaWrite,          // RoCE v2 data; the last packet of a message carries the immediate
   kClearToSend,        // a receiver's RDMA write of one credit element
   kAck,
   kNack,
   kCnp,             // congestion notification (RoCE v2 annex A17)
-  kUnreliableSend,  // of an unreliable connection: an immediate that nobody acknowledges
-  kEthernetFrame,   // of an ns-3 node's network stack, from NIC to NIC
+  kUnreliableSend,  // an immediate on an unreliable connection, without acknowledgement
+  kEthernetFrame,   // a frame of an ns-3 node's network stack, from NIC to NIC
 };
 inline constexpr int kPacketKindCount = 15;
 inline constexpr bool IsInServer(PacketKind kind) { return kind <= PacketKind::kNvlinkWrite; }
@@ -42,10 +42,10 @@ inline constexpr TrafficClass ClassOf(PacketKind kind) {
   return kind == PacketKind::kCnp ? TrafficClass::kControl : TrafficClass::kData;
 }
 
-// Identifies a packet by its place in the pool, which it keeps for as long as it is in flight.
+// Identifies a packet by its place in the pool.
 using PacketId = Identifier<struct PacketTag>;
 
-// A packet fits into one cache line. AllocatePacket() returns it zeroed.
+// Holds a packet in one cache line. AllocatePacket() returns one with default values.
 struct alignas(64) Packet {
   static constexpr uint8_t kLastOfMessage = 1;
   static constexpr uint8_t kRetransmitted = 2;
@@ -68,15 +68,15 @@ struct alignas(64) Packet {
   // messages it completes. Aggregation: the member of its tree that gives or gets a payload, if
   // there is one.
   uint64_t acknowledged = 0;
-  uint32_t flow = 0;      // queue or NVLink connection of the transport, or NVLink group; node
-                          // of an aggregation tree
+  uint32_t flow = 0;      // queue or NVLink connection of the transport, NVLink group, or node or
+                          // member of an aggregation tree
   uint32_t sequence = 0;  // PSN of data, expected PSN of ACK and NACK, message slot on NVLink,
                           // number of an operand's piece in its group or tree,
                           // immediate of an unreliable send
   uint32_t path = 0;      // index of its first link in the fabric's path table
   LinkId link{};          // that it crosses or waits for
-  LinkId next_link{};     // the one after it; at the end of the path, anything
-  VirtualChannelId ingress = VirtualChannelId::kNone;  // it came in by; none at its sender
+  LinkId next_link{};     // the link after it; undefined at the end of the path
+  VirtualChannelId ingress = VirtualChannelId::kNone;  // of its arrival; kNone at its sender
   PacketId next{};  // in the pool's free list or a port's queue; on a link, the one before
   uint16_t wire_bytes = 0;
   uint16_t payload_bytes = 0;  // of its message: data, and flags between them
@@ -84,13 +84,13 @@ struct alignas(64) Packet {
   uint8_t hop = 0;        // links crossed so far
   uint8_t hop_count = 0;  // links of the path
   uint8_t flags = 0;
-  uint16_t echo = 0;  // ACK: packets that came in marked since the last one.
+  uint16_t echo = 0;  // ACK: packets that arrived marked since the last one.
                       // Aggregation: payload where it is not empty.
                       // Other data, and a host read's request: payload bytes that are flags.
-                      // An Ethernet frame: whether its sender reacts to marks
-  uint16_t tag = 0;   // NVLink groups: which of its GPUs a copy is for; an operand's message slot.
-                      // A host read's request: the bytes it is for.
-                      // On the network: the lossless class it is in
+                      // An Ethernet frame: whether its sender reacts to marks.
+  uint16_t tag = 0;   // NVLink groups: the GPU that a copy is for; an operand's message slot.
+                      // A host read's request: the bytes that it asks for.
+                      // On the network: the packet's lossless class.
 };
 static_assert(sizeof(Packet) == 64);
 
@@ -114,9 +114,9 @@ enum class DropReason : uint8_t {
   kOutOfSequence,   // behind a gap; go-back-N keeps nothing out of order
   kDuplicate,       // received before
   kBufferFull,      // a lossy class found no room at a switch
-  kHeadroomFull,    // a lossless class went on arriving after its pause frame, beyond the headroom
-  kBitError,        // the link's error model
-  kQueuePairError,  // for a queue pair in the error state
+  kHeadroomFull,    // a lossless class arrived after its pause frame, beyond the headroom
+  kBitError,        // the link's loss filter
+  kQueuePairError,  // the packet's queue pair is in the error state
 };
 inline constexpr int kDropReasonCount = 8;
 const char* DropReasonName(DropReason reason);  // "LINK_DOWN", …

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Stores packets as records of one growing array, identified by their index. Growing moves them: a
-// reference to a packet is valid until the next Allocate().
+// Stores packets as records of one growing array, identified by their index. The records move when
+// the array grows, so a reference to a packet is valid until the next Allocate().
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace railyard {
 
 class PacketPool {
  public:
-  // Returns a zeroed record.
+  // Returns a record with default values.
   PacketId Allocate() {
     if (free_count_ == 0) [[unlikely]]
       Grow();

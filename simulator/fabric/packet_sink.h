@@ -17,6 +17,7 @@ class PacketSink {
   virtual void OnPacketAtNic(PacketId packet) = 0;
   // Called when a packet has arrived in a GPU's or a host's memory, at the end of its path.
   virtual void OnPacketInMemory(PacketId packet) = 0;
+  // Called when a packet is dropped; `link` is LinkId::kNone if it had no path.
   virtual void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) = 0;
   // Called when a link out of a NIC or GPU is no longer held (FabricNetwork::IsHeld).
   virtual void OnLinkReleased(LinkId /*link*/) {}

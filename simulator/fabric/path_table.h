@@ -40,7 +40,7 @@ class PathTable {
 
  private:
   std::vector<LinkId> links_;
-  std::vector<uint8_t> classes_;  // where there are several, of each of links_
+  std::vector<uint8_t> classes_;  // by position; empty unless there are several classes
 };
 
 }  // namespace railyard

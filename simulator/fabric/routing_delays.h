@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Holds the delays of the fabric's reaction to a link that changed its state. Until the switches on
+// Holds the delays of the fabric's reaction to a change of a link's state. Until the switches on
 // a packet's path have new routes, packets are still sent into a failed link and lost there.
 struct RoutingDelays {
   // The time from the loss of signal until the port's driver reports it. A PHY debounces for about
@@ -23,7 +23,7 @@ struct RoutingDelays {
   // is assumed: an update is forwarded long before its routes are in hardware.
   double hop_share = 0.1;
 
-  // Names a switch or NIC with delays of its own.
+  // Holds the delays of one switch or NIC, in place of those above.
   struct OfDevice {
     int64_t detection_ps = 0;
     int64_t convergence_ps = 0;

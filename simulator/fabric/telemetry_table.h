@@ -10,7 +10,7 @@
 
 namespace railyard {
 
-// Holds the records of all packets, by packet. It costs nothing unless it is enabled.
+// Holds the telemetry of all packets, by packet. It costs nothing unless it is enabled.
 class TelemetryTable {
  public:
   // `tables` must outlive this.
@@ -23,7 +23,8 @@ class TelemetryTable {
   std::span<const HopTelemetry> Of(PacketId packet) const {
     return packet < collected_.size() ? collected_[packet].span() : std::span<const HopTelemetry>{};
   }
-  // Must be called for a new packet. Precondition: telemetry is enabled.
+  // Removes the records of a packet; must be called for a new one. Precondition: telemetry is
+  // enabled.
   void Clear(PacketId packet);
   void Copy(PacketId from, PacketId to) {
     if (is_enabled_) CopyEnabled(from, to);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Defines the plain records of a connection, which lanes and proxies update. A connection is one
 // direction between two ranks on one channel of a communicator: a FIFO of messages with NCCL's
-// slots as credits. The fields that every slice accesses are stored apart from the others, because
-// at a thousand GPUs the cost of a slice is its cache misses.
+// slots as credits. The fields that every slice accesses are stored separately, because at a
+// thousand GPUs the cost of a slice is its cache misses.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace railyard {
 using ConnectionId = Identifier<struct ConnectionIdTag>;
 
 inline constexpr uint32_t kConnectionSlots = 8;  // NCCL_STEPS
-// A run may have at most this many connections. They need more than 16 GiB.
+// A run may have at most this many connections, which need more than 16 GiB.
 inline constexpr uint32_t kConnectionsMax = 1u << 26;
 
 // Holds the ends of a connection and those of its mutable fields that not every slice accesses. A
@@ -27,7 +27,7 @@ inline constexpr uint32_t kConnectionsMax = 1u << 26;
 struct alignas(64) Connection {
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  uint64_t tie = 0;  // orders its events; a function of what it connects
+  uint64_t tie = 0;  // orders its events; a function of its ends and use
   GpuIndex from_gpu{0};
   GpuIndex to_gpu{0};
   GpuIndex injecting_gpu{0};  // whose NIC and proxy send; from_gpu where nothing is relayed
@@ -37,18 +37,18 @@ struct alignas(64) Connection {
   FlowId load_flow = FlowId::kNone;  // by which the receiver loads from a host's memory: SHM
   Transport* transport = nullptr;    // of a network connection
   uint32_t communicator = 0;
-  uint32_t staged = kNone;          // of a network connection: StagedMessages
-  uint32_t aggregations = kNone;    // of a sum: what is staged is
+  uint32_t staged = kNone;          // index of StagedMessages: network connections and sums
+  uint32_t aggregations = kNone;    // of a sum: index of its staged operations
   uint32_t collective = kNone;      // that used either side last
-  uint32_t loss_tolerance_ppm = 0;  // of what its sender sends
+  uint32_t loss_tolerance_ppm = 0;  // of its sender's messages
   ConnectionUse use = ConnectionUse::kRing;
   bool network = false;      // over `transport`; else NVLink or PCIe
   bool is_buffered = false;  // Transport::BuffersMessages
   bool is_detoured = false;  // around a NIC that has failed: NicDetours
 
   bool is_relayed() const { return relay_flow != FlowId::kNone; }
-  // NVLink SHARP. `flow` is then a group that is opened when first used, and of the operands'
-  // connections only the first of a head has it.
+  // The next two are true for NVLink SHARP. `flow` is then a group that is opened when first used.
+  // Among the operands' connections to a head, only the first one has it.
   bool is_switch_operand() const { return use == ConnectionUse::kSwitchOperand; }
   bool is_switch_result() const { return use == ConnectionUse::kSwitchResult; }
   // A sum by the network's switches is a connection from a rank to itself. `flow` is then its place
@@ -80,12 +80,12 @@ struct alignas(64) Connection {
 };
 static_assert(sizeof(Connection) == 64);
 
-// Counts the messages that the sender of a network connection has written for its proxy. They are
-// in separate slots, which become free when a message is acknowledged, whether or not its receiver
-// has used it.
+// Holds the messages that the sender of a network connection has written for its proxy. They are in
+// separate slots. A slot becomes free when its message is acknowledged, whether or not the receiver
+// has used the message.
 struct StagedMessages {
   std::array<uint32_t, kConnectionSlots> bytes{};
-  std::array<int64_t, kConnectionSlots> time_ps{};  // the copy is complete
+  std::array<int64_t, kConnectionSlots> time_ps{};  // when the copy is complete
 };
 
 // Counts a network connection's messages that have reached each stage, modulo 256.
@@ -93,7 +93,7 @@ struct NetworkProgress {
   uint8_t relayed = 0;        // PXN: arrived at the relaying GPU
   uint8_t staged = 0;         // the proxy has seen them
   uint8_t clear_to_send = 0;  // the receiver's element for them has arrived
-  uint8_t queued = 0;         // staged and clear to send: the proxy will post them
+  uint8_t queued = 0;         // staged and clear to send, so the proxy will post them
   uint8_t sent = 0;           // the proxy has posted them
   uint8_t completed = 0;      // acknowledged
   uint8_t granted = 0;        // the receiver has posted their clear-to-send
@@ -115,7 +115,7 @@ struct NetworkProgress {
 // two different sizes with a probability of 1 in 32,768. It suffices to detect that the two sides
 // of a schedule disagree.
 using SizeMark = uint16_t;
-// Marks messages that another process has sent: it knows their sizes.
+// Marks messages that another process has sent. Only that process knows their sizes.
 inline constexpr SizeMark kUnknownSize = 1;
 inline SizeMark MarkOf(uint32_t bytes) {
   return bytes == 0 ? 0 : static_cast<SizeMark>(0x8000u | (bytes * 0x9E3779B1u) >> 17);
@@ -131,14 +131,14 @@ struct alignas(128) MessageSlots {
   bool sender_waits = false;    // for a slot
   bool receiver_waits = false;  // for a message
   uint8_t costs = 0;            // class of the lane that sent last (CtaClock::AddCosts)
-  bool is_closed = false;       // its programs were ended; nothing of it counts any more
+  bool is_closed = false;       // its programs were ended; its events have no effect
   NetworkProgress progress;
   uint32_t sender = Connection::kNone;    // lane that owns the sending side
   uint32_t receiver = Connection::kNone;  // lane that owns the receiving side
   std::array<SizeMark, kConnectionSlots> sizes{};
   int64_t flag_latency_ps = 0;  // NVLink: a flag's way, there or back
-  // These fields are copied from a lane that waits for a message, so that the arrival need not
-  // access the lane. They are the time when its CTA has finished the slice before, and its tie.
+  // The next two fields are copied from a lane that waits for a message, so that the arrival need
+  // not access the lane: the time when its CTA has finished the slice before, and its tie.
   int64_t receiver_free_ps = 0;
   uint64_t receiver_tie = 0;
   // The time of the latest known event of each message. Over NVLink it is first the completion of

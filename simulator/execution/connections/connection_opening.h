@@ -16,13 +16,15 @@ class ConnectionOpening {
  public:
   explicit ConnectionOpening(ConnectionTable& table) : table_(table) {}
 
-  // Opens all connections of the program, in the order in which its lanes claim them, and sets what
-  // their receivers would learn from their senders. If that cannot be known, or a connection is not
-  // one of its two ends alone, obstacle() says so.
+  // Opens all connections of the program, in the order in which its lanes claim them, and sets the
+  // class of costs that their receivers would learn from their senders. obstacle() is set if that
+  // class is not unique, if switches combine data, or if a network connection consists of more than
+  // one queue pair.
   void Open(const RankProgram& program);
+  // Returns why several processes cannot run the programs; empty if they can.
   const std::string& obstacle() const { return obstacle_; }
-  // Returns whether each program's connections are opened when it starts. If not, connections have
-  // other numbers than in a run that opens them when it needs them.
+  // Returns whether all connections of the programs would also be opened when a program starts. If
+  // not, connections have other numbers than in a run that opens them when it needs them.
   bool is_in_order() const { return is_in_order_; }
 
  private:

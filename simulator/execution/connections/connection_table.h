@@ -40,10 +40,10 @@ struct AggregatedBytes {
                       field::Count("received", &AggregatedBytes::received));
   }
 };
-// Holds the same bytes by the switches' operation.
+// Holds these bytes by the switches' operation.
 struct Aggregated {
   AggregatedBytes reduced;
-  AggregatedBytes gathered;  // every block is one rank's, and all get it
+  AggregatedBytes gathered;  // each block comes from one rank, and all ranks receive it
 
   static constexpr auto Fields() {
     return FieldTable("aggregated", field::Nested("reduced", &Aggregated::reduced),
@@ -69,6 +69,7 @@ class ConnectionTable {
                   NetworkStack& stack, AggregationTransport& aggregation, const Sinks& sinks);
 
   // --- Communicators -----------------------------------------------------------------------------
+  // Adds a communicator and returns its number, dense from 0.
   uint32_t AddCommunicator(ExecutedCommunicator communicator);
   // Moves the communicator's ranks to other GPUs. Precondition: all its connections are closed.
   void Relocate(uint32_t communicator, ExecutedCommunicator relocated);
@@ -84,7 +85,7 @@ class ConnectionTable {
   }
   // Returns the GPU's index in its server.
   uint32_t LocalIndexOf(GpuIndex gpu) const { return places_[gpu].local_index; }
-  // Returns whether each rank of the communicator is on a server of its own.
+  // Returns whether no two ranks of the communicator are on the same server.
   bool IsOnRails(uint32_t communicator) const { return communicators_[communicator].is_on_rails; }
   // Returns whether no two of the GPUs are on the same server.
   bool AreOnServersOfTheirOwn(std::span<const GpuIndex> gpus) const;
@@ -103,7 +104,7 @@ class ConnectionTable {
   // Returns kNone if the connection is not open.
   ConnectionId Find(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
                     ConnectionUse use) const;
-  // Returns whether all connections of a collective are open, those of all ranks.
+  // Returns whether all connections of a collective, those of all its ranks, are open.
   bool AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const;
   // Sets a function that is called before a network connection is opened. It returns true if it has
   // opened a detour instead.
@@ -118,10 +119,12 @@ class ConnectionTable {
                 std::span<const GpuIndex> gpus, uint32_t place);
   // Closes and returns the connections of a part of the job.
   std::vector<ConnectionId> Close(uint32_t part);
+  // Returns the open connections of a part of the job.
   std::vector<ConnectionId> ConnectionsOfPart(uint32_t part) const;
   // Must be called when a program begins to use one side: its stores then start on the same plane
   // as those of a new flow.
   void StartOver(ConnectionId connection, bool is_send);
+  // Must be called when the fabric's routes have changed.
   void OnRoutesChanged() { ++network_version_; }
 
   // --- Records -----------------------------------------------------------------------------------
@@ -143,7 +146,7 @@ class ConnectionTable {
   const Aggregated& aggregated(const Connection& connection) const {
     return aggregated_[connection.aggregations];
   }
-  // Returns the payload that the connection's receiver has taken.
+  // Returns the payload bytes that the connection's receiver has taken.
   uint64_t& taken_bytes(ConnectionId id) { return taken_bytes_[id]; }
   uint64_t taken_bytes(ConnectionId id) const { return taken_bytes_[id]; }
   // Prefetches the number of bytes that the receiver has taken.
@@ -151,17 +154,17 @@ class ConnectionTable {
   // Must be called for a network connection whose sender another process simulates.
   void ForgetSizes(ConnectionId id) { slots_[id].sizes.fill(kUnknownSize); }
   bool IsClosed(ConnectionId id) const { return slots_[id].is_closed; }
-  // Returns where the slots are, for the engine's prefetches.
+  // Returns the location of the slots, for the engine's prefetches.
   TimingWheel::PrefetchTable SlotTable() const {
     return {&slots_base_, sizeof(MessageSlots), offsetof(MessageSlots, time_ps)};
   }
 
   // --- Routes of connections ---------------------------------------------------------------------
-  // Returns the links that the payload crosses on one of its paths, first to last.
+  // Returns the links that the payload crosses on one of its paths, from first to last.
   std::vector<LinkId> LinksOf(const Connection& connection) const;
   // Returns the links of all paths, each with its share of the payload.
   std::vector<LinkShare> LinkSharesOf(const Connection& connection) const;
-  // Returns the recovery times of a network connection.
+  // Returns the recovery times of a network connection's data or, with false, of its grants.
   RecoveryTimes RecoveryOf(ConnectionId connection, bool of_data) const;
   // Returns whether the connection consists of exactly one queue pair.
   bool IsQueuePair(const Connection& connection) const;
@@ -169,8 +172,8 @@ class ConnectionTable {
   uint64_t network_version() const { return network_version_; }
 
   // --- Order among events ------------------------------------------------------------------------
-  // Returns the tie of an event at a GPU, which three numbers identify. The lower 36 bits are the
-  // same on corresponding servers.
+  // Returns the tie of an event at a GPU; the numbers `a`, `b` and `c` identify the event. The
+  // lower kLocalTieBits bits are the same on corresponding servers.
   uint64_t TieOf(GpuIndex gpu, uint64_t a, uint64_t b, uint64_t c) const;
 
   // --- Parts of the network ----------------------------------------------------------------------

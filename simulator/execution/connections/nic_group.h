@@ -11,7 +11,7 @@
 namespace railyard {
 
 // Describes a group of GPUs, each with its own NIC, and the network connections among them. `at` is
-// set if all these connections cross one and the same switch.
+// set if all these connections cross the same switch.
 struct NicGroup {
   std::vector<GpuIndex> gpus;
   std::vector<ConnectionId> connections{};  // in an order common to corresponding rails

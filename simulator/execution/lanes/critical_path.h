@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Defines the critical path of an event of a collective: the chain of dependent waits that led to
-// it, from the start of the operation where the chain begins, and the causes its time was spent on.
-// An event that waits for several others takes over the path of the last of them, so the times of a
-// path always add up to its length.
+// Defines the critical path of an event of a collective. It is the chain of dependent waits that
+// led to the event from the start of the operation where the chain begins, with the time that each
+// cause took. An event that waits for several others continues the path of the last of them, so the
+// times of a path always add up to its length.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace railyard {
 enum class PathCause : uint8_t {
   kWork,            // GPUs at their own speed, proxies, flags
   kTransit,         // messages on their way: on wires, in queues, paused
-  kRerouted,        // the same, of queue pairs whose path is not the first they had
-  kTimeout,         // a queue pair has lost something and waits for its timer
-  kRetransmission,  // it asks for what is missing, or sends it again
+  kRerouted,        // the same, of queue pairs that no longer use their first path
+  kTimeout,         // a queue pair has lost packets and waits for its timer
+  kRetransmission,  // it requests the missing packets, or sends them again
   kSlowPeer,        // a GPU is slower than its own speed, stands still, or began later than others
 };
 inline constexpr size_t kPathCauseCount = 6;
@@ -29,10 +29,10 @@ using PathTimes = std::array<int64_t, kPathCauseCount>;  // ps, by PathCause
 struct CriticalPath {
   int64_t origin_ps = 0;
   PathTimes spent_ps{};
-  int64_t worst_ps = 0;                   // what the transfer or GPU that held it up most took
-  GpuIndex worst_from = GpuIndex::kNone;  // GPUs; the same for what a GPU did
+  int64_t worst_ps = 0;                   // time of the transfer or GPU that took longest
+  GpuIndex worst_from = GpuIndex::kNone;  // its GPUs; equal for the work of one GPU
   GpuIndex worst_to = GpuIndex::kNone;
-  GpuIndex origin_gpu = GpuIndex::kNone;  // whose operation it begins with
+  GpuIndex origin_gpu = GpuIndex::kNone;  // of the operation at which the path begins
   uint32_t collective = UINT32_MAX;
 
   int64_t SpentPs(PathCause cause) const { return spent_ps[static_cast<size_t>(cause)]; }
@@ -54,8 +54,8 @@ struct CriticalPath {
       worst_to = to_gpu;
     }
   }
-  // Replaces each GPU's number by `name(number)`: in an episode of the replay cache, GPUs have the
-  // numbers of their places in the partition.
+  // Replaces each GPU's number by `name(number)`, because GPUs in an episode of the replay cache
+  // are numbered by their places in the partition.
   template <typename Name>
   void Rename(Name name) {
     for (GpuIndex* gpu : {&worst_from, &worst_to, &origin_gpu}) {
@@ -65,8 +65,8 @@ struct CriticalPath {
   // Returns whether this path ends later than `other`. Ties are broken by GPU numbers and times, so
   // the result does not depend on the order of comparisons.
   bool EndsAfter(const CriticalPath& other) const;
-  // Continues behind `last` if `last` ends later. The time of a path of another collective counts
-  // only from the moment this path began to wait for it.
+  // Makes this path continue `last` if `last` ends later. If `last` is of another collective, only
+  // its time after this path began to wait for it is added.
   void WaitFor(const CriticalPath& last);
 };
 

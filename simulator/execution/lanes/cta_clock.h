@@ -41,7 +41,7 @@ class CtaClock {
   MessageSize SizeOf(uint8_t number, uint64_t data_bytes) const;
 
   // --- Times, at the GPU's own speed -------------------------------------------------------------
-  // Returns how long moving a slice takes. The CTA's threads work through it in whole iterations.
+  // Returns how long moving a slice takes. The CTA's threads process it in whole iterations.
   int64_t SlicePs(const CtaShare& share, uint32_t slice_bytes) {
     if (slice_bytes == 0) return 0;
     const uint64_t key = uint64_t{share.costs} << 48 | uint64_t{share.warp_parts} << 40 |
@@ -49,8 +49,8 @@ class CtaClock {
     if (key != last_slice_key_) ComputeSlice(key, share, slice_bytes);
     return last_slice_ps_;
   }
-  // Returns the least time from the begin of a round to that of the next, overhead included. 0: no
-  // limit.
+  // Returns the minimum time from the start of a round to the start of the next, overhead included.
+  // 0 means no limit.
   int64_t RoundPs(const CtaShare& share, uint32_t round_bytes) const;
   // Returns the overhead between two slices.
   int64_t OverheadPs(const CtaShare& share) const {
@@ -88,7 +88,7 @@ class CtaClock {
   void ComputeSlice(uint64_t key, const CtaShare& share, uint32_t slice_bytes);
 
   std::vector<CostClass> classes_;  // by number
-  uint64_t last_slice_key_ = 0;     // what last_slice_ps_ depends on
+  uint64_t last_slice_key_ = 0;     // the arguments that last_slice_ps_ depends on
   int64_t last_slice_ps_ = 0;
   std::vector<double> speeds_;  // by GPU; empty: all at their own
   size_t gpu_count_;

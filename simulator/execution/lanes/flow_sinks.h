@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Sinks that receive the transports' callbacks for the flows of connections; there is one class per
-// kind of flow. They identify a flow by its connection and ignore deliveries for closed
+// Defines the sinks that receive the transports' callbacks for the flows of connections, with one
+// class per kind of flow. They identify a flow by its connection and ignore deliveries for closed
 // connections.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Computes the costs of a collective on the GPU and on the CPU proxy. The figures are those of
-// NCCL's tuner (src/graph/tuning.cc, 2.30), less the parts that this simulator models packet by
-// packet. The tuner adds them up to choose an algorithm; the simulator spends each where it arises.
+// NCCL's tuner (src/graph/tuning.cc, 2.30) without the parts that this simulator models packet by
+// packet. The tuner adds them up to choose an algorithm; the simulator applies each where it
+// arises.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ struct StepCosts {
   // Payload that all threads of the CTA move in one iteration of their loop over a slice. A later
   // iteration with fewer bytes takes as long, because every thread waits for its line. 0: unknown.
   uint64_t iteration_bytes = 0;
-  // The GPU itself posts its messages to the NIC and polls for those that arrive: no proxy does.
+  // If true, the GPU itself, and not a proxy, posts its messages to the NIC and polls for arrivals.
   bool gpu_posts = false;
 
   int64_t LatencyBeforePostPs() const { return network_step_latency_ps / 2; }
@@ -52,6 +53,7 @@ struct ProxyCosts {
   int64_t arrival_ps = 0;
 };
 
+// Holds the scenario's settings of costs, and computes the costs from them.
 struct GpuCosts {
   // These values replace the table's for all algorithms and protocols, where they are set.
   std::optional<int64_t> launch_latency_ps;
@@ -70,13 +72,14 @@ struct GpuCosts {
   // Time the CPU proxy is busy with each message that arrives, which includes posting the next
   // clear-to-send. The default is half the time of a post (ADR 0096).
   std::optional<int64_t> proxy_arrival_latency_ps;
-  // Amazon's plug-in has latencies of its own between servers.
+  // The network plug-in. Amazon's has different latencies between servers.
   NetPlugin net = NetPlugin::kIb;
   // Row of the tables to use. By default the fabric determines it.
   std::optional<GpuGeneration> generation;
 
   // Returns the costs of the choice's algorithm and protocol. Precondition: both are set.
   StepCosts Of(const CommunicatorLayout& layout, const ReplayChoice& choice) const;
+  // Returns the costs of a proxy on this kind of CPU.
   ProxyCosts OfProxy(CommunicatorCpu cpu) const;
 };
 

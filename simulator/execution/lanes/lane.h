@@ -24,9 +24,9 @@ struct RankProgram {
   uint32_t communicator = 0;
   RankIndex rank{0};
   uint32_t collective = 0;
-  uint32_t loss_tolerance_ppm = 0;  // of what it sends over the network
+  uint32_t loss_tolerance_ppm = 0;  // of its messages over the network
   uint8_t costs = 0;                // CtaClock::AddCosts
-  uint8_t line_costs = 0;           // the same of lanes whose messages go by lines
+  uint8_t line_costs = 0;           // the same for lanes whose messages consist of lines
   const CollectiveSchedule* schedule = nullptr;
 };
 
@@ -40,61 +40,63 @@ struct ActiveChannel {
   ChannelIndex next_free = ChannelIndex::kNone;
 };
 
+// Holds the fields of a lane that every slice accesses.
 struct alignas(64) Lane {
   int64_t free_ps = 0;  // when the CTA has moved the slice before
-  uint64_t tie = 0;     // orders its events; a function of what it is
+  uint64_t tie = 0;     // orders its events; a function of the lane's identity
   ConnectionId receive_connection = ConnectionId::kNone;
   ConnectionId send_connection = ConnectionId::kNone;
   FlowId send_flow;                    // NVLink flow of its messages' first leg
   uint32_t steps_left = 0;             // of a row of steps with equal peers and bytes
   uint32_t step_bytes = 0;             // of each
-  uint32_t first_bytes = 0;            // their first slice
-  uint32_t slice_bytes = 0;            // the slice at hand
-  uint32_t rest_bytes = 0;             // of the step, behind the slice at hand
-  uint32_t peers = Connection::kNone;  // LaneTable's, of a lane with several in a direction
-  uint8_t slices_left = 0;             // of the step, the slice at hand included
+  uint32_t first_bytes = 0;            // of a step's first slice
+  uint32_t slice_bytes = 0;            // of the current slice
+  uint32_t rest_bytes = 0;             // of the step, after the current slice
+  uint32_t peers = Connection::kNone;  // index of LaneConnections, if it has several peers
+  uint8_t slices_left = 0;             // of the step, the current slice included
   uint8_t slices_per_chunk = 0;
   uint8_t in_flight_messages = 0;  // credits of each connection
   CtaShare cta;
-  bool receives = false;  // in the step at hand
+  bool receives = false;  // in the current step
   bool sends = false;
   bool sends_over_nvlink = false;  // at least the first leg
-  // Is false if the lane was ended; its pending events are then ignored.
+  // If false, the lane has ended, and its pending events are ignored.
   bool in_use : 1 = false;
   bool has_claimed : 1 = false;  // its connections
-  bool loads : 1 = false;        // from a host's memory, of one of them
-  bool is_loaded : 1 = false;    // what it loads of the slice at hand is there
-  uint8_t loading : 4 = 0;       // connections of which it is not
+  bool loads : 1 = false;        // from a host's memory, on one of them
+  bool is_loaded : 1 = false;    // all loads of the current slice are complete
+  uint8_t loading : 4 = 0;       // connections whose load is in progress
   uint8_t awaits = 0;            // messages to be injected, or the switch's sum
 
   bool HasSeveralPeers() const { return peers != Connection::kNone; }
 };
 static_assert(sizeof(Lane) == 64);
 
-// Counts the messages of a receiving side that the sender has been granted ahead of those received.
+// Holds the position in a lane's steps up to which the sender's messages have been granted.
 struct GrantCursor {
   uint64_t step = 0;  // the first one not examined yet
-  uint64_t left = 0;  // of those
+  uint64_t left = 0;  // messages of the steps before it that are not granted
 };
 
-// Holds where a lane is in its schedule.
+// Holds the position of a lane in its schedule.
 struct LaneProgram {
   const CollectiveSchedule* schedule = nullptr;
   LaneId id;
   uint64_t step_count = 0;
-  uint64_t next_step = 0;  // the first behind those the lane has loaded
+  uint64_t next_step = 0;  // the first one that the lane has not loaded
   GrantCursor grants{};    // to the sender of receive_connection
   ChannelIndex channel;
   LaneIndex next_free = LaneIndex::kNone;
 };
 
-// Describes what a step over kNetworkSum has the network's switches do.
+// Describes the operation of the network's switches in a step over kNetworkSum.
 struct StepAggregation {
   Aggregation operation{};
-  uint32_t own_bytes = 0;  // of those the step scatters or gathers, the rank's own
+  uint32_t own_bytes = 0;  // the rank's part of the bytes that the step scatters or gathers
 };
 
-// Holds the connections of a lane that has several in a direction, and those the current step uses.
+// Holds the connections of a lane with several peers in a direction, and those that the current
+// step uses.
 struct LaneConnections {
   LanePeers listed;
   std::vector<ConnectionId> receive_connections;
@@ -102,8 +104,8 @@ struct LaneConnections {
   std::vector<GrantCursor> grants;  // by receive connection
   std::vector<ConnectionId> receives;
   std::vector<ConnectionId> sends;
-  std::vector<ConnectionId> operands;  // of `receives`, those the switch adds up
-  std::vector<ConnectionId> results;   // of `sends`, those the switch copies to
+  std::vector<ConnectionId> operands;  // of `receives`, those that the switch adds up
+  std::vector<ConnectionId> results;   // of `sends`, those that the switch copies to
   StepAggregation aggregation{};
   // A round is this number of steps (CollectiveSchedule::AreOneRound).
   uint32_t steps_of_round = 1;

@@ -29,7 +29,7 @@ class LaneClaims {
   bool Claim(LaneIndex lane);
   // Releases the sides of a lane that has finished, and wakes the lanes that wait for them.
   void Release(LaneIndex lane);
-  // Removes closed connections: no lane waits for them any more.
+  // Removes closed connections, for which no lane waits any more.
   void Forget(std::span<const ConnectionId> closed);
 
  private:

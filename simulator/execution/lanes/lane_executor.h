@@ -56,13 +56,12 @@ class LaneExecutor final : public StateOwner {
   const ConnectionTable& connection_table() const { return table_; }
   NetworkStack& network_stack() { return *stack_; }
   const NetworkStack& network_stack() const { return *stack_; }
-  // Returns the clock of the CTAs. It has the costs that programs name, and the speeds that
-  // SetGpuSpeed() has set.
+  // Returns the clock of the CTAs, with the costs of programs and the speeds of GPUs.
   CtaClock& clock() { return clock_; }
   const CtaClock& clock() const { return clock_; }
 
   // --- Before the first Start() ------------------------------------------------------------------
-  // Keeps critical paths from now on, which take time and memory.
+  // Keeps critical paths from now on. This takes time and memory.
   void KeepPaths();
   // Precondition: paths are kept.
   PathTracer& paths() { return *paths_; }
@@ -79,9 +78,9 @@ class LaneExecutor final : public StateOwner {
   // the number of channels.
   using Program = RankProgram;
   uint32_t Start(const Program& program) { return runner_.Start(program); }
-  // Ends the programs of a part of the job where they are. They begin nothing more, their
-  // connections are closed, and those queue pairs send nothing; packets in flight still arrive.
-  // Programs that are started later open new connections. Returns the closed connections.
+  // Ends the programs of a part of the job wherever they are. They begin nothing more. Their
+  // connections are closed, and the connections' queue pairs send nothing more; packets in flight
+  // still arrive. Programs that are started later open new connections. Returns the closed ones.
   std::vector<ConnectionId> Close(uint32_t part);
   // Sets the speed of a GPU from now on: its CTAs take 1 / `speed` times as long; with 0 they begin
   // nothing. Work that has begun ends at its original time.
@@ -91,13 +90,13 @@ class LaneExecutor final : public StateOwner {
   // Enables LaneObserver::OnPayloadTaken() for the collective from now on.
   void WatchPayload(uint32_t collective) { messages_.WatchPayload(collective); }
 
-  // These functions explain a run: they return what unfinished programs wait for, and the share of
-  // their steps that is done.
+  // These functions explain a run. They return the lanes of unfinished programs with the causes of
+  // their waiting, and the share of the programs' steps that is done.
   using Waiting = WaitingLane;
   std::vector<Waiting> WaitingLanes() const { return railyard::WaitingLanes(lanes_, table_); }
   double ShareOfSteps() const { return railyard::ShareOfSteps(lanes_); }
 
-  // --- State at rest (lane_snapshot.cc) ----------------------------------------------------------
+  // --- Snapshots (lane_snapshot.cc) --------------------------------------------------------------
   // Registers the state of connections, proxies and GPUs, and that of the transports.
   void RegisterState(StateRegistry& registry);
   std::string state_name() const override { return "connections and proxies"; }
@@ -106,6 +105,7 @@ class LaneExecutor final : public StateOwner {
   // servers of the same kind that have the same IdentityOfGpus() and the same history.
   void VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archive);
 
+  // Returns the NIC group of these GPUs (ConnectionTable).
   NicGroup NicGroupOf(std::span<const GpuIndex> gpus) const;
   // Visits the state and the counters that affect a group's NICs in the future. They are equal for
   // groups with the same identity and the same history.
@@ -117,8 +117,8 @@ class LaneExecutor final : public StateOwner {
   std::vector<uint8_t> TakeTimers(const NicGroup& group);
   void PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers);
 
-  // Returns the critical paths that are kept while the GPUs have no traffic among one another.
-  // Precondition: critical paths are kept.
+  // Returns the critical paths that persist while the GPUs have no traffic among one another; the
+  // next function puts them back. Precondition of both: critical paths are kept.
   std::vector<PathTracer::Kept> PathsAmong(std::span<const GpuIndex> gpus) {
     return paths_->Keep(table_.AllAmong(gpus));
   }

@@ -16,13 +16,15 @@ namespace railyard {
 class LaneObserver {
  public:
   virtual ~LaneObserver() = default;
-  // Called when the last lane of a channel's last batch has finished. Its end, `end_ps`, may lie in
-  // the future. `path` is its critical path, or null where paths are not kept.
+  // Called when the last lane of a channel's last batch has finished. The channel's end, `end_ps`,
+  // may lie in the future. `path` is its critical path, or null if paths are not kept.
   virtual void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) = 0;
+  // Called for the events of a connection's flows that MessageSink describes.
   virtual void OnPacketLost(ConnectionId connection, LinkId link) = 0;
   virtual void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(ConnectionId connection) = 0;
   virtual void OnLossRecovered(ConnectionId connection) = 0;
+  // Called when a connection has failed permanently (MessageSink::OnFailed).
   virtual void OnConnectionError(ConnectionId connection, bool at_sender,
                                  const std::string& why) = 0;
   // Called when a GPU has received payload of a watched collective.

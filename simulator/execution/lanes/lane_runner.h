@@ -41,7 +41,8 @@ class LaneRunner {
 
   void KeepPaths(PathTracer& paths) { paths_ = &paths; }
 
-  // Starts a program now, on every channel in which its rank takes part. Returns their number.
+  // Starts a program now, on every channel in which its rank takes part. Returns the number of
+  // channels.
   uint32_t Start(const RankProgram& program);
   // Advances all lanes that were woken. An event that wakes lanes must call it before it ends.
   // Calls may nest.
@@ -52,10 +53,11 @@ class LaneRunner {
   void ForgetEnded();
 
   // --- Callbacks of transports -------------------------------------------------------------------
-  // The sender's oldest message leaves its GPU at `left_ps`; the receiver has loaded a message; the
-  // switch's sum is ready.
+  // Called when the sender's oldest message leaves its GPU, at `left_ps`.
   void OnInjected(ConnectionId connection, int64_t left_ps);
+  // Called when the receiver has loaded a message.
   void OnLoaded(ConnectionId connection);
+  // Called when the switch's sum has arrived.
   void OnSwitchSum(ConnectionId connection);
 
  private:
@@ -65,8 +67,8 @@ class LaneRunner {
   void FinishLane(LaneIndex lane);
   // Runs all slices of the lane that can start now.
   void Advance(LaneIndex lane);
-  // Begins the current slice, which may start at `start_ps`. Returns false if the lane has to wait
-  // for a part of it.
+  // Begins the current slice, which may start at `start_ps`. Returns false if the lane must still
+  // wait for a part of the slice.
   bool BeginSlice(Lane& lane, int64_t start_ps);
   bool HasRounds(const Lane& lane) const;
   // Returns whether the current step belongs to a round that has begun.
@@ -90,7 +92,7 @@ class LaneRunner {
 
   Parts parts_;
   std::vector<LaneIndex> still_lanes_;  // of GPUs that stand still
-  PathTracer* paths_ = nullptr;         // where paths are kept
+  PathTracer* paths_ = nullptr;         // null: paths are not kept
   bool is_running_ = false;
 };
 

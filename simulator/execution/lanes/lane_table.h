@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Owns the programs that run, stored as channels and lanes, and the position of each lane in its
-// schedule: its current slice, the connections it uses, and the messages its senders may be
-// granted.
+// Owns the running programs, stored as channels and lanes, and the position of each lane in its
+// schedule: its current slice, the connections that it uses, and the messages that it may grant to
+// its senders.
 //
 // The batches of a channel run one after the other, the lanes of a batch concurrently. A lane
 // executes the steps of its schedule in order, each slice by slice.
@@ -27,6 +27,7 @@ class LaneTable {
   LaneTable& operator=(const LaneTable&) = delete;
 
   // --- Channels ----------------------------------------------------------------------------------
+  // Opens a channel of a program at `now_ps`.
   ChannelIndex OpenChannel(const RankProgram& program, uint32_t channel, int64_t now_ps);
   // Advances to the next batch that has lanes, starting with the current one. Returns its number of
   // lanes, or 0 if the channel has no batch left.
@@ -39,7 +40,7 @@ class LaneTable {
   // --- Lanes -------------------------------------------------------------------------------------
   // Opens a lane of the channel's current batch, by its number in the batch, at its first slice.
   LaneIndex OpenLane(ChannelIndex channel, uint32_t number);
-  // Returns whether the lane was the last one of its batch.
+  // Frees a lane that has finished. Returns whether it was the last one of its batch.
   bool CloseLane(LaneIndex lane);
   // Ends all lanes of a part of the job wherever they are in their schedules.
   void EndPart(uint32_t part);
@@ -59,7 +60,7 @@ class LaneTable {
   // Precondition: the lane has several peers.
   LaneConnections& connections(const Lane& lane) { return connections_[lane.peers]; }
   const LaneConnections& connections(const Lane& lane) const { return connections_[lane.peers]; }
-  // Returns where the lanes' records are, for the engine's prefetches.
+  // Returns the location of the lanes' records, for the engine's prefetches.
   TimingWheel::PrefetchTable Records() const { return {&lanes_base_, sizeof(Lane)}; }
 
   // --- Slices ------------------------------------------------------------------------------------
@@ -76,8 +77,8 @@ class LaneTable {
       LoadSteps(id);
     }
   }
-  // Sets the connections that the current step uses. Precondition: the lane has several
-  // peers and has claimed its connections.
+  // Sets the connections that the current step uses. Precondition: the lane has several peers and
+  // has claimed its connections.
   void SetStepConnections(LaneIndex id);
 
   // --- Grants ------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ class LaneTable {
     int32_t sender = kAllPeers;
   };
   GrantedSide GrantedSideOf(LaneIndex id, ConnectionId connection);
-  // Returns whether that sender has another message to grant, and if so counts it in the cursor.
+  // Returns whether there is another message to grant to that sender, and if so counts it.
   bool TakeMessage(const LaneProgram& position, const GrantedSide& side, uint8_t slices_per_chunk);
   // Loads the next row of steps.
   void LoadSteps(LaneIndex id);

@@ -26,8 +26,8 @@ class LaneWakes {
   void WakeAt(int64_t time_ps, uint64_t tie, LaneIndex lane) {
     engine_.ScheduleFabric(time_ps, event_order::kChannel, tie, lane);
   }
-  // Wakes the lane that waits for a message of the connection, which it sees at `seen_ps`. It
-  // cannot start before then, so it checks only then whether it can also send.
+  // Wakes the lane that waits for a message of the connection. The lane sees the message at
+  // `seen_ps` and cannot start before then, so only then it checks whether it can also send.
   void WakeReceiver(MessageSlots& slots, int64_t seen_ps) {
     if (!slots.receiver_waits) return;
     slots.receiver_waits = false;

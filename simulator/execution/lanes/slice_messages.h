@@ -53,10 +53,11 @@ class SliceMessages {
   // Requests the switch's sum of the operands of the current slice. Precondition: it has operands.
   void RequestSum(const Lane& lane);
 
-  // Loads the current slice from the host memory where its senders left it. Returns false if there
-  // is nothing to load.
+  // Loads the current slice from host memory, where its senders have left it. Returns false if
+  // there is nothing to load.
   bool Load(Lane& lane);
-  // Loads the next slice while the one before is still being sent, if the lane has seen all of it.
+  // Loads the next slice while the slice before is still being sent, if the lane has seen all of
+  // the next slice.
   void LoadAhead(Lane& lane);
 
   // Called when a message is in the memory of the receiver or of the relaying GPU, even if the
@@ -77,7 +78,7 @@ class SliceMessages {
 
   Parts parts_;
   std::set<uint32_t> watched_;   // collectives
-  PathTracer* paths_ = nullptr;  // where paths are kept
+  PathTracer* paths_ = nullptr;  // null: paths are not kept
 };
 
 }  // namespace railyard

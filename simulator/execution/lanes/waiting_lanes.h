@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Lists unfinished lanes with what they wait for, and their progress, for explanations of hung
-// runs.
+// Lists unfinished lanes with the causes of their waiting, and computes their progress, to explain
+// hung runs.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace railyard {
 
-// Describes a lane of a program that waits, and the rank it waits for.
+// Describes a waiting lane of a program, and the rank that it waits for.
 struct WaitingLane {
   uint32_t operation = 0;
   uint32_t communicator = 0;
   RankIndex rank{0};
   RankIndex peer{0};
   uint32_t channel = 0;
-  bool for_data = false;  // else for a credit
+  bool for_data = false;  // else for a slot, or for the owner of a connection
   // The remaining fields describe a network connection.
   std::string transport;
-  bool is_under_way = false;           // the queue pair has something to be acknowledged
+  bool is_under_way = false;           // FlowStatus's
   std::vector<std::string> obstacles;  // FlowStatus's
 };
+// Returns all lanes that wait for another rank.
 std::vector<WaitingLane> WaitingLanes(const LaneTable& lanes, const ConnectionTable& table);
 
 // Returns the share, from 0 to 1, of the steps of all running lanes that has been executed.

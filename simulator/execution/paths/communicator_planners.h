@@ -12,9 +12,10 @@
 namespace railyard {
 
 // Holds the planners of a job's communicators, by communicator. They are made once, when a scenario
-// is resolved, and shared by all that plan: its checks, the replay and the recorders of results.
+// is resolved, and shared by its checks, the replay and the recorders of results.
 using CommunicatorPlanners = std::vector<std::shared_ptr<const NcclPlanner>>;
 
+// Makes the planners of these communicators on the fabric.
 CommunicatorPlanners PlannersOf(const FabricGraph& graph,
                                 std::span<const TraceCommunicator> communicators,
                                 const NcclSettings& settings);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Maintains the critical paths of everything in progress in a lane executor: of lanes, channels and
-// the messages in the slots of connections. Each callback extends the paths. Lanes and channels
-// have the executor's numbers.
+// Maintains the critical paths of all lanes and channels in progress and of the messages in the
+// slots of connections. Each callback extends the paths. Lanes and channels have the numbers of
+// LaneTable.
 #pragma once
 
 #include <array>
@@ -37,14 +37,14 @@ class PathTracer {
     uint32_t channel = 0;      // of the collective
     uint32_t lane_number = 0;  // among those of its channel's batch
     uint32_t bytes = 0;
-    int64_t free_ps = 0;                     // when the lane was done with the slice before
-    std::span<const ConnectionId> receives;  // connections
+    int64_t free_ps = 0;  // when the lane had finished the slice before
+    std::span<const ConnectionId> receives;
     std::span<const ConnectionId> sends;
     uint8_t in_flight_messages = 0;
     bool is_empty = false;
     int64_t start_ps = 0;
     int64_t done_ps = 0;
-    int64_t slower_overhead_ps = 0;  // so much longer it takes between two slices
+    int64_t slower_overhead_ps = 0;  // increase of the overhead by the GPU's speed
     int64_t usual_ps = 0;            // to move it, at the GPU's own speed
   };
 
@@ -58,34 +58,37 @@ class PathTracer {
   CriticalPath& OfLane(LaneIndex lane) { return lanes_[lane].path; }
   const CriticalPath& OfChannel(ChannelIndex channel) const { return channels_[channel]; }
 
-  // Called when a channel of a GPU's program begins; when one of its lanes begins; when a lane
-  // ends.
+  // Called when a channel of a GPU's program begins.
   void StartChannel(ChannelIndex channel, GpuIndex gpu, uint32_t collective);
+  // Called when a lane of the channel begins, and when it ends.
   void StartLane(LaneIndex lane, ChannelIndex channel);
   void EndLane(LaneIndex lane, ChannelIndex channel);
   // Called when the lane's GPU begins to stand still.
   void StandStill(LaneIndex lane);
   // Must be called before the slice's messages are taken and sent.
   void OnSlice(const Slice& slice);
-  // Called when the lane, free at `free_ps`, has taken the message of a slot; when it has posted a
-  // message.
+  // Called when the lane, which is free at `free_ps`, has taken the message of a slot.
   void OnTaken(LaneIndex lane, ConnectionId connection, uint32_t slot, int64_t free_ps);
+  // Called when the lane has posted a message.
   void OnSent(LaneIndex lane, ConnectionId connection, uint32_t slot);
-  // Called when a store is complete at `here_ps`; when the receiver sees the message, at `seen_ps`;
-  // when it has loaded the message.
+  // Called when a message to a relaying GPU is in its memory, at `here_ps`.
   void OnStored(ConnectionId connection, uint32_t slot, int64_t here_ps);
+  // Called when it is known that the receiver sees the message at `seen_ps`.
   void OnSeen(ConnectionId connection, uint32_t slot, int64_t seen_ps);
+  // Called when the receiver has loaded the message.
   void OnLoaded(ConnectionId connection, uint32_t slot);
   // Called when the receiver, whose lane belongs to `channel`, grants the next message.
   void OnGrant(ConnectionId connection, ChannelIndex channel, uint8_t in_flight_messages);
-  // Called for a message of a network connection when its grant has arrived; when the proxy queues
-  // it; when the proxy has posted it; when it is acknowledged; when it has arrived.
+  // These functions are called for a message of a network connection: when its grant has arrived,
+  // when the proxy queues it, when the proxy has posted it, when it is acknowledged, and when it
+  // has arrived.
   void OnGranted(ConnectionId connection, uint32_t slot);
   void OnQueued(ConnectionId connection, uint32_t slot);
   void OnPosted(ConnectionId connection, uint32_t slot);
   void OnCompleted(ConnectionId connection, uint32_t slot);
   void OnArrived(ConnectionId connection, uint32_t slot, int64_t seen_ps);
-  // Called before a connection abandons its flow: messages lost on it have waited until now.
+  // Called before a connection abandons its flow. Messages that were lost on it have waited until
+  // now.
   void OnMove(ConnectionId connection);
   void OnRoutesChanged();
 
@@ -96,22 +99,22 @@ class PathTracer {
  private:
   // Holds the additional paths of a network connection.
   struct Network {
-    OfSlots consumed;  // the receiver has taken the message: its slot can be granted again
-    OfSlots granted;   // the clear-to-send is posted; from its arrival on, that
+    OfSlots consumed;  // the receiver has taken the message, so the slot can be granted again
+    OfSlots granted;   // the clear-to-send is posted, later: has arrived
     std::array<RecoveryTimes, kConnectionSlots> before_grant{};  // of its queue when it was posted
     std::array<RecoveryTimes, kConnectionSlots> before_send{};
-    std::vector<LinkId> first_links;  // of the data path it was opened with
+    std::vector<LinkId> first_links;  // of the first data path
     bool is_rerouted = false;
   };
   struct OfConnection {
-    OfSlots sent;     // the sender's copy is complete; over the network then staged, then posted
+    OfSlots sent;     // the sender's copy is complete; over the network later staged, then posted
     OfSlots arrived;  // the receiver sees the message
     OfSlots freed;    // the sender may use the slot again
     std::unique_ptr<Network> network;
   };
   struct LaneTrace {
     CriticalPath path;
-    int64_t still_since_ps = -1;  // its GPU stands still
+    int64_t still_since_ps = -1;  // since when its GPU stands still; -1: it does not
   };
 
   OfConnection& Of(ConnectionId connection);
@@ -122,7 +125,7 @@ class PathTracer {
   const FabricSimulatorImpl& engine_;
   const ConnectionTable& table_;
   std::vector<LaneTrace> lanes_;
-  std::vector<CriticalPath> channels_;  // active ones
+  std::vector<CriticalPath> channels_;  // by channel
   std::vector<std::unique_ptr<OfConnection>> connections_;
   std::function<void(const Slice&)> on_slice_;
 };

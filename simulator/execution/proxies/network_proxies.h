@@ -5,7 +5,7 @@
 // connection's transport; over a transport that buffers messages it does not wait. The receiver's
 // proxy sees the message arrive, and grants the next one once a slot is free.
 //
-// Each GPU has one proxy thread. Every post and every arrival occupies it for a while, one after
+// Each GPU has one proxy thread. Each post and each arrival occupies it for some time, one after
 // the other. Proxies use the transports' interface and wake lanes, but never run lanes.
 #pragma once
 
@@ -49,17 +49,16 @@ class NetworkProxies {
   NetworkProxies& operator=(const NetworkProxies&) = delete;
 
   void KeepPaths(PathTracer& paths) { paths_ = &paths; }
-  // Calls `watcher` for each message that waits for grants. It is not called for replayed messages
-  // or sums in switches.
+  // Calls `watcher` for each event of a message. kQueued is not reported over transports that
+  // buffer messages. The watcher is not called for replayed messages or sums in switches.
   void Watch(MessageWatcher watcher) { watchers_.push_back(std::move(watcher)); }
 
   // --- Requests of lanes -------------------------------------------------------------------------
-  // Stages the next slice of a connection in its slot. The slice is complete at `done_ps` where the
-  // proxy polls for it.
+  // Stages the next slice of a connection, which is complete in its slot at `done_ps`.
   void Stage(ConnectionId connection, uint8_t costs, int64_t done_ps) {
     Schedule(done_ps + parts_.clock.costs(costs).LatencyBeforePostPs(), connection, Phase::kStaged);
   }
-  // Allows one more grant from `done_ps` on, when the receiver has used a message.
+  // Grants further messages at `done_ps`, when the receiver has used a message.
   void GrantAt(int64_t done_ps, ConnectionId connection) {
     Schedule(done_ps, connection, Phase::kGranted);
   }
@@ -67,17 +66,19 @@ class NetworkProxies {
   void Grant(LaneIndex lane, ConnectionId connection);
 
   // --- Callbacks of transports -------------------------------------------------------------------
-  // The connection's oldest message is in the receiver's memory; was acknowledged; was granted.
+  // Called when the next message of the connection is in the receiver's memory.
   void OnDelivered(ConnectionId connection);
+  // Called when the next message is acknowledged.
   void OnCompleted(ConnectionId connection);
+  // Called when the next grant has arrived at the sender.
   void OnGranted(ConnectionId connection);
   // Must be called when the sum of the network's switches has arrived.
   void OnSumDelivered(ConnectionId connection);
 
   // --- Connections that move to another NIC ------------------------------------------------------
   // OnLeave() is called before a connection abandons its flow, Resend() when it has another one.
-  // Both ends know from their out-of-band exchange what the receiver has; the rest is granted and
-  // posted again.
+  // Both ends know from their out-of-band exchange which messages the receiver has. The others are
+  // granted and posted again.
   void OnLeave(ConnectionId connection);
   void Resend(ConnectionId connection, LaneObserver& observer);
 
@@ -97,8 +98,9 @@ class NetworkProxies {
   void Post(ConnectionId connection);
   // Posts the messages that are both staged and granted.
   void QueueReady(ConnectionId connection);
-  // Returns when the sender's proxy has finished posting one more message of the connection, and
-  // when the receiver's has seen one arrive. A GPU that does so itself takes no proxy's time.
+  // Occupies the proxy of the sender, or of the receiver, for one message of the connection.
+  // Returns when it has posted the message, or has seen it arrive. If GPUs do this themselves, no
+  // proxy is occupied.
   int64_t PostedPs(ConnectionId connection);
   int64_t SeenPs(ConnectionId connection);
   void Tell(MessageEvent event, ConnectionId connection, uint32_t slot) {
@@ -107,7 +109,7 @@ class NetworkProxies {
 
   Parts parts_;
   std::vector<ProxyCosts> costs_;  // by GPU
-  PathTracer* paths_ = nullptr;    // where paths are kept
+  PathTracer* paths_ = nullptr;    // null: paths are not kept
   std::vector<MessageWatcher> watchers_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Moves connections away from failed NICs, during a collective or before they are opened: they take
-// detours over other NICs of both servers.
+// Moves connections away from failed NICs, during a collective or before they are opened.
+// Connections then take detours over other NICs of both servers.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class NicFailover {
   // Returns whether a NIC of some connection does not answer, so that the connection may be moved
   // once its retries are used up.
   bool MayMoveSome();
-  // Forgets the failed NICs that a part of the job knows of, because it starts again.
+  // Forgets the failed NICs that a part of the job knows; called when that part starts again.
   void Forget(uint32_t part) { dead_nics_.erase(part); }
   // Returns the number of connections that were moved or opened on a detour.
   uint64_t count() const { return count_; }

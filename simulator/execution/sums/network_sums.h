@@ -10,21 +10,21 @@
 
 namespace railyard {
 
-// Handles the sums that the network's switches compute (SHARP), as far as one rank sends operands
-// to its aggregation tree and receives results. A rank has one connection to a tree, which it joins
-// with its first send.
+// Handles the ranks' part in the sums that the network's switches compute (SHARP): ranks send
+// operands to their aggregation tree and receive results. A rank has one connection to a tree and
+// joins the tree with its first send.
 class NetworkSums {
  public:
   // Both references must outlive this.
   NetworkSums(AggregationTransport& transport, ConnectionTable& table)
       : transport_(transport), table_(table) {}
 
-  // Returns the operation that a rank's step asks of the switches: a plain reduction, unless the
-  // step gathers or scatters.
+  // Returns the switches' operation in a step of a rank. It is a plain reduction unless the step
+  // gathers or scatters.
   static StepAggregation AggregationOf(const LanePeers& listed, RankIndex rank, const Step& step);
 
   // Puts a slice into the next slot of the rank's connection and counts it. The slot is free, so
-  // the sum has room as well: the receive is posted together with the operand
+  // the sum has room as well, because the receive is posted together with the operand
   // (src/transport/coll_net.cc). `wire_bytes` is the slice's payload with the protocol's flags.
   void Stage(const LaneId& lane, const LaneConnections& peers, ConnectionId connection,
              uint32_t slice_bytes, uint64_t wire_bytes);

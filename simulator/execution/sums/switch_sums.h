@@ -20,13 +20,14 @@ class SwitchSums {
       : load_store_(load_store), table_(table), sums_(sums), stores_(stores) {}
 
   // Requests the sum of the operands that the connections' senders have left in their memories. If
-  // there are results, the switch copies to their receivers what has come of the sum; Send() sends
-  // the rest.
+  // there are results, parts of the sum are copied to their receivers as they arrive, and Send()
+  // sends the rest.
   void Request(std::span<const ConnectionId> operands, std::span<const ConnectionId> results,
                const MessageSize& size);
-  // Opens a group whose sender's stores the switch copies to all receivers. Send() requires an open
-  // group.
+  // Opens the group whose sender's stores the switch copies to all receivers, if it is not open.
+  // Send() requires an open group.
   void OpenResults(std::span<const ConnectionId> results);
+  // Stores a message, or the rest of a requested sum, to all receivers.
   void Send(std::span<const ConnectionId> results, const MessageSize& size);
 
  private:

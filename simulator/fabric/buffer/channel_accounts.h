@@ -54,14 +54,15 @@ class ChannelAccounts {
     const uint32_t used = accounts_[channel].bytes;
     return used == 0 || used + wire_bytes <= accounts_[channel].credit_limit();
   }
-  // Returns false if there is no credit.
+  // Takes credit for a packet. Returns false, and takes nothing, if there is not enough.
   bool TakeCredit(VirtualChannelId channel, uint32_t wire_bytes) {
     if (!HasCredit(channel, wire_bytes)) return false;
     accounts_[channel].bytes += wire_bytes;
     return true;
   }
-  // Takes credit for a packet that is timed behind others. All of those count as sent, so if there
-  // is room now, there is also room at the packet's turn.
+  // Takes credit for a packet that is timed behind others, or returns false if there is none. The
+  // packets before it already count as sent, so if there is room now, there is also room at the
+  // packet's turn.
   bool TakeCreditAhead(VirtualChannelId channel, uint32_t wire_bytes) {
     IngressAccount& account = accounts_[channel];
     const uint32_t bytes = account.bytes + wire_bytes;
@@ -70,12 +71,12 @@ class ChannelAccounts {
     account.bytes = bytes;
     return true;
   }
-  // Returns whether a port waits for credit of this channel.
+  // Returns credit to the channel's sender. Returns whether its port waits for credit.
   bool GiveBackCredit(VirtualChannelId channel, uint32_t wire_bytes) {
     accounts_[channel].bytes -= wire_bytes;
     return accounts_[channel].is_waited_for != 0;
   }
-  // Returns the credit that a packet holds on the link it is on or waits for.
+  // Returns the bytes of credit that a packet holds on the link that it is on or waits for.
   uint32_t CreditBytesOf(const Packet& packet) const {
     const bool has = accounts_[FirstChannelOf(packet.link)].has_credits &&
                      ClassOf(packet.kind) == TrafficClass::kData;
@@ -84,7 +85,7 @@ class ChannelAccounts {
 
  private:
   std::vector<IngressAccount> accounts_;
-  std::vector<Pool> pools_;  // by buffer; kNoBuffer: of the links that end in none
+  std::vector<Pool> pools_;  // by buffer; kNoBuffer: links that end in no buffer
 };
 
 }  // namespace railyard

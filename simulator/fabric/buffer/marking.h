@@ -17,18 +17,20 @@ class Marking {
   // `tables` must outlive this.
   explicit Marking(FabricTables& tables) : tables_(tables) {}
 
-  // Sets the settings of the ports of each device; null: they never mark. The settings must outlive
-  // this object.
+  // Sets the settings of each device's ports, by device. Ports of a device with null never mark.
+  // The settings must outlive this object.
   void SetSettings(std::vector<const BufferSettings*> of_device) {
     of_device_ = std::move(of_device);
   }
-  // Writes the backlog from which Mark() has to be called to the link's row. Must be called again
-  // when the link's rate has changed.
+  // Stores in the link's row the backlog from which Mark() must be called. This function must be
+  // called again when the link's rate has changed.
   void SetThreshold(LinkId link);
-  // Returns the backlog, as transmission time, above which packets may be marked; kNeverPs: never.
+  // Returns the backlog, as transmission time, above which packets may be marked, or
+  // kNeverPs if none is ever marked.
   int64_t StartPs(LinkId link) const;
-  // Decides whether to mark a packet that joins its link's queue behind this backlog, and marks and
-  // counts it. The random draw depends only on the seed, the packet and the link.
+  // Decides whether a packet that joins its link's queue behind this backlog is marked, and if so
+  // marks and counts it. Returns whether it did. The random draw depends only on the seed, the
+  // packet and the link.
   bool Mark(Packet& packet, int64_t backlog_ps);
 
  private:

@@ -12,7 +12,7 @@ namespace railyard {
 
 // Describes a pause frame. A channel has two events for pause frames, one for XOFF and one for XON.
 struct PauseFrame {
-  VirtualChannelId channel{};  // whose data stops, or goes on
+  VirtualChannelId channel{};  // whose data stops or resumes
   bool xoff = false;
 
   constexpr uint32_t event_id() const { return 2 * channel + (xoff ? 0 : 1); }

@@ -63,13 +63,13 @@ struct SharedBuffer {
   int64_t xon_offset_bytes = 0;
   std::vector<LinkId> egress;
   std::vector<VirtualChannelId> xoff;  // whose senders are paused
-  // Departures have events until this time, because settling accounts repeatedly without a result
-  // costs more than departure events.
+  // Departures have events until this time, because settling accounts again and again without a
+  // result costs more than departure events.
   int64_t eventful_until_ps = 0;
   uint32_t vain_settles = 0;
   uint64_t dropped_packets = 0;
   uint32_t apart = 0;  // calls of SharedBuffers::BeginIndependent() without their EndIndependent()
-  std::vector<LinkId> ahead;  // those of `egress` that are simulated ahead now
+  std::vector<LinkId> ahead;  // links of `egress` that are now simulated ahead
 
   // Returns whether an account of `bytes` exceeds its share when the pool holds `pool_bytes`.
   bool IsAbove(int64_t bytes, int64_t pool_bytes) const {
@@ -84,13 +84,7 @@ struct SharedBuffer {
 };
 SharedBuffer MakeSharedBuffer(DeviceId device, const BufferSettings& settings, bool is_lossless);
 
-// Returns the bytes that an ingress port must keep free so that nothing is lost after it sent XOFF,
-// in the worst case of every phase:
-//  - the frame waits until the largest packet has left the reverse link, and behind two frames sent
-//    before;
-//  - it travels, and is acted upon after `pause_response_ps`;
-//  - the sender has just begun the largest packet;
-//  - all that is on the cable, and in the pipeline behind it, arrives.
+// Describes a link and its reverse link for HeadroomBytes().
 struct HeadroomCase {
   uint64_t rate_bps = 0;
   uint64_t reverse_rate_bps = 0;
@@ -99,9 +93,16 @@ struct HeadroomCase {
   int64_t pause_response_ps = 0;
   uint32_t mtu_bytes = 0;
 };
+// Returns the bytes that an ingress port must keep free so that nothing is lost after it has sent
+// XOFF. Each phase is assumed to take its worst case:
+//  - The frame waits until the largest packet has left the reverse link, and until two earlier
+//    frames have left it.
+//  - The frame travels, and the sender obeys it after `pause_response_ps`.
+//  - The sender has just begun the largest packet.
+//  - Everything on the cable, and in the pipeline behind it, arrives.
 uint64_t HeadroomBytes(const HeadroomCase& hop);
 
-// A pause frame takes so many bytes on the wire: 64 B, preamble and gap (IEEE 802.3 annex 31B).
+// A pause frame takes this many bytes on the wire: 64 B, preamble and gap (IEEE 802.3 annex 31B).
 inline constexpr uint32_t kPauseFrameBytes = 84;
 
 }  // namespace railyard

@@ -40,17 +40,18 @@ class SharedBuffers {
 
   // --- Admission
   struct Admission {
-    bool is_kept = true;            // false: the packet is to be dropped and is in no account
-    bool sends_xoff = false;        // its ingress's sender is to pause
-    bool becomes_eventful = false;  // all ports of the buffer are to take departure events
-    bool is_eventful = false;       // the packet's port is to take them
+    bool is_kept = true;            // false: the packet must be dropped and is in no account
+    bool sends_xoff = false;        // the sender of its ingress port must pause
+    bool becomes_eventful = false;  // all ports of the buffer must use departure events
+    bool is_eventful = false;       // the packet's port must use them
   };
   // Decides for a packet that took its pool beyond the calm bytes. It is already in its ingress
   // account.
   Admission AdmitToLossless(const Packet& packet);
   // Decides for a packet that is about to join its link's queue and is in no account yet.
   Admission AdmitToLossy(const Packet& packet);
-  // Decides whether a lossy buffer has room for `bytes` more that leave by `egress`.
+  // Decides whether a lossy buffer has room for `bytes` more that leave by `egress`. Changes no
+  // account.
   Admission FindLossyRoom(LinkId egress, uint32_t bytes);
 
   // --- Leaving
@@ -73,23 +74,24 @@ class SharedBuffers {
   template <typename Visit>
   void ReleaseXoffs(BufferId buffer, Visit visit);
 
-  // --- Partitions are simulated at other times than the rest of the switch's traffic. If each
-  // stays within its share, the pool needs no decisions and none affects another.
+  // --- Partitions are simulated at other times than the rest of the switch's traffic. As long as
+  // each stays within its share, the pool needs no decisions, and no partition affects another.
   class NotIndependent : public std::exception {};
-  // Limits everything that is simulated as usual to half of the calm bytes. Calls nest; each needs
-  // its own EndIndependent(). Returns false without any effect if the buffer exceeds that share
-  // already. Admissions throw NotIndependent when it does so later.
+  // Limits all traffic that is simulated at its usual time to half of the calm bytes. Calls nest;
+  // each needs its own EndIndependent(). Returns false without any effect if the buffer is lossy,
+  // has departure events or already exceeds that share. If it exceeds the share later, admissions
+  // throw NotIndependent. A device without a buffer is always independent.
   bool BeginIndependent(DeviceId device);
   void EndIndependent(DeviceId device);
-  // Does the same for packets that are simulated ahead over these links. They may use the links'
-  // share, among all links of the device, of the other half.
+  // Does the same for packets that are simulated ahead over these links. They may use a share of
+  // the other half, in proportion to the number of these links among all links of the device.
   bool BeginAhead(DeviceId device, const std::vector<LinkId>& links);
   void EndAhead(DeviceId device);
 
  private:
   void SettleLinks(const std::vector<LinkId>& links);
-  // Notes that settling a buffer showed it within its bounds. Returns whether the buffer becomes
-  // eventful.
+  // Notes that settling the buffer has shown it to be within its bounds. Returns whether the buffer
+  // becomes eventful.
   bool NoteVainSettle(BufferId buffer);
   void MakeEventful(BufferId buffer);
   void LimitIndependent(BufferId buffer);
@@ -97,16 +99,16 @@ class SharedBuffers {
 
   FabricTables& tables_;
   ChannelAccounts& accounts_;
-  std::vector<SharedBuffer> buffers_;   // the first is of the links that end in none
+  std::vector<SharedBuffer> buffers_;   // the first stands for no buffer
   std::vector<IngressPause> pauses_;    // by virtual channel
-  std::vector<uint32_t> egress_bytes_;  // by link: what its port holds of a lossy buffer
+  std::vector<uint32_t> egress_bytes_;  // by link: bytes at its port in a lossy buffer
   std::vector<BufferId> of_device_;
   std::vector<BufferId> of_source_;  // by link
 };
 
 template <typename Visit>
 void SharedBuffers::ReleaseXoffs(BufferId id, Visit visit) {
-  // All of them are visited, because the departure of any packet raises the threshold of all.
+  // All channels are visited, because the departure of any packet raises the threshold of all.
   std::vector<VirtualChannelId>& xoff = buffers_[id].xoff;
   for (size_t i = xoff.size(); i-- > 0;) {
     const VirtualChannelId ingress = xoff[i];

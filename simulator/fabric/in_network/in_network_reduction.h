@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Models switches that combine packets, as with NVLink SHARP and InfiniBand's SHARP. They send a
-// packet to every GPU of a group or every branch of a tree, and combine one packet of each into
-// one.
+// Models switches that copy and combine packets, as with NVLink SHARP and InfiniBand's SHARP. They
+// send a packet to every GPU of a group or every branch of a tree, and combine one packet from each
+// into one.
 //
 // This object decides which packets leave a switch in response to an arrival, and makes them. The
 // network puts them on their links and frees the packets that were combined.
@@ -22,29 +22,30 @@
 
 namespace railyard {
 
-// A switch of an aggregation tree (InfiniBand's SHARP); a packet's `flow` names the node it is on
-// its way to.
-//  - kAggregateOperand: of all with one `sequence`, one over each of `down`, only the last goes on:
-//    up, or, at the root, as the result down.
-//  - kAggregateResult: each of `down` gets a copy.
-// Operands may be empty but for that of the member that `acknowledged` names: what goes on from the
-// first node above it has its payload (`echo`). With kForOne only that member gets it.
+// Describes a switch of an aggregation tree (InfiniBand's SHARP). A packet's `flow` names the next
+// node on its way.
+//  - kAggregateOperand: the node receives one packet with each `sequence` over each link of `down`
+//    and forwards only the last of them: up, or, at the root, down as the result.
+//  - kAggregateResult: each link of `down` gets a copy.
+// Operands may be empty, except that of the member that `acknowledged` names. The packet that a
+// node above that member forwards has its payload, of `echo` bytes. With kForOne only that member
+// receives the payload of the result.
 struct AggregationNode {
   struct Next {
     LinkId link{0};     // to another node, or to a NIC
-    uint32_t flow = 0;  // what packets over it name: its node, or what is the NIC's own matter
-    std::vector<uint32_t> members{};  // of `down`: whose NICs are there, ascending
+    uint32_t flow = 0;  // of packets over the link: the next node, or the NIC's member
+    std::vector<uint32_t> members{};  // of `down`: members reached by the link, ascending
   };
   std::vector<Next> down;
-  std::optional<Next> up{};  // none: the root
+  std::optional<Next> up{};  // nullopt at the root
 };
 
-// Counts the packets that a switch made or took of those that came by one link.
+// Counts the packets that a switch has added to, or taken out of, those that arrived by one link.
 struct InSwitchCounters {
   uint64_t replicated_bytes = 0;
   uint64_t reduced_bytes = 0;
-  uint64_t requests = 0;        // that asked for operands
-  uint64_t request_copies = 0;  // that went on
+  uint64_t requests = 0;        // requests for operands
+  uint64_t request_copies = 0;  // their copies, one per GPU
   uint32_t packets = 0;         // copies less operands taken, modulo 2^32
 
   static constexpr auto Fields() {
@@ -63,15 +64,15 @@ class InNetworkReduction {
   InNetworkReduction(FabricTables& tables, const PathTable& paths, TelemetryTable& telemetry)
       : tables_(tables), paths_(paths), telemetry_(telemetry) {}
 
-  // GPUs for which NVSwitches multicast and combine; `up_links` lead from all of them, and from
-  // whoever sends to them, to those NVSwitches. Groups are numbered from 0; a packet's `flow` names
-  // its group.
-  //  - kNvlinkMulticast and kNvlinkReadRequest: the first link of the path is followed, in the
-  //    table of paths, by the links to the group's GPUs; each gets a copy, whose `tag` is which it
-  //    is for.
-  //  - kNvlinkOperand: of all with one `sequence` only the last goes on, as the result.
+  // Adds a group of GPUs for which NVSwitches multicast and combine. `up_links` are the links to
+  // those NVSwitches from all GPUs of the group and from all senders to it. Returns the group's
+  // number, dense from 0; a packet's `flow` names its group.
+  //  - kNvlinkMulticast and kNvlinkReadRequest: in the table of paths, the links to the group's
+  //    GPUs follow the first link of the packet's path. Each GPU gets a copy, whose `tag` is the
+  //    GPU's place in the group.
+  //  - kNvlinkOperand: only the last packet with each `sequence` is forwarded, as the result.
   uint32_t AddSwitchGroup(uint16_t gpu_count, const std::vector<LinkId>& up_links);
-  // Nodes are numbered from 0. Precondition: something is below the node.
+  // Adds a node and returns its number, dense from 0. Precondition: `node.down` is not empty.
   uint32_t AddNode(AggregationNode node);
   uint32_t node_count() const { return static_cast<uint32_t>(nodes_.size()); }
   bool empty() const { return groups_.empty() && nodes_.empty(); }
@@ -82,16 +83,17 @@ class InNetworkReduction {
     // An operand whose data is now in another packet; it must be freed before anything is sent.
     PacketId taken = PacketId::kNone;
   };
-  // Must be called when a packet has arrived at a switch that combines. May move all packets.
+  // Must be called when a packet has arrived at a switch that combines. The call may move all
+  // packets.
   Outcome Arrive(PacketId index);
 
-  // --- Counters, by the link that packets came by; none without groups or nodes.
+  // --- Counters, by the link by which packets arrived. They exist once a group or node was added.
   size_t counted_links() const { return counters_.size(); }
   InSwitchCounters CountersOf(LinkId link) const {
     return counters_.empty() ? InSwitchCounters{} : counters_[link];
   }
   void Visit(StateArchive& archive) { VisitFields(counters_, archive); }
-  // Visits as many places before the first group or node is added as afterwards.
+  // Visits the link's counters, or zeros of the same number if there are no counters yet.
   void Visit(LinkId link, StateArchive& archive) {
     InSwitchCounters none;
     VisitFields(counters_.empty() ? none : counters_[link], link, archive);

@@ -6,9 +6,9 @@
 
 namespace railyard {
 
-// Describes a group of GPUs whose packets NVSwitches combine. For each piece one packet per GPU
-// arrives, and one packet leaves. The object counts the arrivals of incomplete pieces, which are
-// numbered modulo 2^32 without gaps.
+// Counts the packets that a switch combines for a group of GPUs, or for the branches of a node of
+// an aggregation tree. For each piece one packet per GPU or branch arrives, and one packet leaves.
+// The object counts the arrivals of incomplete pieces, which are numbered modulo 2^32 without gaps.
 class SwitchGroup {
  public:
   explicit SwitchGroup(uint16_t gpu_count) : gpu_count_(gpu_count) {}
@@ -21,7 +21,7 @@ class SwitchGroup {
   void Grow();
 
   uint16_t gpu_count_;
-  uint32_t first_piece_ = 0;          // the oldest that is not complete
+  uint32_t first_piece_ = 0;          // the oldest incomplete one
   std::vector<uint16_t> come_ = {0};  // by piece modulo its size, a power of two
 };
 

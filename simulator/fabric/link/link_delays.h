@@ -25,7 +25,7 @@ class DelayLine {
   };
   struct Hold {
     int64_t release_ps = 0;
-    bool is_first_of_instant = false;  // one event lets go of all that are due with it
+    bool is_first_of_instant = false;  // one event releases all packets due then
   };
 
   void SetFilter(DelayFilter extra_delay_ps) { extra_delay_ps_ = std::move(extra_delay_ps); }
@@ -36,12 +36,12 @@ class DelayLine {
   std::optional<PacketId> PopDue(int64_t now_ps);
 
   const std::deque<LatePacket>& late() const { return late_; }
-  // Returns whether no packet is delayed or can be.
+  // Returns whether no packet is delayed and there is no filter.
   bool is_idle() const { return !extra_delay_ps_ && late_.empty(); }
 
  private:
   DelayFilter extra_delay_ps_;
-  std::deque<LatePacket> late_;  // in order
+  std::deque<LatePacket> late_;  // in order of their release
 };
 
 class LinkDelays {

@@ -18,9 +18,9 @@ struct alignas(64) LinkRecord {
     kNic,
     kLossyNic,  // a NIC that drops what its receive buffer has no room for
     kGpu,
-    kGpuOfMesh,  // from another GPU; its memory, from where the next link may be crossed
+    kGpuOfMesh,  // the memory of a GPU, from another GPU; the path may continue there
     kCombining,
-    kHostBridge,  // its memory, where the path ends there; else kForward
+    kHostBridge,  // the host's memory if the path ends there, else as kForward
     kElsewhere,   // another process, which has a copy of the packet: Border
   };
 
@@ -45,10 +45,10 @@ struct alignas(64) LinkRecord {
   uint64_t wire_bytes = 0;
   uint64_t packets = 0;                // arrived
   uint32_t usual_transmission_ps = 0;  // of a packet of usual_wire_bytes
-  uint32_t timed = 0;                  // packets timed and not yet arrived
-  PacketId last = PacketId::kNone;     // of them; Packet::next leads to the one before it
+  uint32_t timed = 0;                  // packets that are timed and have not arrived
+  PacketId last = PacketId::kNone;     // the last of them; Packet::next is the one before it
   uint32_t sent = 0;                   // packets put on the link, modulo 2^32
-  uint32_t mark_above = UINT32_MAX;    // a backlog above so many kMarkUnitPs may be marked
+  uint32_t mark_above = UINT32_MAX;    // Mark() is called from this backlog on, in kMarkUnitPs
   uint16_t usual_wire_bytes = 0;
   uint8_t send_flags = 0;
   uint8_t arrival_flags : 5 = 0;

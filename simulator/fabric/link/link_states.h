@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Keeps the states of links that fail and recover, change their rate, or lose packets. A link has a
-// history only after one of these has happened: packets that were on its wire then are lost, or had
-// the old rate.
+// Keeps the states of links that fail and recover, change their rate, or lose packets. Only these
+// links have a history, from which it follows whether a packet was on the wire during a failure and
+// at which rate it was sent.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ class LinkStates {
   uint64_t DroppedPackets(LinkId link) const;
   uint64_t RetransmittedBytes(LinkId link) const;
 
-  // A link is at rest without a filter. Packets that it has lost keep it from being replayed.
+  // Visits the link's history. A link with a loss filter is not quiescent, and the number of
+  // packets that a link has lost is unrepeatable.
   void Visit(LinkId link, StateArchive& archive) const;
 
  private:
@@ -53,7 +54,7 @@ class LinkStates {
     int64_t until_ps;
   };
   struct RateChange {
-    int64_t departure_ps;  // of the last packet at the rate before
+    int64_t departure_ps;  // of the last packet at the old rate
     uint64_t rate_before_bps;
   };
   struct History {

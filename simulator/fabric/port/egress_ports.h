@@ -46,11 +46,13 @@ class EgressPorts {
   // follow.
   void RetimeWaiting(LinkId link);
 
-  // --- Holds. Those that end tell whether a NIC's or GPU's link is not held any more by anything.
+  // --- Holds. Functions that may end a hold return whether they have released a link out of a NIC
+  // or GPU, which nothing holds any more.
+  // Applies a pause frame at the channel's sender.
   bool Obey(PauseFrame frame);
   // Starts or ends a pause of the link's data in all classes, independently of pause frames.
   bool SetStorm(LinkId link, bool storms);
-  // Must be called when credit of a channel returns for which its port waits.
+  // Must be called when credit returns to a channel whose port waits for it.
   bool WakeForCredit(VirtualChannelId channel);
   bool IsPaused(LinkId link) const {
     const Port* const port = tables_.FindPort(link);

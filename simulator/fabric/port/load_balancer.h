@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Chooses one of a switch's equal-cost links for each packet: flowlets, the least queued link, or
-// spraying. RDMA writes are balanced; ACKs, clear-to-sends and CNPs keep the path of their queue
-// pair's hash, because NICs mark only writes for adaptive routing.
+// Chooses one of a switch's equal-cost links for each packet: by flowlets, by the shortest queue,
+// or by spraying. Only the data of queue pairs is balanced. ACKs, clear-to-sends and CNPs keep the
+// path of their queue pair's hash, because NICs mark only writes for adaptive routing.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace railyard {
 
 enum class LoadBalancing : uint8_t {
   kEcmp,      // a hash of switch and queue pair, for all of its packets
-  kFlowlet,   // drawn anew after a pause of the flow (LetFlow: Vanini et al., NSDI 2017)
-  kAdaptive,  // the link with the least queued, a drawn one among equals
+  kFlowlet,   // drawn again after a pause of the flow (LetFlow: Vanini et al., NSDI 2017)
+  kAdaptive,  // the link with the shortest queue, drawn at random among equals
   kSpraying,  // drawn for each packet (Dixit et al., INFOCOM 2013)
 };
 
@@ -29,7 +29,7 @@ class LoadBalancer {
     int64_t flowlet_gap_ps = 0;
     uint64_t seed = 0;
   };
-  // Returns the time that the port of a link takes to send all it has.
+  // Returns the time that the port of a link takes to send all its packets.
   using BacklogPs = std::function<int64_t(LinkId)>;
 
   LoadBalancer() = default;

@@ -41,23 +41,24 @@ struct DataQueue : PacketQueue {
   int64_t held_since_ps = 0;
 };
 
-// Describes a port in the general form, with what is kept after it leaves that form. Control and
-// data wait, and one packet is in service: the last of its link's timed ones. Data that is not held
-// leaves in order of arrival, regardless of its class, so a port that nothing holds is a FIFO.
+// Describes a port in the general form. The record, with its counters, remains when the port
+// returns to the short form. Control and data wait, and one packet is in service: the last of the
+// link's timed packets. Data that is not held leaves in order of arrival, regardless of its class,
+// so a port that nothing holds is a FIFO.
 struct Port {
   PacketQueue control;
   std::array<DataQueue, LosslessClasses::kMax> data;
-  uint8_t waiting_classes = 0;  // a bit each: has packets
+  uint8_t waiting_classes = 0;  // one bit per class: it has packets
   uint8_t paused_by_frame = 0;
   uint8_t paused_classes = 0;   // by pause frames or a storm
   uint8_t starved_classes = 0;  // lack credit for the packet that is first
-  bool is_serving = false;      // its departure is on the wheel
+  bool is_serving = false;      // a departure event is pending
   bool is_in_storm = false;
   uint32_t waiting_packets = 0;
-  int64_t waiting_ps = 0;  // to send all that waits
+  int64_t waiting_ps = 0;  // time to send all waiting packets
   uint64_t waiting_data_bytes = 0;
-  int64_t joined = 0;     // data packets ever; a waiting one's arrival_ps holds its number
-  int64_t paused_ps = 0;  // in pauses that are over, of all classes
+  int64_t joined = 0;     // data packets so far; arrival_ps of a waiting one is its number
+  int64_t paused_ps = 0;  // in pauses that are over, summed over all classes
   uint64_t general_hops = 0;
 
   static constexpr auto Fields() {
@@ -86,7 +87,7 @@ struct Port {
   bool is_idle() const { return !is_serving && waiting_packets == 0; }
   uint8_t held_classes() const { return paused_classes | starved_classes; }
   // Returns the class, among `classes`, of the data packet that arrived first. Precondition: one of
-  // them has a packet.
+  // these classes has a packet.
   uint32_t FirstOf(const PacketPool& packets, uint8_t classes) const {
     auto left = static_cast<uint32_t>(waiting_classes & classes);
     auto first = static_cast<uint32_t>(std::countr_zero(left));

@@ -7,10 +7,10 @@
 
 namespace railyard {
 
-// Presents a packet switch as an ns-3 object: output queues in one shared buffer, pause frames,
-// marking. FabricNetwork makes one for every switch of a fabric and keeps its state in plain
-// records; this object only has its attributes. They are read when the network is built and by
-// FabricNetwork::Configure().
+// Presents a packet switch, which has output queues in one shared buffer, pause frames and marking,
+// as an ns-3 object. FabricNetwork makes one for every switch of a fabric and keeps the switch's
+// state in plain records; this object holds only its attributes. They are read when the network is
+// built and by FabricNetwork::Configure().
 class Switch : public ns3::Object {
  public:
   static ns3::TypeId GetTypeId();

@@ -40,7 +40,7 @@ struct Aggregation {
   Kind kind = Kind::kReduce;
   uint64_t bytes = 0;   // of all blocks
   uint32_t blocks = 1;  // of equal size
-  uint32_t owner = 0;   // the first one's: by place in the tree; the next are of those behind it
+  uint32_t owner = 0;   // place in the tree of the first block's member; the next ones follow
 };
 
 class AggregationTransport final : public PacketSink, public StateOwner {
@@ -56,8 +56,10 @@ class AggregationTransport final : public PacketSink, public StateOwner {
   uint32_t OpenTree(std::span<const GpuIndex> gpus, uint64_t entropy);
   // Sets the sink that receives the callbacks for the member's results.
   void Join(uint32_t member, const SinkRef& sink);
-  // Appends an operation to a member's queue; all members of a tree must post the same operations
-  // in the same order. OnDelivered() is called when the result has arrived.
+  // Appends an operation to a member's queue. All members of a tree must post the same operations
+  // in the same order. OnDelivered() is called when the result has arrived. Preconditions:
+  // `operation.bytes` is below 4 GiB and a multiple of the number of blocks, and each block has a
+  // member.
   void Post(uint32_t member, const Aggregation& operation);
 
   void OnPacketAtNic(PacketId packet) override;
@@ -70,7 +72,7 @@ class AggregationTransport final : public PacketSink, public StateOwner {
   std::string state_name() const override { return "aggregation trees"; }
   void Visit(StateArchive& archive) override;
 
-  // Returns the links up to the root, and that from the last switch down to memory.
+  // Returns the member's links up to the root, and the links from its first switch down to memory.
   const std::vector<LinkId>& LinksOf(uint32_t member) const { return members_[member].links; }
 
  private:
@@ -91,11 +93,11 @@ class AggregationTransport final : public PacketSink, public StateOwner {
     PathRef up;         // from memory to that switch
     LinkId to_memory{0};
     std::vector<LinkId> links;
-    std::deque<Message> messages;  // without the whole of their result
-    uint32_t sending = 0;          // index of the first not sent as a whole
+    std::deque<Message> messages;  // whose result has not arrived completely
+    uint32_t sending = 0;          // index of the first that is not sent completely
     uint32_t next_piece = 0;       // to be sent
     uint32_t results = 0;          // packets received
-    bool is_active = false;        // in its port's turns
+    bool is_active = false;        // in its port's `turns`
     bool is_closed = false;
 
     static constexpr auto Fields() {

@@ -14,9 +14,9 @@ namespace railyard {
 
 // Is the base of congestion controls, which limit the rate or the window of queue pairs' data.
 // Clear-to-send elements, ACKs and CNPs are not limited. One object serves all queue pairs of a run
-// and keeps its state in arrays by their number. There are no timer events: at each call a control
-// first does, with the times at which they would have happened, what its timers would have done
-// since the last call.
+// and keeps its state in arrays by their number. There are no timer events: each call first
+// executes the timer expirations since the last call, with the times at which they would have
+// happened.
 //
 // OnSend() is called only while a queue pair's rate is limited.
 class CongestionControl : public ns3::Object {
@@ -39,11 +39,11 @@ class CongestionControl : public ns3::Object {
   const SendLimits& limits(uint32_t queue_pair) const { return limits_[queue_pair]; }
   // Returns the reason why traffic under this control is never taken from the replay cache: it
   // keeps state that depends on the queue pair's whole history. If the result is empty, Visit()
-  // must cover all state that decides the future, and a queue pair at rest must have no limits. The
-  // answer must not change once a queue pair is open.
+  // must cover all state that decides the future, and a quiescent queue pair must have no limits.
+  // The result must not change once a queue pair is open.
   virtual std::string WhyNeverReplayed() const = 0;
-  // Visits the state of a queue pair at rest. It is not called if traffic is never replayed; a
-  // control that neither says why nor overrides this is never replayed either.
+  // Visits the state of a quiescent queue pair. It is not called if traffic is never replayed. By
+  // default it prevents replay, so a control that gives no reason must override it to be replayed.
   virtual void Visit(uint32_t /*queue_pair*/, StateArchive& archive) { archive.Require(false); }
 
  protected:

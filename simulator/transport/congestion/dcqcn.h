@@ -20,16 +20,16 @@ namespace railyard {
 //   CNP:                 R_T = R_C;  R_C = R_C (1 - alpha/2);  alpha = (1 - g) alpha + g;
 //                        both timers and the byte counter start anew
 //   alpha timer:         alpha = (1 - g) alpha
-//   increase timer, or ByteCounter bytes sent, each an iteration of its own kind:
+//   increase timer, or ByteCounter bytes sent; the iterations of both are counted separately:
 //     fast recovery      while neither kind has had F iterations:   R_T stays
 //     hyper increase     once both have had more than F:            R_T += i R_HAI, i = 1, 2, ...
 //     additive increase  otherwise:                                 R_T += R_AI
 //                        and then R_C = (R_T + R_C) / 2
 //
-// A queue pair starts without limit and, from its first CNP on, as if R_C were the line rate and
-// alpha 1. Once a full packet at R_C takes, to the picosecond, no longer than at line rate, the
-// rate limiter is given back and the next CNP is a first one again (as the initial_alpha_value of
-// ConnectX NICs has it). Rates are of bytes on the wire.
+// A queue pair starts without a limit. At its first CNP R_C is the line rate and alpha is 1. Once a
+// full packet at R_C takes, to the picosecond, no longer than at line rate, the limit ends and the
+// next CNP is a first one again (compare initial_alpha_value of ConnectX NICs). Rates count bytes
+// on the wire.
 //
 // Not modelled: vendors' additions (clamping of the target, a rate to start with after the first
 // CNP, a shortest time between two cuts).
@@ -42,7 +42,7 @@ class Dcqcn final : public CongestionControl {
     uint64_t rate_bps = 0;
     uint64_t target_bps = 0;
     double alpha = 1;
-    int64_t alpha_timer_ps = 0;     // when it runs out next
+    int64_t alpha_timer_ps = 0;     // when it expires next
     int64_t increase_timer_ps = 0;  // the same
     uint64_t counted_bytes = 0;     // since the byte counter's last iteration
     uint32_t timer_iterations = 0;

@@ -9,17 +9,17 @@
 
 namespace railyard {
 
-// Implements DCTCP's reaction to marks (RFC 8257, section 3.3) on a queue pair's window. Over each
-// observation window, from when it begins until all that was sent by then is acknowledged, F is the
-// share of packets that arrived marked:
+// Implements DCTCP's reaction to marks (RFC 8257, section 3.3) on a queue pair's window. An
+// observation window ends when everything that was sent before its start is acknowledged. F is the
+// share of packets in it that arrived marked:
 //
 //   alpha = (1 - g) alpha + g F
 //   window = window (1 - alpha/2)   if any was marked, once per observation window
-//   window += MTU                   else
+//   window += MTU                   else, unless a loss has halved the window
 //
 // A queue pair starts with the NIC's whole window, as RDMA NICs start at line rate, and never
-// exceeds it. A request to repeat or a time-out halves the window (RFC 5681), no more than once per
-// observation window.
+// exceeds it. A NACK or a time-out halves the window (RFC 5681), no more than once per observation
+// window.
 //
 // Not modelled: TCP's slow start; delayed ACKs' own state machine (an ACK carries the number of
 // marked packets itself).

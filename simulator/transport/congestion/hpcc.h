@@ -10,17 +10,20 @@
 
 namespace railyard {
 
-// Implements HPCC (Li et al., SIGCOMM 2019, algorithm 1). It computes a window, and a rate of one
-// window per T, from what switches report of their queues. T is the round trip of an idle fabric.
+// Implements HPCC (Li et al., SIGCOMM 2019, algorithm 1). It computes a window W, and a rate of one
+// window per T, from the switches' reports of their queues. T is the round trip of an idle fabric,
+// B the rate of a link.
 //
-//   per link: u = min(backlog, backlog before) / (B T) + sent rate / B;   tau = time between
-//   reports U = (1 - tau/T) U + tau/T max u, with the tau of that link, at most T U >= eta, or
-//   maxStage increases since the last such step:
-//             W = W_c / (U / eta) + W_AI;   else   W = W_c + W_AI
-//   W_c = W once per round trip, with the first ACK of what was sent after the last time
+//   per link:  u = min(backlog, backlog before) / (B T) + sent rate / B
+//              tau = time between the two reports
+//   U = (1 - tau/T) U + tau/T max u, with the tau of the link of max u, at most T
+//   U >= eta, or maxStage increases since the last such step:  W = W_c / (U / eta) + W_AI
+//   else:                                                      W = W_c + W_AI
+//   W_c = W once per round trip, at the first ACK of data sent after the last such update
 //
-// A queue pair starts with W = B T, without a limit on its rate, and never exceeds that.
-// A path with more switches than telemetry has slots is steered by the first ones.
+// A queue pair starts with W = B T for the rate B of its port, without a limit on its rate, and W
+// never exceeds that. If a path has more switches than telemetry has slots, only the first ones
+// count.
 class Hpcc final : public CongestionControl {
  public:
   static ns3::TypeId GetTypeId();

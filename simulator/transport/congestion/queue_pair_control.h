@@ -41,9 +41,9 @@ struct AckInfo {
   int64_t now_ps = 0;
   int64_t rtt_ps = 0;                 // since the packet that caused it was read from memory
   uint32_t acknowledged_packets = 0;  // not known to have arrived before
-  uint32_t marked_packets = 0;        // that came in marked since the last ACK was sent
-  uint32_t expected_sequence = 0;
-  uint32_t next_sequence = 0;  // what the queue pair sends next
+  uint32_t marked_packets = 0;        // that arrived marked since the last ACK was sent
+  uint32_t expected_sequence = 0;     // the receiver's
+  uint32_t next_sequence = 0;         // of the next packet that the queue pair sends
   std::span<const HopTelemetry> telemetry{};
 };
 
@@ -52,12 +52,12 @@ struct AckInfo {
 struct CongestionNeeds {
   bool cnp = false;
   bool acknowledgements = false;
-  bool every_packet = false;  // acknowledged, whatever the NIC's coalescing
+  bool every_packet = false;  // is acknowledged, regardless of the NIC's coalescing
   bool telemetry = false;     // on acknowledgements
 };
 
 // Controls one queue pair: it sets the limits in response to the callbacks. There are no timer
-// events: at each call a control first does what its timers would have done since the last call.
+// events: each call must first execute the timer expirations since the last call.
 class QueuePairControl {
  public:
   virtual ~QueuePairControl() = default;
@@ -89,6 +89,7 @@ using QueuePairControlFactory =
 // cache. A control with the same name is replaced.
 void RegisterCongestionControl(const std::string& name, const CongestionNeeds& needs,
                                QueuePairControlFactory make);
+// Returns the names of all registered controls.
 std::vector<std::string> RegisteredCongestionControls();
 
 }  // namespace railyard

@@ -11,8 +11,8 @@
 
 namespace railyard {
 
-// Adapts a control that the program around the library has registered; it has one object per queue
-// pair.
+// Adapts a control that a program has registered (RegisterCongestionControl), with one object of it
+// per queue pair.
 class RegisteredControl final : public CongestionControl {
  public:
   static ns3::TypeId GetTypeId();

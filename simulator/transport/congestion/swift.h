@@ -14,19 +14,18 @@ namespace railyard {
 // Implements Swift (Kumar et al., SIGCOMM 2020, section 3). It steers a window, in packets, to a
 // target delay.
 //
-//   target = base target + hops x per-hop delay + flow scaling,
-//   flow scaling = clamp(a / sqrt(window) - b, 0, range), a = range / (1/sqrt(least) -
-//   1/sqrt(most)),
-//                  b = a / sqrt(most)
+//   target = base target + hops x per-hop delay + flow scaling
+//   flow scaling = clamp(a / sqrt(window) - b, 0, range),
+//                  a = range / (1/sqrt(least) - 1/sqrt(most)),  b = a / sqrt(most)
 //   delay < target:  window += ai packets per window acknowledged (below 1: ai per packet)
 //   delay > target:  window *= max(1 - beta (delay - target) / delay, 1 - largest decrease),
 //                    no more than once per round trip
 //   NACK, time-out:  window *= 1 - largest decrease, no more than once per round trip
 //
-// A window below one packet is one packet, paced over as many round trips.
+// A window below one packet is one packet that is paced over 1 / window round trips.
 //
-// Modelled is the fabric window alone: the delay is that of one ACK's round trip from reading the
-// packet from memory; there is no endpoint to be congested. A time-out is treated as a NACK, since
+// Only the fabric window is modelled. The delay is the round trip from the reading of the packet
+// from memory to its ACK, and endpoints are never congested. A time-out is treated as a NACK, since
 // the timers of RDMA NICs are longer than Swift's by orders of magnitude.
 class Swift final : public CongestionControl {
  public:
@@ -48,7 +47,7 @@ class Swift final : public CongestionControl {
   }
 
   const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
-  // Returns the target delay for the current window.
+  // Returns the target delay for the current window, in ps.
   double TargetPs(uint32_t queue_pair) const;
 
  private:

@@ -20,10 +20,9 @@ namespace railyard {
 //   gradient <= 0:      rate += n delta, n = 5 after five such samples in a row, else 1
 //   else:               rate *= 1 - beta gradient
 //
-// A queue pair starts at line rate and is without limit whenever it is there. The round trip is
-// counted from reading the packet from memory, so PCIe is in it; the min rtt is that of an idle
-// fabric. By default delta and the least rate are shares of line
-// rate.
+// A queue pair starts at line rate and has no limit whenever it is at line rate. The round trip
+// begins when the packet is read from memory, so it includes PCIe; the min rtt is that of an idle
+// fabric. By default delta and the least rate are fractions of the line rate.
 class Timely final : public CongestionControl {
  public:
   static ns3::TypeId GetTypeId();

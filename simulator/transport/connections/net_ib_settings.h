@@ -11,7 +11,7 @@ namespace railyard {
 // those of its environment variables, without NCCL_ (src/transport/net_ib, 2.30: connect.cc,
 // p2p_resiliency.cc, p2p_resiliency_recovery.cc).
 struct NetIbSettings {
-  uint32_t ib_qps_per_connection = 1;  // and device
+  uint32_t ib_qps_per_connection = 1;  // per device
   // If true, a message is split over all queue pairs of a connection. If false, it uses as many
   // queue pairs as there are devices, in turn.
   bool ib_split_data_on_qps = false;

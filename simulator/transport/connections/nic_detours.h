@@ -109,9 +109,9 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     uint64_t first_message = 0;
     uint32_t delivered = 0;  // of `messages`, reported
     uint32_t completed = 0;
-    std::deque<bool> cleared{};  // by clear-to-send posted and not reported: it is there
+    std::deque<bool> cleared{};  // by clear-to-send that is not reported: it has arrived
     uint64_t first_cleared = 0;  // the number of the first of these
-    uint64_t repeated_end = 0;   // messages before it were lost on another way
+    uint64_t repeated_end = 0;   // MarkRepeated() was called for messages before it
     bool is_closed = false;
 
     static constexpr auto Fields() {

@@ -7,8 +7,9 @@
 //   an answer until the time-out. It repeats this as often as attempts are allowed.
 // - The receiver counts the messages that arrive in order. After more than five, so with the second
 //   batch at the earliest, it makes new queue pairs and answers. It gives up after the same number
-//   of attempts, each a time-out without a message. The first attempt is counted as it begins,
-//   because the receiver's clock starts at 0.
+//   of attempts, each a time-out without a message or without the confirmation. The first attempt
+//   is counted when it begins, unless messages have arrived by then, because the receiver's clock
+//   starts at 0.
 // - The sender uses the device again as soon as the answer arrives, and confirms it. The receiver
 //   uses it again as soon as the confirmation arrives.
 #pragma once
@@ -23,6 +24,8 @@ namespace railyard {
 // Implements the recovery protocol of one device of one connection.
 class PortRecovery {
  public:
+  // Holds the functions that the protocol calls. `put_back` puts the device back into use at one
+  // end.
   struct Hooks {
     std::function<void(bool to_receiver, uint32_t immediate)> send;
     std::function<void(int64_t delay_ps, std::function<void()> what)> after;
@@ -48,11 +51,11 @@ class PortRecovery {
   };
   struct End {
     State state = State::kIdle;
-    uint32_t round = 0;  // of Begin(): what was scheduled in an earlier one is void
+    uint32_t round = 0;  // of Begin(): calls scheduled in an earlier round have no effect
     uint32_t attempts = 0;
-    uint32_t next_id = 0;  // sender: of its next alive message; receiver: that is in order
+    uint32_t next_id = 0;  // of the next alive message: to be sent, or expected
     uint32_t in_order = 0;
-    uint32_t waiting = 0;  // receiver: messages that came before the start delay was over
+    uint32_t waiting = 0;  // receiver: messages that arrived during the start delay
     uint32_t first_waiting_id = 0;
     int64_t last_message_ps = 0;
   };

@@ -3,15 +3,15 @@
 // (src/transport/net_socket.cc). A connection has a control socket and SOCKET_NTHREADS x
 // NSOCKS_PERTHREAD data sockets, each of which is a stream of the transport.
 //
-// A send first writes its size, 4 bytes, to the control socket. It is then divided into tasks of 1
-// / data_sockets() of its size, but at least 64 KiB, which use the data sockets in turn; without
-// data sockets the control socket also carries the data. A receive reads the size, then the tasks.
-// A socket's helper thread copies data into the kernel as far as the send buffer has room, and
-// copies received data out of it. A send is complete when the kernel has all of it. The proxy of a
-// GPU is the thread of its control sockets, for both directions.
+// A send first writes its size, 4 bytes, to the control socket. Its data is then divided into
+// tasks, which use the data sockets in turn. A task has the size divided by data_sockets(), but at
+// least 64 KiB. Without data sockets the control socket also carries the data. A receive reads the
+// size, then the tasks. A socket's helper thread copies data into the kernel as far as the send
+// buffer has room, and copies received data out of it. A send is complete when the kernel has all
+// its data. The proxy of a GPU is the thread of its control sockets, for both directions.
 //
 // A thread copies one piece at a time, in the order in which the pieces became ready. A piece is
-// what segmentation offload passes to a NIC at once: whole segments of at most 64 KiB.
+// the unit that segmentation offload passes to a NIC: whole segments of at most 64 KiB.
 //
 // Host memory is not a separate device: the GPU's write to it and the NIC's read from it are
 // together one crossing of the link between the two (docs/adr/0087).
@@ -86,10 +86,10 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
     uint64_t tie = 0;
     Copiers copiers;
     std::deque<Piece> unsent;
-    std::deque<Piece> sent;         // that the receiver has not read
+    std::deque<Piece> sent;         // pieces that the receiver has not read
     std::deque<uint32_t> buffered;  // bytes of pieces in the send buffer, not acknowledged
     uint64_t buffered_bytes = 0;
-    uint32_t arrived = 0;  // the first of `sent`
+    uint32_t arrived = 0;  // number of pieces of `sent`, from the first, that have arrived
     bool copies_in = false;
     bool copies_out = false;
   };

@@ -13,9 +13,9 @@
 //
 // Port recovery (port_recovery.h, 2.30) puts a device back into use.
 //
-// In two respects the model uses what the connection knows rather than what an end could know: a
-// clear-to-send of which only the ACK was lost is not sent twice, and neither end informs the other
-// of a failure (nor does NCCL: the other end detects it by its own timers).
+// In two respects the model differs from two separate ends. A clear-to-send of which only the ACK
+// was lost is not sent twice, although its sender could not know that. And neither end informs the
+// other of a failure, as in NCCL: the other end detects it by its own timers.
 #pragma once
 
 #include <cstdint>
@@ -94,13 +94,13 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
     bool is_dead_at_receiver = false;
     std::deque<PartRef> sending;    // not acknowledged
     std::deque<PartRef> arriving;   // not delivered
-    std::deque<uint64_t> granting;  // clear-to-send not there yet; of a probe, answers
+    std::deque<uint64_t> granting;  // clear-to-send not arrived; for a probe, answers
   };
   struct Part {
     MessageSize size;
     uint32_t tolerance_ppm = 0;
-    uint32_t place = 0;  // of the connection's queue pairs
-    uint32_t use = 0;    // that it was sent on last
+    uint32_t place = 0;  // among the connection's queue pairs
+    uint32_t use = 0;    // on which it was sent last
     uint32_t attempt = 0;
     bool is_delivered = false;
     bool is_acknowledged = false;
@@ -109,7 +109,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   using Message = std::vector<Part>;
   struct SentGrant {
     uint32_t device = 0;
-    bool is_there = false;
+    bool is_there = false;  // has arrived
     bool is_repair = false;
   };
   // Describes one end of a connection: the queue pairs it sends on, by place, and the devices out
@@ -134,7 +134,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
     End sender;
     End receiver;
     uint32_t next_place = 0;         // of the next message's first part
-    uint32_t next_grant_device = 0;  // that the next clear-to-send goes over
+    uint32_t next_grant_device = 0;  // of the next clear-to-send
     std::deque<Message> messages;    // the first is number first_message
     uint64_t first_message = 0;
     uint32_t completed = 0;  // of `messages`, reported
@@ -143,8 +143,8 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
     uint64_t first_grant = 0;
     std::vector<uint32_t> probes;  // uses, by device; opened when needed
     std::map<uint32_t, std::unique_ptr<PortRecovery>> recoveries;  // by device
-    uint32_t repairs = 0;            // parts and clear-to-send that a failover sends again
-    int64_t failover_since_ps = -1;  // until it is known what the receiver has
+    uint32_t repairs = 0;            // parts and clear-to-send sent again by a failover
+    int64_t failover_since_ps = -1;  // of a failover, until a probe is answered; else -1
     bool is_closed = false;
     RecoveryTimes past_of_data;  // of queue pairs that are gone, and of failovers
     RecoveryTimes past_of_grants;

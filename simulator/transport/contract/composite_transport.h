@@ -7,8 +7,8 @@
 
 namespace railyard {
 
-// Is the base of transports that compose a flow of several flows of other transports, its parts.
-// Events of a part's packets are reported as events of the whole flow.
+// Is the base of transports that compose a flow of several flows of other transports, which are its
+// parts. Losses and retransmissions of a part are reported as those of the whole flow.
 class CompositeTransport : public Transport, public MessageSink {
  public:
   void OnPacketLost(uint32_t part, LinkId link) final {

@@ -17,7 +17,7 @@ class MessageRing {
     uint32_t first_sequence = 0;
     uint32_t end_sequence = 0;  // one past the last
     uint32_t bytes = 0;
-    uint32_t dispensable = 0;  // packets that the receiver does without, of all but the last
+    uint32_t dispensable = 0;  // packets, except the last, that the receiver can go without
   };
 
   bool empty() const { return first_ == end_; }

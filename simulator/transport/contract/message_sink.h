@@ -9,19 +9,21 @@
 
 namespace railyard {
 
-// Declares what the user of flows implements. Each callback identifies the flow by the number under
-// which its user opened it. The calls of each callback come in the order of the flow's messages,
-// one per message.
+// Declares the callbacks that a user of flows implements. Each callback identifies the flow by the
+// number under which its user opened it. OnDelivered(), OnInjected(), OnCompleted() and OnGranted()
+// are called in the order of the flow's messages, at most once for each.
 class MessageSink {
  public:
   virtual ~MessageSink() = default;
   // Called when the oldest undelivered message is in the receiver's memory.
   virtual void OnDelivered(uint32_t number) = 0;
-  // Called when the first part of a message has arrived, so that the sink can prefetch what it
-  // needs for the delivery. Only stores between two GPUs report it.
+  // Called when a packet has arrived that does not complete its message, so that the sink can
+  // prefetch the records it needs for the delivery. Only stores and loads inside a server report
+  // it.
   virtual void OnUnderWay(uint32_t /*number*/) {}
   // Called when it is known that the oldest message not yet injected leaves the sender's GPU at
-  // `left_ps`, which may be in the future. Only stores between two GPUs report it.
+  // `left_ps`, which may lie in the future. Only stores into the memory of one GPU or host report
+  // it.
   virtual void OnInjected(uint32_t /*number*/, int64_t /*left_ps*/) {}
   // Called when the port's turn that called OnInjected() is over. The sink may post again.
   virtual void OnTurnEnded() {}
@@ -30,7 +32,7 @@ class MessageSink {
   virtual void OnCompleted(uint32_t /*number*/) {}
   // Called when the sender has received one more grant of the receiver.
   virtual void OnGranted(uint32_t /*number*/) {}
-  // Called when a packet of the flow, of any kind, was lost on `link`; UINT32_MAX: for want of a
+  // Called when a packet of the flow, of any kind, was lost on `link`; LinkId::kNone: it had no
   // route.
   virtual void OnPacketLost(uint32_t number, LinkId link) = 0;
   // Called when a packet is sent again. `payload_bytes` is 0 unless the packet carries data.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Declares a network stack, which is all transports between servers of a run. It provides the
-// transport of the job's connections, that of background traffic, and the counters. Scenarios
-// choose a stack by its name.
+// Declares a network stack, which consists of all transports between the servers of a run. It
+// provides the transport of the job's connections, that of background traffic, and the counters.
+// Scenarios choose a stack by its name.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct StackCounters {
   uint64_t timeouts = 0;
   uint64_t nacks = 0;
   uint64_t queue_pair_errors = 0;
-  uint64_t ecn_marked = 0;  // data packets that came in marked
+  uint64_t ecn_marked = 0;  // data packets that arrived marked
   uint64_t cnp = 0;         // sent
   // Counts of messages that tolerate losses, and of the packets that they may lose.
   uint64_t tolerant_messages = 0;
@@ -59,7 +59,7 @@ struct StackCounters {
   void Add(const StackCounters& other) { CombineFields(*this, other, std::plus<>()); }
 };
 
-// Counts of connection ends that took a NIC's port out of use, and that put one back into use.
+// Counts connection ends that took a NIC's port out of use, and those that put one back into use.
 struct PortCounters {
   uint64_t failovers = 0;
   uint64_t recoveries = 0;
@@ -70,18 +70,19 @@ struct PortCounters {
   }
 };
 
+// Provides the transports between the servers of a run.
 class NetworkStack {
  public:
   virtual ~NetworkStack() = default;
 
   // Returns the transport of a job's connections between these two GPUs.
   virtual Transport& Between(GpuIndex source_gpu, GpuIndex destination_gpu) = 0;
-  // Returns the transport of flows that no collective library has made, such as background traffic.
+  // Returns the transport of flows that no collective library opens, such as background traffic.
   virtual Transport& Plain() = 0;
   // Returns the stack's queue pairs, or null if it has none.
   virtual QueueTransport* queue_pairs() { return nullptr; }
-  // Returns whether a connection between two GPUs can be one of these queue pairs. If so, the
-  // traffic among a group of NICs can be replayed separately.
+  // Returns whether a connection between two GPUs can consist of one of these queue pairs. If so,
+  // the traffic among a group of NICs can be replayed separately.
   virtual bool HasQueuePairConnections() const { return false; }
   // Returns the detours around failed NICs, or null if the stack has none.
   virtual NicDetours* detours() { return nullptr; }
@@ -95,20 +96,21 @@ class NetworkStack {
   virtual PortCounters port_counters() const { return {}; }
   // Registers the stack as the sink of its packets (FabricNetwork::SetSinkOf).
   virtual void TakePackets(FabricNetwork& /*network*/) {}
+  // Must be called when the fabric's routes have changed.
   virtual void OnRoutesChanged() = 0;
   // Returns all transports of the stack with their names, in the order in which snapshots visit
   // them.
   virtual std::vector<std::pair<std::string, Transport*>> transports() = 0;
 };
 
-// Names the objects a stack is made from. They must outlive the stack.
+// Names the objects that a stack uses. They must outlive the stack.
 struct NetworkStackParts {
   const FabricGraph& graph;
   FabricNetwork& network;
   EcmpRouting& routing;
   LoadStoreTransport& load_store;
   ProxyThreads& proxies;
-  FlowNetwork* flows = nullptr;  // flow mode: what carries messages; null: packets do
+  FlowNetwork* flows = nullptr;  // carries messages in flow mode; null: they are packets
 };
 
 // Holds the scenario's settings for a stack.

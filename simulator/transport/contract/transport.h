@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Declares the interface of transports, which carry messages between servers. A transport is a
+// Declares the interface of transports, which carry messages between servers. A new transport is a
 // folder with an implementation of this interface, and a stack (network_stack.h) that uses it.
 #pragma once
 
@@ -52,30 +52,31 @@ struct PostedMessage {
 
 // Describes what a flow waits for.
 struct FlowStatus {
-  bool is_under_way = false;             // something that was posted is not acknowledged
+  bool is_under_way = false;             // posted data or grants are not acknowledged
   std::string description{};             // "server1/nic3 -> server2/nic3 (12 data packets … )"
   std::vector<std::string> obstacles{};  // "leaf3>server1/nic3 is down"
 };
 
-// Declares what a transport does: it carries flows of messages from one GPU to another. A sender
-// may post a message when the receiver has granted it (unless the transport buffers messages) and
-// fewer than 8 messages are incomplete. A transport whose messages do not cross the network in
-// packets reports their payload to FabricNetwork::CountFlowInjected() and CountFlowDelivered(),
-// from which results, the check of bytes and the watchdog take what went on.
+// Declares a transport, which carries flows of messages from one GPU to another. A sender may post
+// a message when the receiver has granted it (unless the transport buffers messages) and fewer than
+// 8 messages are incomplete. A transport whose messages do not cross the network in packets reports
+// their payload to FabricNetwork::CountFlowInjected() and CountFlowDelivered(). The results, the
+// check of bytes and the watchdog use these counts.
 class Transport {
  public:
   virtual ~Transport() = default;
 
   // Opens a flow between two GPUs, given by number, and returns the flow's number, dense from 0.
-  // `entropy` is the input of hashes and must be a function of what the flow connects.
+  // `entropy` is the input of hashes and must be a function of the flow's ends and use.
   virtual FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
                       uint64_t entropy) = 0;
+  // Appends a message to the flow.
   virtual void Post(FlowId flow, const PostedMessage& message) = 0;
-  // Grants one more message to the sender. With `tells_sender` the sender learns of it:
-  // OnGranted().
+  // Grants one more message to the sender. With `tells_sender` the grant is sent to it, and its
+  // sink receives OnGranted().
   virtual void Grant(FlowId flow, bool tells_sender) = 0;
-  // Starts nothing more on the flow. Packets that are in flight arrive; users ignore calls for
-  // flows that they have closed.
+  // Stops the flow from starting anything more. Packets in flight still arrive; users must ignore
+  // callbacks of flows that they have closed.
   virtual void Close(FlowId flow) = 0;
 
   // Returns whether the receiver buffers messages before they are granted. If so, the sender need
@@ -84,8 +85,8 @@ class Transport {
   // Returns the label of the message for which OnDelivered() is being called.
   virtual uint16_t LabelOfDelivered(FlowId /*flow*/) const { return 0; }
 
-  // Counts the flow's payload separately from now on, because a watchdog must not take it for
-  // progress of the job.
+  // Counts the flow's delivered payload separately from now on, because a watchdog must not take it
+  // for progress of the job. The next function returns the sum.
   virtual void CountPayload(FlowId /*flow*/) {}
   virtual uint64_t counted_payload_bytes() const { return 0; }
 
@@ -96,6 +97,7 @@ class Transport {
   virtual std::vector<LinkId> LinksOf(FlowId flow) const = 0;
   // Returns the links that the payload crosses on all of the flow's paths, with their shares.
   virtual std::vector<LinkShare> LinkSharesOf(FlowId flow) const = 0;
+  // Returns the recovery times of the flow's data or, with false, of its grants.
   virtual RecoveryTimes RecoveryOf(FlowId /*flow*/, bool /*of_data*/) const { return {}; }
   virtual FlowStatus StatusOf(FlowId flow) const = 0;
 

@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-// NCCL over InfiniBand or RoCE in flow mode.
+// Implements NCCL over InfiniBand or RoCE in flow mode.
 class FlowStack final : public NetworkStack {
  public:
   // Precondition: parts.flows is set.
@@ -25,7 +25,7 @@ class FlowStack final : public NetworkStack {
   }
 
  private:
-  RdmaTransport rdma_;  // for its routes alone, as the next
+  RdmaTransport rdma_;  // provides only routes, as striped_ does
   StripedConnections striped_;
   FlowTransport transport_;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Messages between servers as flows (flow mode). A flow takes the routes of NCCL's queue pairs: the
-// same hashes choose them, and a connection that is striped over several queue pairs is striped
-// over their paths. Messages of a flow leave in the order of their posts, one after the other.
+// Carries messages between servers as flows instead of packets (flow mode). A flow takes the routes
+// of NCCL's queue pairs: the same hashes choose them, and a connection that is striped over several
+// queue pairs is striped over their paths. Messages of a flow leave one after the other, in the
+// order of their posts.
 //
 // Acknowledgements and clear-to-send elements take the latency of their path and no bandwidth.
 // Windows, rates of congestion control, queues, marks, pauses and losses do not exist.

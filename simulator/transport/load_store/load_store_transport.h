@@ -4,7 +4,7 @@
 // no acknowledgement. Each program's messages visit the planes in turn, beginning with the plane of
 // the connection's first message; a GPU's connections start at different planes (ADR 0092). Between
 // other GPUs stores cross PCIe (posted writes), as do stores into a host's memory. GPUs load from
-// there: a request goes up for every packet, and the packet comes back (non-posted reads).
+// host memory by non-posted reads: for every packet a request goes up, and the packet comes back.
 //
 // A GPU serves its active connections in turn, in bursts, at the raw rate of its links to the
 // planes. Connections over PCIe are served at the rate of its PCIe link, and loads separately,
@@ -12,12 +12,12 @@
 // over PCIe of their rate. A packet lost on a dead link is an error that the GPU reports and
 // nothing repairs (NVIDIA Xid 74 and 79), so it breaks the connection.
 //
-// Groups (nvlink_groups.cc): NVSwitches send a GPU's stores to every member, or combine a packet of
-// each member into the one that answers a GPU's load (NVLink SHARP). Such a load is a request to
-// every member, whose operands then share its port with its other connections. The sum may be
-// stored to a group while it comes. Not modelled:
-// separate requests for all loads (here a message has one), and the limited number of operands that
-// an NVSwitch can hold (here the first operands wait without limit).
+// Groups (nvlink_groups.cc) model NVLink SHARP. NVSwitches send a GPU's stores to every member, or
+// combine one packet of each member into the answer to a GPU's load. Such a load is a request to
+// every member. A member's operands then share its port with its other connections. The sum may be
+// stored to a group while it arrives. Not modelled: separate requests for all loads (here a message
+// has one), and the limited number of operands that an NVSwitch can hold (here the first operands
+// wait without limit).
 #pragma once
 
 #include <array>
@@ -47,7 +47,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   // ranges.
   LoadStoreTransport(const FabricGraph& graph, FabricNetwork& network);
 
-  // Carries messages as flows of this network instead of packets. Precondition: no flow was opened.
+  // Makes messages flows of this network instead of packets. Precondition: no flow was opened.
   void CarryByFlows(FlowNetwork& flows) { carriers_ = &flows; }
 
   // Opens a flow of stores between two GPUs, given by number, over NVLink, or over PCIe if no
@@ -61,6 +61,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   // same event. Preconditions: fewer than kMessageSlots messages of the flow are undelivered, and 0
   // < bytes < 4 GiB.
   void Post(FlowId flow, const MessageSize& size);
+  // Sends at all idle ports for which messages were posted since the last call.
   void ServeDue();
   // Must be called when a program begins to use the flow or group, all of whose messages have been
   // sent: its packets then start on the same plane as at first.
@@ -83,15 +84,15 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   // Opens a group for loads of `head_gpu` that sum over the members. `sink` receives a callback for
   // each sum that has arrived.
   FlowId OpenReduce(const SinkRef& sink, GpuIndex head_gpu, const std::vector<GpuIndex>& members);
-  // Works like Post(). A slot is free when every member has the message. `bytes` is what each
-  // member receives.
+  // Works like Post(). A slot is free when every member has the message. Each member receives
+  // `bytes`.
   void PostMulticast(FlowId group, uint64_t bytes);
   // Requests a sum; the operands must be in the members' memories. A slot is free when the head has
   // the sum, of `bytes`. ServeDue() need not follow.
   void PostReduce(FlowId group, uint64_t bytes);
-  // Works like PostReduce(), and the head stores to the members of `copies` what it has of the sum,
-  // packet by packet. The last one waits for PostMulticast() with the same `bytes`, which must
-  // follow when the head has the sum. Precondition: no other sum is on its way to `copies`.
+  // Works like PostReduce(). In addition, the head stores each packet of the sum but the last to
+  // the members of `copies` when it arrives. PostMulticast() with the same `bytes` must follow when
+  // the head has the sum; it stores the rest. Precondition: no other sum is on its way to `copies`.
   void PostReduceTo(FlowId copies, FlowId group, uint64_t bytes);
 
   void OnPacketAtNic(PacketId packet) override;
@@ -164,7 +165,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
     // For kAllPlanes, this is the index of the destination's first link in down_links_. Otherwise
     // it is the path over plane 0; the path over plane p is path_links * p behind it.
     uint32_t target = 0;
-    uint32_t user = 0;  // its number of this flow, or the group's
+    uint32_t user = 0;  // the user's number of this flow, or the group's number
     uint16_t interleave = 0;
     uint16_t position = 0;  // in the interleaving, of the next packet
     uint8_t posted = 0;     // message counters modulo 256
@@ -174,7 +175,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
     bool has_sizes : 1 = false;  // its messages are in sizes_
     uint8_t sink : 6 = 0;        // in sinks_
     uint8_t path_links = 2;  // 1: a cable from GPU to GPU; a group's: one up and all down. A load's
-                             // are those of the request; those of its answer precede them
+                             // are those of the request; the answer's precede them
     PacketKind kind = PacketKind::kNvlinkWrite;
     Way way = Way::kPaths;
     uint8_t start = 0;          // in the interleaving, of a program's first packet
@@ -209,7 +210,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   struct Port {
     int64_t free_ps = 0;
     uint64_t rate_bps = 0;
-    int64_t paced_ps = 0;  // what a burst of paced_bytes takes
+    int64_t paced_ps = 0;  // time of a burst of paced_bytes
     uint32_t paced_bytes = 0;
     uint32_t first_active = kNone;
     uint32_t last_active = kNone;
@@ -239,18 +240,18 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   struct Group {
     PacketKind kind = PacketKind::kNvlinkMulticast;
     uint8_t posted = 0;
-    FlowId first_flow;          // the head's; of a reduction, those of the members
+    FlowId first_flow;          // the head's; of a reduction, the first member's
     uint32_t request_path = 0;  // of a reduction
     std::array<uint32_t, kMessageSlots> message_bytes{};
     std::vector<Receiver> receivers;    // the members; of a reduction, the head
     std::vector<uint32_t> pieces_sent;  // of a reduction, by member
-    FlowId copies = FlowId::kNone;  // the group to which the sum under way is stored as it comes
-    uint32_t streamed_bytes = 0;    // of the message that is not posted yet, what is sent or waits
+    FlowId copies = FlowId::kNone;  // the group to which the current sum is stored as it arrives
+    uint32_t streamed_bytes = 0;    // of a message not yet posted: bytes that are sent or wait
     uint8_t sent = 0;               // messages whose last packet is sent
     uint32_t unsent_bytes = 0;      // of the message being sent; 0 before its first packet
     std::vector<uint32_t> waiting_parts;  // of messages, to be sent one after the other
   };
-  // A packet of a sum, which has come.
+  // Describes a packet of a sum that has arrived.
   struct SumPart {
     uint32_t slot = 0;  // of the message
     uint32_t bytes = 0;
@@ -262,7 +263,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
     uint32_t lanes = 0;
   };
 
-  // Messages as flows (stores_as_flows.cc).
+  // Holds the pipe of a flow whose messages are flows of carriers_ (stores_as_flows.cc).
   struct Carrier {
     PipeId pipe = PipeId::kNone;
     uint64_t rate_alone_bps = 0;
@@ -275,7 +276,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   int64_t LatencyPs(FlowId flow, uint64_t packet_bytes) const;
   void DeliverToGroup(const Flow& flow);
 
-  // Groups (nvlink_groups.cc).
+  // These functions implement groups (nvlink_groups.cc).
   std::vector<GroupPlane> PlanesOf(std::span<const GpuIndex> gpus) const;
   FlowId AddGroup(PacketKind kind, GpuIndex head_gpu, std::vector<Receiver> receivers,
                   const std::vector<GroupPlane>& planes);
@@ -315,9 +316,9 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
-  std::vector<MessageSink*> sinks_;  // who uses flows; a flow has no room for more than a number
+  std::vector<MessageSink*> sinks_;  // users of flows; a flow has room only for a number
   std::vector<Flow> flows_;
-  const char* flows_base_ = nullptr;   // where they are, for the engine's prefetches
+  const char* flows_base_ = nullptr;   // of flows_, for the engine's prefetches
   std::vector<uint32_t> first_paths_;  // by flow: over plane 0
   // The sizes of messages by slot, by flow. They exist for flows that have had a message with
   // flags.
@@ -338,7 +339,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   uint32_t full_packet_wire_bytes_;
   FlowNetwork* carriers_ = nullptr;       // null: messages are packets
   std::vector<Carrier> carrier_of_flow_;  // by flow, opened when first used
-  std::vector<MessageSink*> sinks_told_;  // of what has left in one event
+  std::vector<MessageSink*> sinks_told_;  // sinks with OnInjected() in the current event
 };
 
 }  // namespace railyard

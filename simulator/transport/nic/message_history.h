@@ -18,16 +18,16 @@ struct PlacedMessage {
   uint64_t offset_bytes = 0;  // of its first byte, from 0
 };
 
-// Remembers the latest messages that each queue has completed, so that a recorder can still tell
-// what a late packet belongs to: a retransmission that turns out to be needless, for example.
+// Remembers the latest messages that each queue has completed, so that a recorder can still find
+// the message of a late packet, such as a needless retransmission.
 class MessageHistory {
  public:
   static constexpr size_t kMessagesMax = 1024;  // remembered per queue
 
   // Adds the oldest message of a queue, which the queue has completed.
   void Add(uint32_t queue, const MessageRing::Message& message);
-  // Returns the completed message that contains a packet of the queue; nullopt if it is not
-  // complete, or too old.
+  // Returns the completed message that contains a packet of the queue. Returns nullopt if that
+  // message is not complete, or too old.
   std::optional<PlacedMessage> Find(uint32_t queue, uint32_t sequence) const;
   // Returns the place of the queue's oldest message that is not complete; its `message` is empty.
   PlacedMessage Next(uint32_t queue) const;

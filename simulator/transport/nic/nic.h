@@ -25,9 +25,9 @@ struct NicRateChanged {
   uint64_t rate_bps;  // SendLimits::kNoLimit: line rate
 };
 
-// Presents a NIC as an ns-3 object: its attributes, named as vendors and NCCL name them, and its
-// trace sources. Each NIC of a fabric has one. A transport reads the settings once, when it is
-// made, and keeps the state per queue in plain records.
+// Presents a NIC as an ns-3 object, with attributes that are named as vendors and NCCL name them,
+// and with trace sources. Each NIC of a fabric has one. A transport reads the settings once, when
+// it is made, and keeps the state of queues in plain records.
 class Nic : public ns3::Object, private NicSettings {
  public:
   static ns3::TypeId GetTypeId();

@@ -30,9 +30,9 @@ struct NicPort {
   LinkId wire{0};
   uint32_t first_active = SendQueue::kNone;
   uint32_t last_active = SendQueue::kNone;
-  int64_t event_ps = kNeverPs;       // of its next event; earlier made ones are ignored
+  int64_t event_ps = kNeverPs;       // of its next event; others are ignored
   int64_t next_paced_ps = kNeverPs;  // of the first of `paced`
-  int64_t free_ps = 0;               // when what was last read has been sent, were the wire idle
+  int64_t free_ps = 0;               // end of the last packet read, if the wire were idle
   // Packets that take this much wire time may be read ahead from memory, enough to cover the path
   // from there.
   int64_t backlog_max_ps = 0;

@@ -88,8 +88,8 @@ struct NicSettings {
 };
 
 // Describes NICs whose settings differ from those of the rest of the fabric. `settings` is
-// complete. The MTU, the recovery, the link layer and the bonding of ports must be the same as
-// elsewhere, because both ends of a queue pair need to agree on them.
+// complete. The MTU, the recovery, the reorder tolerance, the link layer and the bonding of ports
+// must be the same as elsewhere, because both ends of a queue pair need to agree on them.
 struct NicVariant {
   std::vector<DeviceId> nics;
   NicSettings settings;

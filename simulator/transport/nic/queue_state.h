@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Defines the plain records of queue pairs. A queue pair has two queues, each a reliable stream; a
+// Defines the plain records of queue pairs. A queue pair has two queues, each a reliable stream. A
 // queue has a sending end at one NIC and a receiving end at another. All fields that a packet or an
 // ACK accesses are in one cache line per end; the others are stored separately.
 #pragma once
@@ -26,13 +26,13 @@ struct alignas(64) SendQueue {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   static constexpr uint8_t kActive = 1;        // in its port's ring, or waiting to be
-  static constexpr uint8_t kTimerPending = 2;  // an event of it is on the wheel
+  static constexpr uint8_t kTimerPending = 2;  // an event of the timer is pending
   static constexpr uint8_t kBroken = 4;
-  static constexpr uint8_t kHasLost = 8;       // to the fabric, and not yet made good
-  static constexpr uint8_t kHasRepeated = 16;  // something since that loss
+  static constexpr uint8_t kHasLost = 8;       // the fabric has lost packets; not yet repaired
+  static constexpr uint8_t kHasRepeated = 16;  // has sent packets again since that loss
   static constexpr uint8_t kPaced = 32;        // its rate is limited: see Pacer
   static constexpr uint8_t kHasRepairs = 64;   // packets to be sent again out of turn: see Repair
-  static constexpr uint8_t kHasFlags = 128;    // in lines of some message's payload
+  static constexpr uint8_t kHasFlags = 128;    // some message's payload contains flags
 
   bool Is(uint8_t flag) const { return (flags & flag) != 0; }
   void Set(uint8_t flag) { flags |= flag; }
@@ -53,7 +53,7 @@ struct alignas(64) SendQueue {
   uint32_t posted_end = 0;      // one past the last packet of the last message
   // This message contains next_sequence. If next_sequence is its end, the next message is due.
   MessageRing::Message message;
-  uint32_t oldest_end = 0;  // of the oldest message not acknowledged as a whole, if there is one
+  uint32_t oldest_end = 0;  // of the oldest message not acknowledged completely, if there is one
   int64_t timer_start_ps = 0;
 
   static constexpr auto Fields() {
@@ -131,17 +131,17 @@ struct alignas(64) ReceiveQueue {
   uint32_t ack_first_link = 0;
   uint8_t ack_hop_count = 0;
   bool nack_sent = false;
-  bool refused = false;    // selective repeat: a packet that came in too far beyond the gap
-  bool is_broken = false;  // takes nothing in
+  bool refused = false;    // selective repeat: a packet too far beyond the gap was dropped
+  bool is_broken = false;  // accepts nothing
   uint32_t expected = 0;
-  uint32_t unreported = 0;  // packets accepted, or had before, since the last ACK
+  uint32_t unreported = 0;  // packets accepted, or received again, since the last ACK
   uint32_t receives = 0;    // posted for messages not yet in memory
-  uint16_t marked = 0;      // packets that came in marked since the last ACK
-  int64_t next_cnp_ps = 0;  // the earliest
-  uint64_t beyond = 0;      // bit i: packet expected + 1 + i is here
+  uint16_t marked = 0;      // packets that arrived marked since the last ACK
+  int64_t next_cnp_ps = 0;  // the earliest time of the next CNP
+  uint64_t beyond = 0;      // bit i: packet expected + 1 + i has arrived
   uint64_t ends = 0;        // the same, and it is the last of its message
   uint32_t reported = 0;    // number of packets from expected on whose gaps were reported
-  uint32_t missing = 0;     // packets of the message beginning at missing_of that it does without
+  uint32_t missing = 0;     // packets that the message beginning at missing_of goes without
   uint32_t missing_of = 0;
   uint32_t ack_every_packets = 1;  // an ACK at least so often
 
@@ -183,9 +183,9 @@ struct RecoveryClock {
   }
 };
 
-// Names the ends of a queue pair, common to both its queues.
+// Names the ends of a queue pair, which both its queues share.
 struct QueuePair {
-  std::optional<PortPins> data_pins;  // of the ports it is bound to, if to any
+  std::optional<PortPins> data_pins;  // the ports it is bound to, if any
   SinkRef user;
   DeviceId source_gpu{0};
   DeviceId destination_gpu{0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Implements the common part of RDMA's and TCP's queue pairs: the two ends of each, the paths of
 // their packets, the turns on a port, the division of messages into packets, the windows and rates
-// of congestion control, and the duration of recoveries. A derived class, in a folder of its own,
-// implements the protocol's acknowledgements, timers and losses.
+// of congestion control, and the duration of recoveries. A derived class implements the
+// protocol's acknowledgements, timers and losses.
 //
 // A queue pair has two queues, each a reliable stream: data, from the sender's GPU memory to the
 // receiver's, and grants in the opposite direction. A NIC has a port per wire. A port serves the
@@ -89,7 +89,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void VisitQueuePair(FlowId queue_pair, StateArchive& archive);
   void VisitPorts(DeviceId nic, StateArchive& archive);
   void VisitCounters(StateArchive& archive);
-  // Ignores the pending timers of a queue pair at rest from now on. Returns which timers were
+  // Ignores the pending timers of a quiescent queue pair from now on. Returns which timers were
   // pending, for PutTimers().
   uint8_t TakeTimers(FlowId queue_pair);
   void PutTimers(FlowId queue_pair, uint8_t timers);
@@ -102,10 +102,10 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Returns the sink of the user of a queue's pair.
   const SinkRef& UserOf(uint32_t queue) const { return PairOf(queue).user; }
   uint32_t FirstPortOf(DeviceId nic) const { return first_port_of_device_[nic]; }
-  // Returns the wire bytes of a message of so many payload bytes.
+  // Returns the bytes on the wire of a message of `payload_bytes`.
   uint64_t WireBytes(uint64_t payload_bytes) const;
   const StackCounters& counters() const { return counters_; }
-  // Adds what queue pairs of another process's part of the network have counted.
+  // Adds the counters of the queue pairs in another process's part of the network.
   void Absorb(const StackCounters& counters) { counters_.Add(counters); }
   // Returns the NICs by device; an element is null if the device is no NIC.
   std::span<const ns3::Ptr<Nic>> nics() const { return nics_; }
@@ -129,7 +129,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Describes the format of the protocol's packets, and the device that answers them.
   struct Framing {
     uint32_t header_bytes = 0;
-    uint32_t first_packet_bytes = 0;  // besides, of a message's first packet
+    uint32_t first_packet_bytes = 0;  // of a message's first packet, besides the header
     uint32_t ack_bytes = 0;           // of an ACK, besides the header
     // If true, the host behind the NIC acknowledges data, from memory to memory.
     bool is_answered_by_host = false;
@@ -155,7 +155,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // --- Implemented by the protocol ---------------------------------------------------------------
   // Adds the protocol's state of one more queue.
   virtual void AddQueueState() {}
-  // Called when the path's round trip without load is known.
+  // Called when the path's round trip on an idle fabric is known.
   virtual void OnOpened(FlowId /*queue_pair*/, int64_t /*base_rtt_ps*/) {}
   // Sends one of the packets for which SendQueue::kHasRepairs is set. Returns its time on the wire.
   virtual int64_t SendRepair(uint32_t queue) = 0;
@@ -163,9 +163,9 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   virtual void ArmTimer(uint32_t queue) = 0;
   // Called when an event of the timer is due.
   virtual void OnTimer(uint32_t queue) = 0;
-  // Called when a segment was sent for the first time; when the congestion control's limits have
-  // changed.
+  // Called when a segment was sent for the first time.
   virtual void OnSegmentSent(uint32_t /*queue*/) {}
+  // Called when the congestion control's limits have changed.
   virtual void OnLimits(uint32_t /*queue*/) {}
   // Returns a text such as "sent again 3 of 7 times". Precondition: the queue has retransmitted.
   virtual std::string DescribeRetries(uint32_t queue) const = 0;
@@ -186,7 +186,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
         std::max<uint64_t>(1, (bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes));
   }
 
-  // Turns (queue_turns.cc).
+  // These functions control the turns of queues (queue_turns.cc).
   bool MaySend(const SendQueue& queue) const {
     if (queue.Is(SendQueue::kBroken | SendQueue::kHasRepairs)) [[unlikely]]
       return !queue.Is(SendQueue::kBroken);
@@ -220,13 +220,13 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
 
   // NOLINTBEGIN(*-non-private-member-variables-in-classes): the state of both halves of a protocol
   FabricNetwork& network_;
-  const NicSettings settings_;  // what all NICs have in common
+  const NicSettings settings_;  // of most NICs; variants agree on those used here
   const Framing framing_;
   std::vector<SendQueue> send_queues_;        // 2q: data of queue pair q; 2q+1: its grants
   std::vector<ReceiveQueue> receive_queues_;  // the same
   std::vector<SendBacklog> backlogs_;         // the same
   std::vector<NicKind> kinds_;                // by SendQueue::nic_kind
-  bool needs_telemetry_ = false;              // some kind does
+  bool needs_telemetry_ = false;              // of any kind
   StackCounters counters_;
   // NOLINTEND(*-non-private-member-variables-in-classes)
 
@@ -248,7 +248,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   std::vector<std::string> ObstaclesOf(FlowId queue_pair) const;
   uint32_t FullPacketBytes() const { return full_packet_bytes_; }
 
-  // Turns (queue_turns.cc).
+  // These functions control the turns of queues (queue_turns.cc).
   bool MustWait(const SendQueue& queue, uint32_t queue_id) const {
     return queue.Is(SendQueue::kPaced) &&
            pacers_[queue_id / 2].next_send_ps > network_.engine().NowPs();

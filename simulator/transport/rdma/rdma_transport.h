@@ -5,8 +5,9 @@
 //
 // With go-back-N a receiver drops packets beyond a gap. With selective repeat it keeps up to 64 of
 // them, and its NACKs carry their bitmap; the sender retransmits the missing ones once. If a
-// retransmission is lost as well, the timer expires, and in either case the sender goes back to the
-// gap. Packets beyond those 64 are all requested again when the gap is filled.
+// retransmission is lost as well, the timer expires. When a timer expires, the sender goes back to
+// the gap with either scheme. Packets beyond those 64 are all requested again when the gap is
+// filled.
 //
 // A message may tolerate bounded losses: its packets state their position in it and how many
 // packets the receiver may go without. If a packet arrives behind a gap within its own message, and
@@ -32,7 +33,7 @@
 
 namespace railyard {
 
-// The error of a queue pair that has used up its retries begins with the name it has in verbs.
+// The error of a queue pair that has used up its retries begins with its name in verbs.
 inline constexpr const char* kRetryExceeded = "IBV_WC_RETRY_EXC_ERR(12)";
 
 class RdmaTransport final : public QueueTransport {

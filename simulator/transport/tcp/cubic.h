@@ -16,11 +16,11 @@ namespace railyard {
 //   avoidance        W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - window at the cut) / C)
 //                    window += (target - window) / window          per acknowledged segment
 //                    target = W(t + RTT), from window to 1.5 windows
-//   where W_est, what Reno would have, is larger: window = W_est
+//   where W_est, the window that Reno would have, is larger: window = W_est
 //   loss             W_max = window, or window (1 + beta) / 2 where it was below the last W_max
 //                    ssthresh = beta window; window = ssthresh, after a time-out 1
 //
-// A window grows only while it is what keeps the stream from sending (RFC 9438, section 5.8; Linux,
+// A window grows only while it limits the stream (RFC 9438, section 5.8; Linux,
 // tcp_is_cwnd_limited), and is cut once for all losses of the segments in flight.
 //
 // Not modelled: HyStart++ (RFC 9406), so slow start ends by a loss; undoing a cut that was
@@ -39,7 +39,7 @@ class Cubic final : public CongestionControl {
     int64_t epoch_ps = -1;         // -1: avoidance has not begun since the cut
     int64_t rtt_ps = 0;            // of the newest sample
     uint32_t recovery_end = 0;     // sequence; the window does not grow below it
-    uint32_t next_sequence = 0;    // as last heard
+    uint32_t next_sequence = 0;    // as of the last ACK
     bool in_recovery = false;
   };
 

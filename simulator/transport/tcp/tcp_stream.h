@@ -19,8 +19,8 @@
 namespace railyard {
 
 // These values are Linux's TCP_RTO_MIN, TCP_RTO_MAX (include/net/tcp.h) and tcp_retries2
-// (ip-sysctl). A stream gives up after as long a time without progress as 15 back-offs from 200 ms
-// take, of which the tenth and later ones last 120 s: 204.6 s + 6 x 120 s.
+// (ip-sysctl). A stream gives up after the time without progress that 15 back-offs from 200 ms
+// take. The tenth and later ones last 120 s, so this time is 204.6 s + 6 x 120 s.
 inline constexpr int64_t kTcpRtoMinPs = 200 * kPsPerMs;
 inline constexpr int64_t kTcpRtoMaxPs = 120 * kPsPerSecond;
 inline constexpr int64_t kTcpGiveUpPs = 924'600 * kPsPerMs;
@@ -48,7 +48,7 @@ class TcpScoreboard {
   // retransmissions that a later transmission has overtaken (RFC 8985, without a reordering window,
   // as if nothing was ever reordered). Returns whether any was marked.
   bool MarkLost();
-  // Marks all segments as lost that the receiver is not known to have; called when the timer
+  // Marks all segments as lost except those known to be received. Must be called when the timer
   // expires.
   void MarkAllLost();
   // Returns the position of the first lost segment, which must be sent again now. Precondition:
@@ -71,20 +71,20 @@ class TcpScoreboard {
   };
   struct Repetition {
     uint32_t order = 0;
-    uint32_t position = 0;  // of the segment, counting all ever sent
+    uint32_t position = 0;  // of the segment among all ever sent
   };
   void NoteDelivered(const Segment& segment);
 
   std::deque<Segment> segments_;
-  std::deque<Repetition> repetitions_;  // in order; some may have come since
+  std::deque<Repetition> repetitions_;  // in order; some may have arrived
   uint32_t next_order_ = 0;
-  uint32_t delivered_order_ = 0;  // one past the latest transmission that has come
+  uint32_t delivered_order_ = 0;  // one past the latest transmission that has arrived
   uint32_t acknowledged_ = 0;     // ever
   uint32_t sacked_ = 0;
   uint32_t lost_ = 0;
-  uint32_t sacked_end_ = 0;   // one past the highest that is sacked
+  uint32_t sacked_end_ = 0;   // one past the last segment that is sacked
   uint32_t examined_ = 0;     // number of segments that MarkLost() has examined
-  uint32_t repeat_from_ = 0;  // none before this is lost
+  uint32_t repeat_from_ = 0;  // no segment before this one is lost
 };
 
 // Computes the retransmission time-out.
@@ -106,8 +106,8 @@ class TcpReassembly {
  public:
   struct Taken {
     bool is_new = false;
-    uint32_t advanced = 0;   // so far the expected one moved
-    uint32_t completed = 0;  // messages that end there
+    uint32_t advanced = 0;   // segments by which the expected one has moved
+    uint32_t completed = 0;  // messages that end with one of these segments
   };
   // Takes in a segment that is `distance` behind the expected one.
   Taken Take(uint32_t distance, bool is_last_of_message);
@@ -124,9 +124,10 @@ class TcpReassembly {
   static constexpr uint8_t kHere = 1;
   static constexpr uint8_t kLast = 2;
 
-  std::deque<uint8_t> here_;  // the first is the expected one's
+  std::deque<uint8_t> here_;  // flags of segments; the first is the expected one
 };
 
+// Holds the state of a sending end.
 struct TcpSender {
   TcpScoreboard scoreboard;
   TcpTimeout timeout;
@@ -134,10 +135,11 @@ struct TcpSender {
   uint32_t offered_end = 0;   // one past the last segment that the receiver has room for
   uint32_t recovery_end = 0;  // of the loss that the window was last cut for
   bool in_recovery = false;
-  int64_t event_ps = kNeverPs;   // of its timer's next event; others are ignored
-  int64_t first_repeat_ps = -1;  // since the last progress, by the timer
+  int64_t event_ps = kNeverPs;   // of the timer's next event; others are ignored
+  int64_t first_repeat_ps = -1;  // first expiry of the timer since the last progress
 };
 
+// Holds the state of a receiving end.
 struct TcpReceiver {
   // Returns whether a segment that arrives now must be acknowledged at once.
   bool IsQuick(int64_t now_ps) {
@@ -149,11 +151,11 @@ struct TcpReceiver {
   }
 
   TcpReassembly reassembly;
-  bool is_read_by_hand = false;  // else by itself, as it comes
+  bool is_read_by_hand = false;  // by Read(); else data is read when it arrives
   uint32_t read_end = 0;         // one past the last segment that the application has read
-  uint32_t offered_end = 0;      // as the last ACK said
+  uint32_t offered_end = 0;      // in the last ACK
   uint32_t quick_acks = 0;       // left
-  int64_t last_segment_ps = -1;  // when it came
+  int64_t last_segment_ps = -1;  // when it arrived
   int64_t timestamp_ps = 0;      // of the newest segment in order, which ACKs echo (RFC 7323)
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TCP streams between hosts (tcp_stream.h describes the state of a stream and what is not
-// modelled). A stream is the data queue of a queue pair. It keeps segments beyond a gap, and
+// Implements TCP streams between hosts. tcp_stream.h describes the state of a stream and the limits
+// of the model. A stream is the data queue of a queue pair. It keeps segments beyond a gap, and
 // acknowledges, retransmits and times segments as Linux does. Segments and ACKs travel from memory
 // to memory, because kernels send and read them; NICs only forward them. There are no grants: the
 // sender waits for room in the receive buffer.
@@ -15,7 +15,7 @@
 
 namespace railyard {
 
-// The error of a stream that has given up begins with the name it has in Linux.
+// The error of a stream that has given up begins with its name in Linux.
 inline constexpr const char* kConnectionTimedOut = "ETIMEDOUT(110)";
 
 class TcpTransport final : public QueueTransport {
@@ -26,9 +26,9 @@ class TcpTransport final : public QueueTransport {
   bool BuffersMessages() const override { return true; }
   // Posts one more receive. The sender is not informed.
   void Grant(FlowId stream, bool /*tells_sender*/) override { PostReceives(stream, 1); }
-  // Makes received data occupy the receive buffer from now on until Read(), which counts in the
-  // bytes of messages that have been delivered.
+  // Makes received data occupy the receive buffer from now on until Read() is called for it.
   void ReadByHand(uint32_t stream);
+  // Reads one delivered message of `bytes`. It must not be called for more than has arrived.
   void Read(uint32_t stream, uint64_t bytes);
 
   void OnPacketAtNic(PacketId packet) override { network_.SendOn(packet); }
