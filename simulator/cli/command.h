@@ -29,7 +29,7 @@ class Command {
   CLI::App* parser_;
 };
 
-// Returns the exit status of a command whose run ended so.
+// Returns the exit status of a command whose run ended with `status`.
 ExitStatus ExitStatusOf(RunStatus status);
 
 // Shows the names that an option takes in help and completion. The command itself refuses others,

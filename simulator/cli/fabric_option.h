@@ -19,7 +19,8 @@ struct FabricOption {
   uint32_t gpus = 0;
 };
 
-// Returns the network that --net names, as NCCL_NET does.
+// Returns the network that --net names, as NCCL_NET does: TCP sockets, EFA, or RoCE for every other
+// name.
 NetworkKind NetworkOf(const std::string& net);
 
 // Prints a line on standard error, or nothing for an empty note.

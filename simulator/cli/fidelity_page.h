@@ -8,7 +8,7 @@
 namespace railyard {
 
 // Returns the page of a scoreboard: errors by machine and collective, and by size, with the spread
-// between machines of a kind. Throws EnvironmentError where !CanWriteReports(). Precondition: there
+// between machines of a kind. Throws EnvironmentError unless CanWriteReports(). Precondition: there
 // is a row.
 std::string FidelityPage(const Scoreboard& board, const FidelityResult& result);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Adds the options that name files to be written.
+// Checks the options that name files to be written.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct OutputOption {
   std::string path;  // empty: it was not given
 };
 
-// For options that name a place: returns why it cannot be one, empty if it can.
+// Returns why `path` cannot be the value of an option that names an output; empty if it can.
 std::string CheckPath(const std::string& path);
 
 // Checks the outputs before anything is computed: an output that would overwrite one of the

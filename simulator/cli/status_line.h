@@ -26,8 +26,8 @@ class StatusLine {
   bool is_shown_ = false;
 };
 
-// Returns the parts that fit into `columns` after one another, one character each byte. A part that
-// does not fit is left out; of the first what fits is kept.
+// Returns the parts that fit into `columns` after one another, at one column per byte. A part that
+// does not fit is left out, but the first is cut to fit.
 std::string FitParts(const std::vector<std::string>& parts, size_t columns);
 
 }  // namespace railyard

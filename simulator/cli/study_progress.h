@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Prints the progress of a study on standard error: on a terminal one line that changes with every
-// run that ends, else a line every ten seconds.
+// run that ends, else at most one line every ten seconds.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,8 @@ class StudyProgressLine {
   Clock::time_point shown_;
 };
 
-// Converts a span of real time for texts of durations; at most 104 days.
+// Converts a span of real time to picoseconds, for texts of durations. Longer spans become 104
+// days.
 int64_t InPicoseconds(double seconds);
 
 // Returns the parts of e.g. "12 of 40 runs done (8 of them before), 1 failed, about 30 s left"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Runs the same job on several fabrics, each run in a process of its own.
+// Runs the same job on several fabrics, each run in a separate process.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ComparedRun {
   uint32_t gpus = 0;
   uint32_t switches = 0;
   uint64_t network_cables = 0;  // outside servers
-  uint64_t bisection_bps = 0;   // of circuits: of the first configuration
+  uint64_t bisection_bps = 0;   // with circuits, of their first configuration
   double network_cost = 0;      // CostOf
   double network_watts = 0;
   std::string currency;
@@ -35,12 +35,13 @@ struct ComparedRun {
   std::vector<TierBytes> tiers;
 };
 
-// Runs `scenario`, including its faults, with the fields of `sets` and another fabric; its findings
-// go to standard error. Throws EnvironmentError if no process can be started or its result cannot
-// be read.
+// Runs `scenario`, including its faults, on `fabric` and with the fields of `sets`. Its findings go
+// to standard error. Throws EnvironmentError if no process can be started or its result cannot be
+// read.
 ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
                         std::vector<std::string> sets, const Prices& prices);
 
+// These return the comparison as a table for a terminal, and as JSON.
 std::string ComparisonTable(const std::vector<ComparedRun>& runs);
 std::string ComparisonJson(const std::vector<ComparedRun>& runs);
 

@@ -10,7 +10,7 @@ namespace railyard {
 
 // Returns a page that compares runs of one job on several fabrics: a panel for each measure, time
 // against cost, and bytes per tier. `workload` is the scenario's path. Throws EnvironmentError
-// where !CanWriteReports(). Precondition: there is a run.
+// unless CanWriteReports(). Precondition: there is a run.
 std::string FabricsPage(const std::vector<ComparedRun>& runs, const std::string& workload);
 
 }  // namespace railyard

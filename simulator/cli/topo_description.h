@@ -25,7 +25,7 @@ struct TopoDescription {
   std::string name;
   RoutingPolicy routing = RoutingPolicy::kShortest;
   DeadlockAvoidance deadlock_avoidance = DeadlockAvoidance::kRoutes;
-  FabricMeasures measures;  // of circuits: of the first configuration
+  FabricMeasures measures;  // with circuits, of their first configuration
   std::vector<PreflightFinding> preflight;
   std::optional<CircuitSchedule> circuits;
   NetworkCost cost;

@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-// The commit of the sources; it is empty if they are in no repository. Each build defines it
+// Holds the commit of the sources, or nothing if they are in no repository. Each build defines it
 // (cmake/write_commit.cmake).
 extern const char* const kCommit;
 

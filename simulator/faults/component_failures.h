@@ -9,7 +9,7 @@ namespace railyard {
 enum class ComponentClass : uint8_t { kNicTorLink, kTorSwitch, kGpu };
 
 struct ComponentFailures {
-  double mean_between_s = 0;  // of one component
+  double mean_between_s = 0;  // between failures of one component
   double mean_repair_s = 0;
 };
 ComponentFailures PublishedFailures(ComponentClass component);

@@ -57,8 +57,9 @@ class FaultInjector {
   // down, or with a halted GPU.
   std::set<int32_t> BrokenServers() const;
 
-  // Returns the fault that causes a loss on `link` now; for a missing route (UINT32_MAX), the last
-  // fault that changed routes; -1 if there is none.
+  // Returns the fault that causes a loss on `link` now. If no fault has taken the link down or lost
+  // the packet, or if a route is missing (LinkId::kNone), that is the last fault that changed
+  // routes; -1 if there is none.
   int32_t FaultOfLoss(LinkId link) const;
 
  private:
@@ -107,11 +108,11 @@ class FaultInjector {
   LinkEffects effects_;
   std::vector<State> states_;
   std::vector<News> news_;
-  // elements of news_ that have reached all devices, or will reach none
+  // Elements of news_ that have reached all devices, or will reach none.
   std::vector<uint32_t> free_news_;
   uint32_t announced_ = 0;                           // news so far, modulo 2^32
   std::unordered_map<LinkId, uint32_t> known_down_;  // by how many faults
-  uint64_t conditions_ = 0;                          // a number of the set of active faults
+  uint64_t conditions_ = 0;                          // a hash of the set of active faults
   int32_t last_routed_fault_ = -1;
   bool disarmed_ = false;
   bool has_begun_ = false;

@@ -65,7 +65,7 @@ struct FaultSpec {
   std::vector<GpuIndex> gpus;
   FaultTimeline timeline;
   bool is_noticed = true;  // links that are down are detected
-  uint64_t seed = 0;       // of all draws for it
+  uint64_t seed = 0;       // of all its draws
   // For kDegrade, the rate, or the share of each link's rate; other faults have neither.
   uint64_t rate_bps = 0;
   double rate_share = 0;

@@ -31,20 +31,22 @@ struct FaultAnchor {
 // the fault's seed and the interval's number.
 struct FaultTimeline {
   FaultAnchor anchor;
-  // The begin of the first interval, counted from the anchor or time 0.
+  // The first interval, counted from the anchor or time 0.
   int64_t at_ps = 0;
   int64_t until_ps = kNeverPs;
   // The time from an interval's end until the links carry packets again.
   int64_t training_ps = 0;
-  // The period with which the interval repeats; each repetition is delayed by less than the jitter.
+  // The period with which the interval repeats; each is delayed by less than the jitter.
   int64_t period_ps = 0;  // 0 without repetition
   int64_t jitter_ps = 0;
   uint64_t count = 1;  // total number of intervals
-  // Recorded intervals, ascending; if there are any, they replace all of the above.
+  // Recorded intervals, ascending, counted like the above; if there are any, they replace the first
+  // interval and its repetitions.
   std::vector<FaultInterval> recorded;
-  // Random intervals replace all of the above. From at_ps to until_ps, times between failures and
-  // times to repair are drawn from exponential distributions with these means.
-  double mean_between_ps = 0;  // a double, because a cable's is a century
+  // If mean_between_ps is not 0, random intervals replace the first interval and its repetitions.
+  // From at_ps to until_ps, times between failures and times to repair are drawn from exponential
+  // distributions with these means.
+  double mean_between_ps = 0;  // a double, because that of a cable is about a century
   double mean_repair_ps = 0;
 
   bool IsOnceAtGivenTime() const {

@@ -20,11 +20,13 @@ class KeyedDraw {
   // Returns a number in [0, 1), in steps of 2^-53.
   constexpr double Unit() const { return static_cast<double>(bits_ >> 11) * 0x1p-53; }
   constexpr bool IsBelow(double probability) const { return Unit() < probability; }
+  // These return a number in [0, bound).
   constexpr uint64_t Below(uint64_t bound) const { return ScaleTo(bits_, bound); }
   constexpr int64_t BelowPs(int64_t bound_ps) const {
     return static_cast<int64_t>(Below(static_cast<uint64_t>(bound_ps)));
   }
-  // Draws by inversion; INT64_MAX, which is beyond any run, if the result does not fit.
+  // Draws from an exponential distribution by inversion. Returns INT64_MAX, which is beyond any
+  // run, if the result does not fit.
   int64_t ExponentialPs(double mean_ps) const {
     constexpr double kLongestPs = 0x1p62;
     const double drawn_ps = -std::log1p(-Unit()) * mean_ps;

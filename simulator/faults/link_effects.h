@@ -24,8 +24,9 @@ class LinkEffects {
   void Begin(uint32_t fault);
   void End(uint32_t fault);
 
-  // Returns the fault that caused the loss that is being reported on `link`; -1 if it was not a
-  // fault of a link.
+  // Returns the fault that caused the loss that is being reported on `link`: the one whose loss
+  // model lost the packet, else the last one that took the link down or let it up again; -1 if
+  // there is none.
   int32_t FaultOfLoss(LinkId link) const;
 
  private:
@@ -60,7 +61,7 @@ class LinkEffects {
   const std::vector<FaultSpec>& faults_;
   FabricNetwork& network_;
   std::unordered_map<LinkId, OnLink> on_link_;
-  // These fields name the packet that an error model lost last.
+  // These fields describe the last loss by a loss model.
   LinkId lossy_link_ = LinkId::kNone;
   int64_t loss_ps_ = -1;
   uint32_t lossy_fault_ = 0;

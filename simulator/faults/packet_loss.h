@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Keeps the state of one loss model on one link, which decides the packets that the link loses to a
-// fault.
+// Keeps the state of one loss model on one link. The model decides which packets the link loses to
+// a fault.
 #pragma once
 
 #include <cstdint>

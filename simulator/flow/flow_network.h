@@ -47,8 +47,8 @@ struct FlowMessage {
   int64_t latency_ps = 0;      // from the last byte's departure to the arrival
 };
 
-// Is the interface of a user of pipes. Each callback identifies the pipe by the number under which
-// its user opened it.
+// Defines the interface of a user of pipes. Each callback identifies the pipe by the number under
+// which its user opened it.
 class PipeUser {
  public:
   virtual ~PipeUser() = default;
@@ -62,15 +62,18 @@ class PipeUser {
 
 class FlowNetwork final : public StateOwner {
  public:
-  // The maximum number of a pipe's messages that have not arrived.
+  // A pipe has at most this number of messages that have not arrived.
   static constexpr uint32_t kMessagesMax = 8;
 
   // Registers its events with the engine, which allows one instance at a time. The capacities are
   // the rates of the network's links, and follow them. Both references must outlive this object.
   FlowNetwork(const FabricGraph& graph, FabricNetwork& network);
 
+  // Opens a pipe along the route. `user`, which must outlive this object, gets its callbacks with
+  // `number`.
   PipeId Open(PipeUser& user, uint32_t number, const FlowRoute& route);
-  // Precondition: fewer than kMessagesMax of the pipe's messages have not arrived.
+  // Sends a message after those that the pipe has. Precondition: fewer than kMessagesMax of the
+  // pipe's messages have not arrived.
   void Send(PipeId pipe, const FlowMessage& message);
   // Returns the rate that one flow alone would have on the pipe's route, in bits per second.
   uint64_t RateAloneBps(PipeId pipe) const;
@@ -93,7 +96,7 @@ class FlowNetwork final : public StateOwner {
     uint8_t arrived = 0;
     std::array<FlowMessage, kMessagesMax> messages{};
   };
-  // Describes a flow of a bundle. `finish` is copied from its pipe.
+  // Describes a flow of a bundle. `finish` is a copy of its pipe's.
   struct Flow {
     uint64_t finish = 0;
     PipeId pipe{0};

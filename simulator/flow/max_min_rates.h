@@ -26,7 +26,7 @@ namespace railyard {
 // Identifies a bundle by a dense number from 0.
 using BundleId = Identifier<struct BundleIdTag>;
 
-// Is the rate of a flow or a link, in units of 2^-44 bytes per picosecond.
+// Holds the rate of a flow or a link, in units of 2^-44 bytes per picosecond.
 using FlowRate = uint64_t;
 inline constexpr int kFlowRateBits = 44;  // fractional bits
 
@@ -45,6 +45,7 @@ class MaxMinRates {
   // Converts bits per second to a FlowRate. Precondition: it is below 2^64 units, 8 Eb/s.
   static FlowRate RateOf(uint64_t rate_bps);
 
+  // Sets the capacity of a link, in bits per second.
   void SetCapacity(LinkId link, uint64_t rate_bps);
   // Adds a bundle without flows. A flow of rate r puts r * weight / whole on each link. The links
   // must differ. Preconditions: there is at least one, and 0 < weight <= whole for each.
@@ -53,6 +54,7 @@ class MaxMinRates {
   // than 2^24.
   void SetFlows(BundleId bundle, uint32_t flows);
   uint32_t flows(BundleId bundle) const { return bundles_[bundle].flows; }
+  // Returns true if rates may change at the next Solve().
   bool has_changes() const { return !changed_.empty(); }
   // Computes the rates after all changes, of which some may have undone others, and returns the
   // bundles with flows whose rate may have changed. The result is valid until the next call.
@@ -61,7 +63,7 @@ class MaxMinRates {
   FlowRate rate(BundleId bundle) const { return bundles_[bundle].rate; }
 
  private:
-  // The number of fractional bits of shares of a flow's rate, which are rounded up.
+  // Shares of a flow's rate have this number of fractional bits, and are rounded up.
   static constexpr int kShareBits = 32;
 
   struct Use {

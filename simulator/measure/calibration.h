@@ -25,7 +25,7 @@ struct MeasuredTime {
 
 struct CalibrationResult {
   CalibratedScales scales{};
-  // The relative errors by row: simulated / measured - 1.
+  // These are relative errors by row: simulated / measured - 1.
   std::vector<double> errors_before;
   std::vector<double> errors_after;
   std::vector<double> errors_left_out;  // of each row, with the scales that fit all others

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Measures by simulation how long a plan's calls take on a fabric: a collective alone on its group,
-// beside the equal calls of other groups of the same servers, at sizes that are powers of two.
-// Other sizes are interpolated; sizes above kMeasuredBytesMax are extrapolated at the rate between
-// the largest two.
+// Measures by simulation how long a plan's calls take on a fabric. Each collective runs alone in
+// its group, together with the equal calls of other groups of the same servers, at sizes that are
+// powers of two. Other sizes are interpolated; sizes above kMeasuredBytesMax are extrapolated at
+// the rate between the largest two.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,18 @@ struct MeasuredCall {
 
 class CallTimes {
  public:
-  // Measures the calls of `trace` in `scenario`, which has everything but a job. Throws
-  // EnvironmentError if a run cannot be made; `error` describes a run that failed.
+  // Measures the calls of `trace`, which must outlive this, in `scenario`, which has everything but
+  // a job. Throws EnvironmentError if no process can be started; error() describes a run that
+  // failed.
   CallTimes(const Trace& trace, const FabricGraph& fabric, const ScenarioBuilder& scenario);
 
   // Returns the scenario of `path`, edited by `sets`, without its job and its faults.
   static ScenarioBuilder WithoutJob(const std::string& path, std::vector<std::string> sets);
 
+  // Returns the error of the first run that failed; empty if none did.
   const std::string& error() const { return error_; }
-  // Preconditions: there is no error, and the call is one of the trace.
+  // Returns the time of a call in ps. Preconditions: there is no error, and the call is one of the
+  // trace.
   int64_t TimePs(const PlannedCall& call) const;
   // Returns the measured calls by group and kind, then size.
   std::vector<MeasuredCall> Measured() const;

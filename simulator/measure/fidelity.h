@@ -21,6 +21,7 @@ struct FidelityPoint {
   int64_t harness_ps = 0;
   std::string modelled_as;  // "dgx-h100, 2 nodes, InfiniBand"
 };
+// Maps a row to its simulation.
 FidelityPoint PointOf(const MeasuredRow& row);
 
 struct FidelityRow {

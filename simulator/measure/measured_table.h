@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Reads a table of measured collective times, one row each, as comma-separated values with the
 // columns
-// source_id,collective,nodes,gpus_per_node,gpu,nic_gbps,nccl_version,algo_hint,bytes,time_us,algbw_GBps,busbw_GBps,notes
+//   source_id,collective,nodes,gpus_per_node,gpu,nic_gbps,nccl_version,algo_hint,
+//   bytes,time_us,algbw_GBps,busbw_GBps,notes
 // (RFC 4180; fields may be quoted).
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads the tables that nccl-tests print, as a user has them: comment lines, rows, and other output
-// of the job in between.
+// Reads the tables in the output of a job that ran nccl-tests: comment lines, rows, and other
+// output between them.
 #pragma once
 
 #include <cstdint>

@@ -31,6 +31,7 @@ struct PerfReport {
   std::vector<PerfRow> rows;
 };
 
+// These return the parts of the table for people, and the JSON.
 std::string PerfHeader(const PerfReport& report);
 std::string PerfLine(const PerfReport& report, const PerfRow& row);
 std::string PerfFooter(const PerfReport& report);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Times one collective at one size in a run of its own, as `railyard run` would.
+// Times one collective at one size in a separate run, as `railyard run` would.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ double BusbwFactorOf(PerfCollective collective, uint32_t ranks);
 // else 1.
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks);
 
-// Returns true if in place differs from out of place, because a rank copies its part for itself in
-// the latter.
+// Returns true if in-place calls differ from out-of-place ones, because a rank copies its own part
+// in the latter.
 bool CopiesWithinRank(PerfCollective collective);
 
 struct PerfPoint {
@@ -68,12 +68,12 @@ inline constexpr const char* kAlgorithmHelp =
 // Sets the point's algorithm, protocol, NCCL version and network as --algo, --proto, --nccl-version
 // and --net state them; empty ones state nothing. NCCL's own names and lists go into the `nccl`
 // block as ALGO, PROTO and NET; PAT by itself, and algorithms that NCCL does not have (Direct,
-// HalvingDoubling), are forced. Returns the assumption that this makes about the fabric, for
-// people; empty if there is none.
+// HalvingDoubling), are forced. Returns the assumption that this makes about the fabric, as a text
+// for people; empty if there is none.
 std::string SetChoice(const std::string& algorithm, const std::string& protocol,
                       const std::string& version, const std::string& net, PerfPoint& point);
 
-// Runs the points in processes of their own (RunTimed).
+// Runs each point in a separate process (RunTimed).
 std::vector<TimedRun> RunPoints(const std::vector<PerfPoint>& points,
                                 const std::function<void(size_t, const TimedRun&)>& done);
 

@@ -20,7 +20,7 @@ struct PlannedCollective {
   JobCollective collective;
   std::string name;                                                  // "RING/SIMPLE", "P2P"
   std::vector<std::shared_ptr<const CollectiveSchedule>> schedules;  // by communicator rank
-  bool in_place = false;                                             // as JobOperation's
+  bool in_place = false;                                             // as in JobOperation
   std::vector<std::string> assumptions;  // where NCCL's rules do not cover the layout
 };
 // Precondition: the scenario's job has a collective, over all ranks of its first communicator.

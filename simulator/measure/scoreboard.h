@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Computes the errors of simulated times by machine, collective, protocol and size, beside the
-// spread between machines of one kind. No simulator of that kind of machine can have errors below
-// the spread.
+// Computes the errors of simulated times by machine, collective, protocol and size, and the spread
+// of measured times between machines of one kind. No simulator of that kind of machine can have
+// errors below the spread.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,11 @@ struct ScoreCell {
   uint64_t bytes_min = 0;
   std::vector<Score> scores;  // this simulator's first
   uint64_t sources = 0;       // tables that the rows come from
-  // The median, over sizes that several tables have, of the greatest over the least time less 1.
+  // The median, over the sizes that several tables have, of (greatest time / least time) - 1.
   std::optional<double> spread;
 };
 
-// Holds one simulated time beside the measured one.
+// Holds one simulated time and the measured one.
 struct ScoredRow {
   const FidelityRow* row = nullptr;
   std::string machine;
@@ -54,7 +54,8 @@ struct Scoreboard {
 
 inline constexpr const char* kThisSimulator = "railyard";
 
-// Computes the scoreboard. `result` must outlive it. `measured` are all rows that `others` count.
+// Computes the scoreboard. `result` must outlive it. The times in `others` are numbered by their
+// rows in `measured`.
 Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<MeasuredRow>& measured,
                           const std::vector<OtherTime>& others);
 

@@ -18,20 +18,20 @@ namespace railyard {
 
 enum class TimedEnd : uint8_t {
   kDone,
-  kEnvironmentFailed,  // the process that ran it, too
+  kEnvironmentFailed,  // or the process of the run ended without a result
   kInputWrong,
   kJobAborted,
   kStalled,
 };
 struct TimedRun {
   TimedEnd end = TimedEnd::kDone;
-  std::string error;    // empty: it ran; else the findings, or what became of the process
+  std::string error;    // empty if it ran; else the findings, or how the run failed
   int64_t time_ps = 0;  // from the first rank's start to the last one's end
   uint64_t packet_hops = 0;
-  std::string replayed;  // "RING/SIMPLE": what the first collective ran as
+  std::string replayed;  // "RING/SIMPLE": algorithm and protocol of the first collective
 };
 
-// Makes the scenario of a run, in that run's process. Returns nullptr after findings.
+// Makes the scenario of a run, in that run's process. Returns nullptr with findings after an error.
 using ScenarioMaker = std::function<std::shared_ptr<const Scenario>(Diagnostics& findings)>;
 
 // Returns one outcome per scenario, in order, running as many processes at once as there are

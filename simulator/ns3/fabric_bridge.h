@@ -37,7 +37,7 @@ class FabricBridge final : public PacketSink {
   struct Way {
     DeviceId from{};
     DeviceId to{};
-    uint64_t entropy = 0;  // ECMP hashes it
+    uint64_t entropy = 0;  // hashed by ECMP
   };
   // Returns whether the first port of the way has room for the device's next packet. If not,
   // FabricNetDevice::SendWaiting() is called when it has.

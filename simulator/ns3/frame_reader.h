@@ -14,8 +14,8 @@ inline constexpr uint16_t kEtherTypeIpv6 = 0x86DD;
 
 struct FrameHeaders {
   ns3::Mac48Address destination;
-  // Hash over addresses, protocol and TCP or UDP ports; fragments are hashed without ports. Frames
-  // other than IP are hashed by their type.
+  // A hash of addresses, protocol and TCP or UDP ports; that of fragments is without ports. For
+  // frames other than IP it is their type.
   uint64_t flow_hash = 0;
   bool is_ecn_capable = false;  // the IP header has ECT(0) or ECT(1)
 };

@@ -16,7 +16,7 @@
 
 namespace railyard {
 
-// Holds the times of one collective; 0 if it did not end.
+// Holds the times of one collective, which are 0 if it did not end.
 struct CollectiveOutcome {
   int64_t duration_ps = 0;
   int64_t wait_ps = 0;

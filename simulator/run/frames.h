@@ -52,6 +52,7 @@ struct RdmaHeaders {
   uint32_t payload_bytes = 0;
 };
 
+// These return a frame with these headers, on Ethernet with RoCE v2 and on InfiniBand.
 Frame RoceFrame(const FrameEnds& ends, uint16_t source_port, const RdmaHeaders& headers,
                 uint32_t snap_bytes);
 Frame InfinibandFrame(const FrameEnds& ends, const RdmaHeaders& headers, uint32_t snap_bytes);

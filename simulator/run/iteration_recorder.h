@@ -82,7 +82,8 @@ class IterationRecorder {
   const RankPairBytes& ScheduleOf(const Key& key, const JobCollective& collective);
   std::optional<double> ImbalanceOf(const Iteration& iteration) const;
   static void Merge(Matrix& matrix);
-  // These reduce a matrix to the cells that drift compares: pairs only, or the AllToAlls by layer.
+  // These reduce a matrix to the cells that are compared for drift: pairs only, or the AllToAlls by
+  // layer.
   static Matrix PairsOf(const Matrix& matrix);
   static Matrix AllToAllsOf(const Matrix& matrix);
   static std::optional<double> Distance(const Matrix& before, const Matrix& after);

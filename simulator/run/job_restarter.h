@@ -41,9 +41,9 @@ class JobRestarter {
   const RestartResult& result() const { return result_; }
 
  private:
-  // Returns when all ranks had saved a checkpoint, counted from 0 since the last restart.
-  // Computation since the previous checkpoint counts from the end of the collectives before it.
-  // kNeverPs if it is not reached.
+  // Returns the time at which all ranks had saved the checkpoint of that number, from 0; kNeverPs
+  // if a collective before it has not ended. Computation counts from the end of the collective
+  // before it on its stream or, if there is none, from the previous checkpoint.
   int64_t SavedPs(uint64_t checkpoint) const;
   void FindLastCheckpoint();
   void TryToEnd();

@@ -23,8 +23,8 @@ class LossRecorder final : public ReplayObserver {
     std::set<uint32_t> collectives;
     std::set<GpuIndex> gpus;
     std::set<ConnectionId> unrecovered;
-    // The parts of the job of which connections had lost packets to it when the part was halted;
-    // these have recovered when the part restarts.
+    // The parts of the job that were halted while some of their connections had lost packets to it;
+    // these losses are repaired when the part restarts.
     std::set<uint32_t> halted_parts;
     int64_t first_retransmission_ps = -1;
     int64_t last_recovery_ps = -1;
@@ -34,7 +34,7 @@ class LossRecorder final : public ReplayObserver {
   };
 
   explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
-  // Receives errors and decides how the job continues; see ReplayObserver.
+  // Sets the function that receives errors and decides how the job continues (ReplayObserver).
   using OnError = std::function<void(uint32_t rank, const std::string& why)>;
   void SetOnRankError(OnError on_rank_error) { on_rank_error_ = std::move(on_rank_error); }
   // Must be called before the first fault.
@@ -63,7 +63,7 @@ class LossRecorder final : public ReplayObserver {
   std::vector<FaultLosses> losses_;
   struct Hit {
     std::set<uint32_t> faults;
-    // retransmissions of packets that were in flight meanwhile may continue
+    // Retransmissions of packets that were in flight meanwhile may continue.
     bool is_recovered = false;
   };
   std::unordered_map<ConnectionId, Hit> hits_;

@@ -41,7 +41,7 @@ class PacketCapture {
 
   // Ends the capture in a forked child, because the file is the parent's.
   void Stop() { is_running_ = false; }
-  // Completes the file. Notes of the result say which packets are not in it.
+  // Completes the file. Adds notes to the result about packets that are not in it.
   void Finish(RunResult& result);
 
  private:

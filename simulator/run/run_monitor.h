@@ -47,7 +47,7 @@ class RunMonitor {
   void WaitForParts(std::span<ChildProcess* const> parts, WindowExchange& exchange);
 
   void AddPaired(const Baseline& baseline) { paired_.push_back(&baseline); }
-  // Is called in a forked child. Makes it report progress to its parent on request.
+  // Is called in a forked child. Makes it report its progress to its parent at each look.
   void BecomeChild(Baseline& baseline);
 
   // Returns e.g. "interrupted by SIGTERM after 6.0 s"; empty if nothing requests the end.

@@ -56,7 +56,7 @@ class SeriesRecorder {
   void AddChanges(int64_t from_ps, int64_t until_ps);
   void AddQueues(int64_t time_ps);
   void AddLimits(NetworkBin& network);
-  // Doubles the bins if the looks have cost more than their share of the run's time.
+  // Doubles the width of the bins if the looks have cost more than their share of the run's time.
   void KeepToShare();
 
   FabricSimulatorImpl& engine_;

@@ -52,7 +52,7 @@ class Simulation {
     std::function<void()> on_ended{};
     // Is called when the fabric's routes have changed.
     std::function<void()> on_routes_changed{};
-    // Delays the begin of the job, but not the faults.
+    // Delays the start of the job, but not the faults.
     int64_t job_delay_ps = 0;
   };
 
@@ -77,7 +77,7 @@ class Simulation {
   bool has_stalled() const { return watchdog_ && watchdog_->has_barked(); }
 
   const Scenario& scenario() const { return scenario_; }
-  const Job& job() const { return job_; }  // its ranks where they are by now
+  const Job& job() const { return job_; }  // with the current places of its ranks
   FabricSimulatorImpl& engine() { return engine_; }
   FabricNetwork& network() { return *network_; }
   const EcmpRouting& routing() const { return routing_; }

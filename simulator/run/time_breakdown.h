@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Splits the time of one rank in a run by cause, from the begins and ends of its calls.
+// Splits the time of one rank in a run by cause, from the starts and ends of its calls.
 #pragma once
 
 #include <cstdint>

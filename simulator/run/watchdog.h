@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Ends a run without progress, even if events still happen. A run has no progress if, for a stated
-// simulated or real time, no call ended and no byte of a job was delivered while a collective ran
-// or a GPU was halted in its computation.
+// Ends a run without progress, even if events still happen. A run has no progress if no call began
+// or ended and no byte of a job was delivered for a stated simulated time, during which a
+// collective ran or a GPU was halted in its computation, or for a stated real time.
 #pragma once
 
 #include <condition_variable>
@@ -31,14 +31,14 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
-  // Sets the function that is called when it ends the run; the default is ns3::Simulator::Stop().
+  // Sets the function that ends the run; the default is ns3::Simulator::Stop().
   void SetOnEnd(std::function<void()> on_end) { on_end_ = std::move(on_end); }
   // Schedules the first check and starts the clock of real time.
   void Start();
-  // Returns the number of its looks before that time in a run that it does not end.
+  // Returns the number of its looks before that simulated time in a run that it does not end.
   uint64_t LooksBefore(int64_t time_ps) const;
   bool has_barked() const { return !why_.empty(); }
-  // Returns the reason for which it ended the run.
+  // Returns the reason why it ended the run; empty if it has not.
   const std::string& why() const { return why_; }
 
  private:

@@ -56,6 +56,7 @@ class WindowExchange {
     Member& operator=(const Member&) = delete;
     uint32_t shard() const { return shard_; }
 
+    // Sends a crossing to another shard. Waits while the ring is full.
     void Send(uint32_t to, const Crossing& crossing);
     // Ends the round: sends the report to all shards and waits for theirs. Returns them by shard;
     // they are valid until the next call. received() then has all crossings that others sent before
@@ -77,7 +78,7 @@ class WindowExchange {
   };
 
   // --- In any process
-  // Sets ShardReport::is_asked_to_end for all shards.
+  // Requests the end of the run from all shards (ShardReport::is_asked_to_end).
   void AskToEnd();
   bool is_asked_to_end() const;
   ShardProgress& ProgressOf(uint32_t shard) const;

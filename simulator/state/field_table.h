@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Field tables: a stateful record names its members once, and from that one table come taking,
-// putting back, counting and the names in which a difference of two snapshots is printed.
+// Defines field tables. A stateful record names its members once; this one table determines how
+// they are taken into snapshots, restored and counted, and how differences of snapshots are
+// printed.
 //
 //   struct Port {
 //     LinkId wire{0};
@@ -16,12 +17,14 @@
 //     }
 //   };
 //
-//   VisitFields(port, archive);    // one record; as a list of them: VisitFields(ports, archive)
+//   VisitFields(port, archive);   // one record
+//   VisitFields(ports, archive);  // a list of records
 //
-// The table has every member of the record, in the order of their declaration. A record that grows
-// without its table does not compile where it is walked. Members that a walk cannot treat alone
-// (they are relative to another record, or need what the record does not have) are NoState, with
-// who treats them as the reason. Records are aggregates: plain structs without private members.
+// The table has every member of the record, in the order of their declaration. If a record has more
+// members than its table, its visit does not compile. Members that cannot be visited by themselves
+// (because they are relative to another record, or need data that the record does not have) are
+// NoState, and the reason names the owner that visits them. Records are aggregates: plain structs
+// without private members.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +53,7 @@ struct AnyMember {
   template <class Member>
   requires(!std::same_as<std::remove_cvref_t<Member>, Record>) operator Member()
       const noexcept {  // NOLINT(google-explicit-constructor)
-    std::terminate();   // it is asked for, and never called
+    std::terminate();   // only unevaluated expressions use it
   }
 };
 
@@ -77,7 +80,7 @@ constexpr size_t CountMembers() {
 
 namespace field {
 
-// Numbers, enumerations and flags as snapshots keep them.
+// Converts numbers, enumerations and flags to the words that snapshots keep.
 template <class Member>
 constexpr uint64_t AsWord(const Member& member) {
   if constexpr (std::same_as<Member, double>) {
@@ -97,7 +100,7 @@ template <class Record, class Member>
 struct ValueField : NamedField<Record, Member> {
   void Visit(Record& record, StateArchive& archive) const { archive.Value(record.*this->member); }
 };
-// A member that affects the future; a snapshot restores it.
+// Declares a member that affects the future; a snapshot restores it.
 template <class Record, class Member>
 constexpr ValueField<Record, Member> Value(std::string_view name, Member Record::*member) {
   return {{name, member}};
@@ -113,8 +116,8 @@ struct ConstantField : NamedField<Record, Member> {
     }
   }
 };
-// A member that affects the future but does not change while the simulation is at rest: snapshots
-// only compare it. It may be a container of such members.
+// Declares a member that affects the future but does not change while the simulation is quiescent:
+// snapshots only compare it. It may be a container of such values.
 template <class Record, class Member>
 constexpr ConstantField<Record, Member> Constant(std::string_view name, Member Record::*member) {
   return {{name, member}};
@@ -124,7 +127,7 @@ template <class Record>
 struct InstantField : NamedField<Record, int64_t> {
   void Visit(Record& record, StateArchive& archive) const { archive.Instant(record.*this->member); }
 };
-// An instant from which something is possible; all instants in the past are equivalent.
+// Declares an instant from which something is possible; all instants in the past are equivalent.
 template <class Record>
 constexpr InstantField<Record> Instant(std::string_view name, int64_t Record::*member) {
   return {{name, member}};
@@ -134,7 +137,7 @@ template <class Record, class Member>
 struct CountField : NamedField<Record, Member> {
   void Visit(Record& record, StateArchive& archive) const { archive.Count(record.*this->member); }
 };
-// A counter that only results read; replaying adds to it.
+// Declares a counter that only results read; replaying adds to it.
 template <class Record, class Member>
 constexpr CountField<Record, Member> Count(std::string_view name, Member Record::*member) {
   return {{name, member}};
@@ -150,8 +153,8 @@ struct UnrepeatableField : NamedField<Record, Member> {
     }
   }
 };
-// A counter of events that make the future differ from a repetition (losses, draws), or a container
-// of such counters.
+// Declares a counter of events that make the future differ from a repetition (losses, draws), or a
+// container of such counters.
 template <class Record, class Member>
 constexpr UnrepeatableField<Record, Member> Unrepeatable(std::string_view name,
                                                          Member Record::*member) {
@@ -165,7 +168,8 @@ struct QuiescentField : NamedField<Record, Member> {
     archive.Require(holds(record.*this->member));
   }
 };
-// A member that has this value when the simulation is at rest; a container is empty then.
+// Declares a member that has its default value, or the expected one, when the simulation is
+// quiescent; a container is empty then.
 template <class Record, class Member>
 constexpr auto Quiescent(std::string_view name, Member Record::*member) {
   const auto holds = [](const Member& value) {
@@ -183,7 +187,7 @@ constexpr auto Quiescent(std::string_view name, Member Record::*member,
   const auto holds = [expected](const Member& value) { return value == expected; };
   return QuiescentField<Record, Member, decltype(holds)>{{name, member}, holds};
 }
-// The same with a condition: `holds` takes the member's value.
+// Does the same with a condition on the member's value.
 template <class Record, class Member, std::predicate<const Member&> Holds>
 constexpr auto QuiescentIf(std::string_view name, Member Record::*member, Holds holds) {
   return QuiescentField<Record, Member, Holds>{{name, member}, holds};
@@ -197,7 +201,8 @@ struct FollowingField : NamedField<Record, Member> {
   }
   void Follow(Record& record) const { record.*this->member = record.*leader; }
 };
-// A member that equals `leader` at rest and, if that is a Count(), advances with it.
+// Declares a member that equals `leader` when the simulation is quiescent and, if that is a
+// Count(), advances with it.
 template <class Record, class Member>
 constexpr FollowingField<Record, Member> Follows(std::string_view name, Member Record::*member,
                                                  Member Record::*leader) {
@@ -206,7 +211,7 @@ constexpr FollowingField<Record, Member> Follows(std::string_view name, Member R
 
 template <class Record, class Member>
 struct NestedField : NamedField<Record, Member> {};
-// A member that is a record with a table of its own.
+// Declares a member that is a record with a table.
 template <class Record, class Member>
 constexpr NestedField<Record, Member> Nested(std::string_view name, Member Record::*member) {
   return {{name, member}};
@@ -217,8 +222,8 @@ struct StatelessField : NamedField<Record, Member> {
   std::string_view because;
   void Visit(Record& /*record*/, StateArchive& /*archive*/) const {}
 };
-// A member that does not affect the future, or that another owner visits; `because` gives the
-// reason.
+// Declares a member that does not affect the future, or that another owner visits; `because` gives
+// the reason.
 template <class Record, class Member>
 constexpr StatelessField<Record, Member> NoState(std::string_view name, Member Record::*member,
                                                  std::string_view because) {
@@ -231,8 +236,8 @@ struct BitField {
   Holds holds;
   void Visit(Record& record, StateArchive& archive) const { archive.Require(holds(record)); }
 };
-// A bit-field, to which no member pointer exists (Bits<Record>("name", ...)): `holds` takes the
-// record and returns true if the bit-field has its value at rest.
+// Declares a bit-field, to which no member pointer exists (Bits<Record>("name", ...)). `holds`
+// takes the record and returns true if the bit-field has its quiescent value.
 template <class Record, std::predicate<const Record&> Holds>
 constexpr BitField<Record, Holds> Bits(std::string_view name, Holds holds) {
   return {name, holds};
@@ -331,7 +336,7 @@ void VisitFields(Record& record, StateArchive& archive) {
       kTable.fields);
 }
 
-// The same for the record with number `index` of its kind.
+// Does the same for the record with number `index` of its kind.
 template <HasFieldTable Record>
 void VisitFields(Record& record, size_t index, StateArchive& archive) {
   if (archive.is_naming()) [[unlikely]]
@@ -339,7 +344,7 @@ void VisitFields(Record& record, size_t index, StateArchive& archive) {
   VisitFields(record, archive);
 }
 
-// The same for a list of records.
+// Does the same for a list of records.
 template <std::ranges::forward_range Records>
 requires HasFieldTable<std::ranges::range_value_t<Records>>
 void VisitFields(Records& records, StateArchive& archive) {
@@ -347,8 +352,8 @@ void VisitFields(Records& records, StateArchive& archive) {
   for (auto& record : records) VisitFields(record, index++, archive);
 }
 
-// Sets every member of a record of counters to `combine` of it and that of `other`. Members are
-// numbers or arrays of numbers.
+// Sets every member m of a record of counters to combine(m, the same member of `other`). Members
+// are numbers or arrays of numbers.
 template <HasFieldTable Record, class Combine>
 void CombineFields(Record& record, const Record& other, Combine combine) {
   static_assert(NamesEveryMember<Record>(),

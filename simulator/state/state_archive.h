@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Visits the state of a simulation at rest. One function per stateful part names, in a fixed order,
-// every value that affects the future, every instant that still lies ahead and every counter. The
-// same function takes the state, restores it and adds to the counters. An archive has sections,
-// within which places are numbered from 0, so that a new place at the end of one section does not
-// move those of the next.
+// Visits the state of a quiescent simulation. One function per stateful part names, in a fixed
+// order, every value that affects the future, every instant that still lies ahead and every
+// counter. The same function takes the state, restores it and adds to the counters. An archive has
+// sections, within which places are numbered from 0, so that a new place at the end of one section
+// does not move those of the next.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace railyard {
 
-// A snapshot of a simulation at rest, relative to the instant at which it was taken. Only values
-// other than 0 are kept, with their places.
+// Holds the values of a quiescent simulation, relative to the instant at which they were taken.
+// Only values other than 0 are kept, with their places.
 struct StateSnapshot {
   std::vector<std::pair<uint32_t, uint64_t>> values;
   int64_t instants_ahead_ps =
@@ -30,12 +30,13 @@ struct StateSnapshot {
   }
 };
 
-// Counters by section and place.
+// Holds counters by section and place.
 using CountSnapshot = std::vector<std::vector<uint64_t>>;
-// Differences of two CountSnapshot, without zeros.
+// Holds the differences of two CountSnapshot, by place, without zeros.
 using CountChanges = std::vector<std::pair<uint32_t, uint64_t>>;
 
-// A place has its section in the upper bits and its number within it in the lower ones.
+// A place has the number of its section from this bit on, and its number within the section in the
+// bits below.
 constexpr uint32_t kSectionShift = 28;
 
 // Returns true if `after` has every counter of `before`, and possibly more.
@@ -57,12 +58,12 @@ inline CountChanges ChangesBetween(const CountSnapshot& before, const CountSnaps
   return changes;
 }
 
-// Names of places: "queue pairs.sending end[3].retries". A visit fills in the names of the
+// Holds names of places: "queue pairs.sending end[3].retries". A visit fills in the names of the
 // requested places.
 struct PlaceNames {
   struct Counted {
     std::string name;
-    int unused_bits = 0;  // below those in which changes of the count are kept
+    int unused_bits = 0;  // below the bits in which changes of the count are kept
   };
   std::map<uint32_t, std::string> values;  // by place among the values that states have
   std::map<uint32_t, Counted> counts;      // by place among the counts
@@ -88,18 +89,19 @@ class StateArchive {
     if (mode_ == Mode::kTake) counts_.emplace_back();
   }
 
-  // --- Names: of effect in a walk of the fourth kind alone ---------------------------------------
+  // --- Names, which have an effect only in a visit that names places -----------------------------
   bool is_naming() const { return mode_ == Mode::kName; }
-  // The following places belong to this owner directly, not to one of its records.
+  // Assigns the following places to this owner directly, not to one of its records.
   void BeginOwner(std::string_view owner) {
     owner_ = owner;
     record_.clear();
   }
-  // The following places belong to the record of that kind and number.
+  // Assigns the following places to the record of that kind and number.
   void BeginRecord(std::string_view kind, size_t index) {
     record_ = std::string(kind) + '[' + std::to_string(index) + ']';
   }
-  // The following places belong to a field of the record, or to a field of that field.
+  // Assigns the following places, until LeaveField(), to a field of the record, or of the entered
+  // field.
   void EnterField(std::string_view name) { fields_.push_back(name); }
   void LeaveField() { fields_.pop_back(); }
   // Names the next place: `archive.Named("path").Constant(hash)`.
@@ -109,8 +111,8 @@ class StateArchive {
     return *this;
   }
 
-  // States a condition that must hold at rest; otherwise nothing of this simulation can be
-  // replayed.
+  // States a condition that holds if the simulation is quiescent; if it does not hold, the state
+  // cannot be used for a replay.
   void Require(bool holds) { is_quiescent_ = is_quiescent_ && holds; }
 
   // Visits a value that affects the future.
@@ -124,7 +126,8 @@ class StateArchive {
       NameValue();
     }
   }
-  // Visits a value that does not change at rest and is not restored.
+  // Visits a value that does not change while the simulation is quiescent; it is compared, but not
+  // restored.
   void Constant(uint64_t value) {
     if (mode_ == Mode::kTake) {
       Keep(value);
@@ -165,14 +168,16 @@ class StateArchive {
       NameCount(kUnused);
     }
   }
-  // Visits a count of events that make the future differ from a repetition: draws, losses.
+  // Visits a counter of events that make the future differ from a repetition: draws, losses.
   void Unrepeatable(uint64_t count) {
     if (mode_ == Mode::kTake) unrepeatable_ += count;
   }
 
+  // Returns true if all required conditions held.
   bool is_quiescent() const { return is_quiescent_ && HasRoom(); }
   // Returns true if the archive adds to the counters.
   bool adds() const { return mode_ == Mode::kAdd; }
+  // Returns the sum of all Unrepeatable() counters.
   uint64_t unrepeatable() const { return unrepeatable_; }
   StateSnapshot TakeState() {
     taken_.hash = hash_;

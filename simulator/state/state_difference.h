@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// The function that visited the state for both snapshots.
+// Visits the state in the same way as for both snapshots.
 using StateWalk = std::function<void(StateArchive& archive)>;
 
 // Returns "queue pairs.sending end[3].retries is 2, not 0; ..." for the first few places, and how
@@ -17,7 +17,7 @@ using StateWalk = std::function<void(StateArchive& archive)>;
 // that no longer exists, is given by its number.
 std::string DescribeDifference(const StateWalk& walk, const StateSnapshot& found,
                                const StateSnapshot& expected);
-// The same for counters: "fabric.link[7].packets grew by 12, not by 13; ...".
+// Does the same for counters: "fabric.link[7].packets grew by 12, not by 13; ...".
 std::string DescribeDifference(const StateWalk& walk, const CountChanges& found,
                                const CountChanges& expected);
 

@@ -15,7 +15,7 @@ class StateOwner {
  public:
   // Returns e.g. "queue pairs", "the threads of sockets".
   virtual std::string state_name() const = 0;
-  // Visits the state that affects the future of a simulation at rest, and its counters.
+  // Visits the state that affects the future of a quiescent simulation, and its counters.
   virtual void Visit(StateArchive& archive) = 0;
   // Returns why nothing that involves this state can be replayed; empty if it can.
   virtual std::string WhyNeverReplayed() const { return {}; }
@@ -24,7 +24,7 @@ class StateOwner {
   ~StateOwner() = default;
 };
 
-// An owner that keeps a run, or the collectives that involve it, from being replayed.
+// Describes an owner that prevents the replay of a run, or of the collectives that involve it.
 struct ReplayObstacle {
   std::string owner;
   std::string why;
@@ -33,13 +33,14 @@ struct ReplayObstacle {
 
 class StateRegistry {
  public:
-  // The order of additions is that of the visit. The owner must outlive this.
+  // Adds an owner, which must outlive this. Owners are visited in the order of their additions.
   void Add(StateOwner& owner) { owners_.push_back(&owner); }
-  // Registers a part that has state but no owner to visit it: nothing is replayed then.
+  // Registers a part that has state but no owner to visit it. Nothing is replayed then.
   void AddUnknown(std::string name) {
     unknown_.push_back({.owner = std::move(name), .why = "it registers no state"});
   }
 
+  // Visits the state of all owners.
   void Visit(StateArchive& archive) const {
     archive.Require(unknown_.empty());
     for (StateOwner* const owner : owners_) {
@@ -47,6 +48,7 @@ class StateRegistry {
       owner->Visit(archive);
     }
   }
+  // Returns the parts without an owner, and the owners that prevent a replay.
   std::vector<ReplayObstacle> Obstacles() const {
     std::vector<ReplayObstacle> obstacles = unknown_;
     for (const StateOwner* const owner : owners_) {

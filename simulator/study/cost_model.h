@@ -9,17 +9,18 @@
 
 namespace railyard {
 
-// Estimates what a run costs, a positive number, from the runs that have ended: the mean of all,
-// times a factor for each value of its axes, by least squares of the logarithms.
+// Estimates the cost of a run, a positive number, from the runs that have ended: as the mean of
+// all, times a factor for each value of its axes, fitted by least squares of the logarithms.
 class CostModel {
  public:
+  // Adds a run that has ended. `values` are those of its axes.
   void Add(std::span<const std::string> values, double cost);
   // Returns 0 before anything was added. A value that no run had counts as the average one.
   double Estimate(std::span<const std::string> values) const;
-  // The estimate times the largest ratio of a cost to its estimate so far.
+  // Returns the estimate times the largest ratio, at least 1, of a cost to its estimate so far.
   double EstimateOfLargest(std::span<const std::string> values) const;
-  // Increases whenever estimates have changed: after the first runs, and each time their number has
-  // grown by an eighth.
+  // Returns a number that increases whenever estimates change: after each of the first runs, then
+  // each time the number of runs has grown by an eighth.
   size_t version() const { return version_; }
 
  private:

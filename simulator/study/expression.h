@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A small arithmetic over the axes of a study: + - * / % ^, comparisons, and, or, not, parentheses,
-// min, max, floor, ceil, round, sqrt, log2; texts in single quotes compare with == and !=. A
-// comparison is 1 or 0, and what is not 0 is true.
+// Evaluates arithmetic expressions over the axes of a study. They consist of + - * / % ^,
+// comparisons, and, or, not, parentheses, min, max, floor, ceil, round, sqrt and log2; texts in
+// single quotes compare with == and !=. A comparison is 1 or 0; every number except 0 is true.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace railyard {
 
-// Returns the number that all of `text` is, e.g. "-1.5e3"; nullopt for other texts, infinities and
-// NaN.
+// Returns the number if the whole `text` is one, e.g. "-1.5e3"; nullopt for other texts, infinities
+// and NaN.
 std::optional<double> NumberOf(std::string_view text);
 
-// A mistake in an expression, or at a point where it has no value.
+// Describes a mistake in an expression, or the reason why it has no value at a point.
 struct ExpressionError {
   size_t character = 0;  // of the expression, from 1
   std::string what;
@@ -27,13 +27,13 @@ struct ExpressionError {
 
 class Expression {
  public:
-  // Limit on an expression's text, which also bounds the depth of its evaluation.
+  // This limits the text of an expression, and thereby the depth of its evaluation.
   static constexpr size_t kBytesMax = 1'000;
 
-  // Precondition of all other members: the text was parsed without an error.
+  // Parses an expression. Precondition of all other members: it was parsed without an error.
   static std::variant<Expression, ExpressionError> Parse(std::string_view text);
 
-  // The axes that it names, by first appearance.
+  // Returns the axes that it names, by first appearance.
   const std::vector<std::string>& names() const { return names_; }
   // Evaluates it with the values of names(). The result is finite.
   std::variant<double, ExpressionError> Evaluate(std::span<const std::string> values) const;

@@ -12,32 +12,32 @@
 
 namespace railyard {
 
-// Runs write their results under hidden names and do not wait for the disk. A study publishes them:
-// they are forced to disk together, and then each gets its own name. Whatever has a name is
-// complete, at whatever instant the study is killed or the power is cut.
+// Publishes results. Runs write them under hidden names and do not wait for the disk. They are
+// forced to disk together, and then each gets its final name. A result with its final name is
+// complete, at whichever instant the study is killed or the power is cut.
 class ResultPublisher {
  public:
-  // `directory`: the study's, which exists.
+  // `directory` is that of the study, and exists.
   explicit ResultPublisher(std::string directory);
   ResultPublisher(const ResultPublisher&) = delete;
   ResultPublisher& operator=(const ResultPublisher&) = delete;
-  ~ResultPublisher();  // waits for what goes on
+  ~ResultPublisher();  // waits for the thread
 
   // Returns the place where a run is to write its results.
   std::string UnpublishedPath(size_t run) const;
 
-  // Asks for the results of a run that has ended, if it has left any.
+  // Requests the publication of the results of a run that has ended, if it has left any.
   void Add(size_t run) { waiting_.push_back(run); }
-  // Starts to publish, in a thread, what was asked for, unless that goes on already. Its end wakes
-  // ChildProcess::WaitForAny().
+  // Starts to publish the requested results in a thread, unless one is running or its results have
+  // not been taken. The end of the thread wakes ChildProcess::WaitForAny().
   void Start();
   // Returns the runs whose results have been published since the last call. Throws EnvironmentError
   // if the disk has failed or is full.
   std::vector<size_t> Take();
-  // Publishes everything, and returns it as Take() does.
+  // Publishes all requested results, and returns their runs as Take() does.
   std::vector<size_t> FinishAll();
 
-  // Removes what runs have left that was not published.
+  // Removes the results that were not published.
   void RemoveRest() const;
 
  private:

@@ -13,27 +13,29 @@
 
 namespace railyard {
 
-// Decides which run of a study starts next: the longest by estimate, so that none is left alone at
-// the end, among those whose estimated memory is free. Before any has ended they start in order.
+// Decides which run of a study starts next: the one with the longest estimated time, so that no
+// long run is left alone at the end, among those whose estimated memory is free. Before any run has
+// ended, runs start in order.
 class RunQueue {
  public:
-  // `left`: the runs to start, into `runs`, which must outlive this. `memory_bytes` is what they
-  // may take together.
+  // `left` holds the runs to start, as indices into `runs`, which must outlive this. Together the
+  // running ones may take `memory_bytes`.
   RunQueue(const std::vector<StudyRun>& runs, std::vector<size_t> left, int64_t memory_bytes);
 
   bool is_empty() const { return waiting_.empty(); }
-  // Returns a run, which counts as running from now on; nullopt if none fits into the memory that
-  // running ones leave. With nothing running one always fits.
+  // Returns a run, which counts as running from now on; nullopt if none waits, or if none of the
+  // next fits into the memory that the running ones leave. If none is running, the next always
+  // fits.
   std::optional<size_t> Start();
-  // Notes that the run has ended. Without a cost, because it left no result, it does not affect the
-  // estimates of others.
+  // Notes that the run has ended. A run without a cost, because it left no result, does not affect
+  // the estimates of others.
   void End(size_t run);
   void End(size_t run, double seconds, int64_t memory_bytes);
-  // Puts a run back that was killed, possibly for lack of memory, to run with nothing beside it.
-  // Returns false the second time, when the run has ended.
+  // Puts back a run that was killed, possibly for lack of memory; it will run while no other does.
+  // Returns false if it was put back before; it has ended then.
   bool Retry(size_t run);
 
-  // Returns the memory that the run is expected to take; 0: unknown.
+  // Returns the memory that the run is expected to take; 0 if unknown.
   int64_t EstimatedBytes(size_t run) const;
 
  private:

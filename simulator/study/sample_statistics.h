@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Statistics over the runs of one point, which differ by their seeds alone.
+// Computes statistics over the runs of one point, which differ only in their seeds.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct Estimate {
   std::optional<double> high;
 };
 
-// Uses Student's t. Precondition: `values` is not empty.
+// Returns the mean, with bounds from Student's t. Precondition: `values` is not empty.
 Estimate MeanOf(const std::vector<double>& values);
 
 // Returns the nearest-rank quantile with 0 < q < 1, and bounds that are order statistics: the

@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-// How an axis has its values.
+// Names the source of an axis's values.
 enum class AxisSource : uint8_t {
   kValues,
   kRange,
@@ -22,7 +22,7 @@ enum class AxisSource : uint8_t {
   kLogUniform,
   kChoice,
   kExpression,
-  kPoints,     // the study's named points alone give it values
+  kPoints,     // only the study's named points give it values
   kScenario,   // the names of the study's scenarios
   kPointName,  // the names of named points; empty for other points
 };
@@ -41,7 +41,7 @@ struct StudyAxis {
   // from named points.
   std::optional<size_t> dimension{};
 
-  // Returns true if its values were drawn.
+  // Returns true if the values were drawn.
   bool IsDrawn() const;
 };
 
@@ -51,11 +51,12 @@ struct StudyScenario {
   SourceLocation where;  // where it is named
 };
 
-// A checked study: it has a scenario, every axis has fields and values, and figures are named as in
-// a summary.json. CheckRuns (run_study.h) checks that the scenario accepts the values.
+// Describes a checked study: it has a scenario, every axis has fields and values, and figures are
+// named as in a summary.json. CheckRuns (study_check.h) checks that the scenario accepts the
+// values.
 struct Study {
   std::string name;
-  std::vector<StudyScenario> scenarios;  // with several of them, axes have one of kScenario
+  std::vector<StudyScenario> scenarios;  // if there are several, one of the axes is kScenario
   std::vector<std::string> sets;
   std::vector<StudyAxis> axes;
   std::vector<std::vector<std::string>> points;  // the values of all axes, without units
@@ -69,7 +70,7 @@ struct Study {
   std::string ScenarioPaths() const;
 };
 
-// One run: the values of the axes, and a seed. The study must outlive it.
+// Describes a run: the values of the axes, and a seed. The study must outlive it.
 struct StudyRun {
   uint64_t point = 0;  // into Study::points
   std::span<const std::string> values{};
@@ -77,21 +78,21 @@ struct StudyRun {
 };
 
 inline constexpr uint64_t kStudyRunsMax = 1'000'000;
-// Limit on the number of axes and figures, which are columns of one table.
+// This limits the number of axes and figures, which are columns of one table.
 inline constexpr size_t kStudyColumnsMax = 1'000;
-// Limit on the size of all settings of a run, because they are passed on a command line.
+// This limits the size of all settings of a run, because they are passed on a command line.
 inline constexpr size_t kStudySetsBytesMax = 64 << 10;
 
-// Returns nullopt after an error.
+// Reads and checks the study in a file. Returns nullopt after an error.
 std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics);
 
-// Returns all runs of a study, seeds within a point.
+// Returns all runs of a study, point by point, with the seeds of each point in order.
 std::vector<StudyRun> RunsOf(const Study& study);
 
 // Returns the scenario of a run.
 const StudyScenario& ScenarioOf(const Study& study, const StudyRun& run);
 
-// Returns the settings of a run, "FIELD=VALUE", its seed first.
+// Returns the settings of a run, "FIELD=VALUE", beginning with its seed.
 std::vector<std::string> SetsOf(const Study& study, const StudyRun& run);
 
 // Returns the point's values for people, "loss=0.02, window=7"; empty without axes.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The directory of a study: one study at a time writes there, and what an earlier one finished is
-// known by the keys of its runs.
+// Manages the directory of a study. One study at a time writes there; results of an earlier study
+// are recognized by the keys of its runs.
 //
 //   keys            a line per run: its key (run_key.h)
-//   runs/NUMBER     the result of a run, complete or absent; runs/NUMBER.log what it printed
+//   runs/NUMBER     the result of a run, complete or absent; its output is runs/NUMBER.log
 //   runs/.ended-NUMBER  a result that is not yet forced to disk
 //   baselines/KEY   times of a fault-free run that several runs share
 //   points.csv, statistics.csv, study.sqlite
@@ -33,8 +33,9 @@ class StudyDirectory {
                                                 const std::vector<std::string>& keys,
                                                 Diagnostics& diagnostics);
   // Resumes a study that was ended for any reason: results whose run has a key in `keys` are kept
-  // and get that run's number; others are removed. First waits for runs that outlive the study
-  // that started them, and cancels its Slurm jobs. If there is no study, this is Create().
+  // and get that run's number; others are removed. First waits for runs that outlive the study that
+  // started them, and cancels its Slurm jobs. If the directory is absent or empty, this does the
+  // same as Create(). Throws Interrupted if a signal requests the end meanwhile.
   static std::unique_ptr<StudyDirectory> Resume(const std::string& path,
                                                 const std::vector<std::string>& keys,
                                                 Diagnostics& diagnostics);
@@ -44,7 +45,7 @@ class StudyDirectory {
   bool IsDone(size_t run) const { return is_done_[run]; }
 
  private:
-  // A file that stays locked while this, or a process that inherits it, lives.
+  // Holds a file that stays locked while this, or a process that inherits it, lives.
   class Lock;
 
   explicit StudyDirectory(std::string path) : path_(std::move(path)) {}

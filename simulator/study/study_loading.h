@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The parts of LoadStudy(): axes with the values of their own, and the points that they make.
+// Provides the parts of LoadStudy(): the axes with their values, and the points that they make.
 #pragma once
 
 #include <string>

@@ -8,9 +8,9 @@
 
 namespace railyard {
 
-// Returns a line per point and figure: over its seeds the mean with its 95 % bounds and the median,
-// or with one seed the figure itself. Shows at most `rows_max` lines, and says how many more there
-// are.
+// Returns a line per point and figure: the mean over its seeds with its 95 % bounds, and the
+// median; with one seed, the figure itself. Shows at most `rows_max` lines, and says how many more
+// there are.
 std::string StudyTable(const Study& study, const StudyResult& result, size_t rows_max);
 
 }  // namespace railyard

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The tables of a study's results, each defined once: CSV files and study.sqlite are two forms.
+// Defines the tables of a study's results, once for both of their forms: CSV files and
+// study.sqlite.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace railyard {
 
-// The study, its result and this must outlive the tables.
+// Makes the tables, which the study, its result and this object must outlive.
 class StudyTables {
  public:
   // `directory` is that of the study.
@@ -19,19 +20,20 @@ class StudyTables {
 
   // Returns points.csv: a row per run that has ended.
   ResultTable RunRows() const;
-  // Returns the table `points`: the same rows, with axes of numbers as numbers, and what each run
-  // took.
+  // Returns the table `points`: the same rows with numeric axes as numbers, and each run's real
+  // time and peak memory.
   ResultTable RunRowsWithCost() const;
-  // Returns a row per point and figure over the seeds: Student's t, order statistics.
+  // Returns a row per point and figure: the mean and quantiles over the seeds, with their bounds
+  // (sample_statistics.h).
   ResultTable Statistics() const;
   // Returns a row per run that left no result: exit status, reason, output and the command that
   // repeats it.
   ResultTable Failed() const;
   // Returns a row per point and figure that some run has: the mean with its bootstrap interval.
   ResultTable Means() const;
-  // Returns a row per point, figure and list of values that is not at its first. A row has the mean
-  // difference to the point that has the first value and is equal otherwise, seed by seed, with its
-  // bootstrap interval.
+  // Returns a row per point, figure and axis of listed values whose value is not the first. It has
+  // the mean difference, seed by seed, from the point that has the first value and is equal
+  // otherwise, with its bootstrap interval.
   ResultTable Differences() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// This header brings what a run measured (RunResult), the figures that are derived from it
-// (Stretch, BusbwGBps, …), its table for a terminal (PrintRunTable) and its files (WriteResults).
+// Provides the measurements of a run (RunResult), the figures that are derived from them (Stretch,
+// BusbwGBps, …), their table for a terminal (PrintRunTable) and their files (WriteResults).
 #pragma once
 
 #include "analysis/metrics/run_metrics.h"   // IWYU pragma: export

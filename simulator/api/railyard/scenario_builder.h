@@ -101,7 +101,7 @@ class ScenarioBuilder {
  public:
   // `name` is used in results and at the beginning of findings.
   explicit ScenarioBuilder(const std::string& name);
-  // Returns what a scenario's file says, to be changed further. `sets` are edits as `railyard run
+  // Returns a builder with the contents of a scenario's file. `sets` are edits as `railyard run
   // --set` takes them, "faults[0].until=5ms". Throws EnvironmentError if a file that exists cannot
   // be read.
   static ScenarioBuilder Read(const std::string& path, const std::vector<std::string>& sets = {});
@@ -118,7 +118,8 @@ class ScenarioBuilder {
   // Sets the fabric to a graph of the library (topologies/graph/), e.g. from one of its generators.
   ScenarioBuilder& Fabric(std::shared_ptr<const FabricGraph> graph);
 
-  // Sets the job; the last source wins. Collectives run one after the other.
+  // Sets the job; the last source wins. Add() appends a collective, which runs after those that
+  // were added before.
   ScenarioBuilder& Add(const scenario::Collective& collective);
   ScenarioBuilder& NcclLogs(const std::vector<std::string>& paths);
   ScenarioBuilder& TraceFile(const std::string& path);
@@ -126,6 +127,7 @@ class ScenarioBuilder {
   // Sets the job to a trace of the library (traces/trace/), e.g. a plan's.
   ScenarioBuilder& Calls(std::shared_ptr<const Trace> calls);
 
+  // Adds a fault after those that have been added.
   ScenarioBuilder& Add(const scenario::Fault& fault);
 
   // Sets any field by its path in docs/scenario.md, e.g. Set("nccl.IB_TIMEOUT", 18). Enclosing

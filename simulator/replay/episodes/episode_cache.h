@@ -15,7 +15,7 @@
 
 namespace railyard {
 
-// Describes an operation that began in an episode; times are relative to the episode's begin.
+// Describes an operation that began in an episode; times are relative to the episode's start.
 struct EpisodeOperation {
   uint32_t rank = 0;  // in a partition, the place of its GPU
   uint32_t plan = 0;  // its effect: equal for equal calls
@@ -33,7 +33,7 @@ struct Episode {
   std::vector<CriticalPath> paths{};           // of `operations`, if paths are kept
   CountChanges changes{};
   CountChanges changes_after_end{};  // of these, changes since its last operation ended
-  // True if the changes after its end are known, and no payload was in flight then.
+  // Is true if the changes after its end are known, and no payload was in flight then.
   bool can_be_last = false;
 
   int64_t LastEndPs() const { return operations[end_order.back()].end_ps; }
@@ -44,9 +44,9 @@ class EpisodeCache {
   // The limit on the memory of all states and episodes, beyond which nothing is added.
   static constexpr uint64_t kBytesMax = uint64_t{256} << 20;
 
-  // Returns the number of the state; equal states have equal numbers. A state for which there was
-  // no room keeps kStateUnknown.
   static constexpr uint32_t kStateUnknown = UINT32_MAX;
+  // Returns the number of the state; equal states have equal numbers. Returns kStateUnknown for a
+  // new state for which there is no room.
   uint32_t NumberOf(StateSnapshot state);
   const StateSnapshot& state(uint32_t number) const { return states_[number]; }
 

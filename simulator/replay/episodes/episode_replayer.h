@@ -7,7 +7,7 @@
 // episode is simulated and recorded.
 //
 // A hit is refused if any of these differs from the stored episode: the state in which it begins,
-// every call's rank, plan and begin, and the calls that the programs begin until it ends. It is
+// every call's rank, plan and start, and the calls that the programs begin until it ends. It is
 // also refused if a change is due before it ends, if one of its collectives is observed, or if the
 // run would end in it while payload was in flight.
 #pragma once

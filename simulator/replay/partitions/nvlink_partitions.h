@@ -16,7 +16,7 @@ namespace railyard {
 struct NvlinkPartition {
   std::vector<GpuIndex> gpus;  // by number, ascending
   std::vector<LinkId> links;
-  // A number that is equal for partitions whose GPUs and links are equal, in this order.
+  // Is equal for partitions whose GPUs and links are equal, in this order.
   uint32_t shape = 0;
 };
 

@@ -17,6 +17,7 @@ class PartitionHost {
 
   // Returns the communicator's number among those of its rank's GPU, which orders events there.
   virtual uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const = 0;
+  // Returns true if the GPU is halted.
   virtual bool StandsStill(GpuIndex gpu) const = 0;
   // Returns true if all connections that the collective uses on the communicator are open.
   virtual bool AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const = 0;

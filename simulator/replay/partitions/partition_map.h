@@ -26,7 +26,7 @@ class PartitionMap {
   struct Settings {
     bool of_nvlinks = true;  // otherwise there are no partitions at all
     bool of_nics = true;
-    // The links and GPUs that faults may affect.
+    // Faults may affect these links and GPUs.
     std::vector<LinkId> faulty_links{};
     std::vector<GpuIndex> faulty_gpus{};
   };
@@ -58,7 +58,7 @@ class PartitionMap {
   // Returns a class per communicator: collectives of one kind and size on communicators of one
   // class differ only in the servers, or the rail, that they use.
   std::vector<uint32_t> ClassesOfCommunicators() const;
-  // Returns the least time from a call's begin to that of its channels.
+  // Returns the least time from a call's start to that of its channels.
   int64_t least_launch_ps() const { return least_launch_ps_; }
 
  private:

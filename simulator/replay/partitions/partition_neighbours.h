@@ -42,7 +42,7 @@ class PartitionNeighbours {
                 int64_t until_ps);
 
  private:
-  // Describes a call of a rank that may use a partition; it runs, or its begin is known.
+  // Describes a call of a rank that may use a partition; it runs, or its start is known.
   struct NearCall {
     Call call;
     int64_t begin_ps = 0;

@@ -6,7 +6,7 @@
 // replayed. Equal partitions share episodes; GPUs are numbered by their places there.
 //
 // A hit is refused if any of these differs from the stored episode: the partition's kind, shape,
-// identity or state, every call's place, plan and begin. It is also refused if a change is due
+// identity or state, every call's place, plan and start. It is also refused if a change is due
 // before the partition has settled, or if the programs or other traffic may use it again before
 // that.
 #pragma once
@@ -38,7 +38,7 @@ namespace railyard {
 
 class PartitionReplayer {
  public:
-  // The least time by which an abort of a part of the job must be scheduled ahead.
+  // An abort of a part of the job must be scheduled at least this time ahead.
   static constexpr int64_t kAbortNoticePs = 100 * kPsPerMs;
 
   // Names the parts of the simulation that is replayed. All must outlive the replayer.
@@ -59,8 +59,8 @@ class PartitionReplayer {
   PartitionReplayer(const Simulation& simulation, EpisodeCache& cache, ReplayCacheMode mode,
                     bool keep_paths);
 
-  // Must be called when a call has begun, before its channels begin. Returns true if the call is
-  // replayed; it then ends without channels.
+  // Must be called when a call has begun, and when its channels are due to begin. Each returns true
+  // if the call is replayed; it then ends without channels.
   bool OnBegin(uint32_t operation);
   bool OnLaunch(uint32_t operation);
   // Must be called when a call ends, simulated or replayed.
@@ -86,7 +86,7 @@ class PartitionReplayer {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   // Describes a collective of all GPUs of a partition while it is the only one in it, from the
-  // first call's begin to the last call's end.
+  // first call's start to the last call's end.
   struct CurrentEpisode {
     uint32_t collective = 0;
     int64_t begin_ps = 0;
@@ -95,7 +95,7 @@ class PartitionReplayer {
     bool is_replayed = false;  // otherwise it is simulated, and compared
     uint32_t calls_ended = 0;
     CountSnapshot begin_counts{};    // if it is simulated
-    std::vector<int64_t> ends_ps{};  // if it is simulated; by place, since the begin
+    std::vector<int64_t> ends_ps{};  // if it is simulated; by place, since the start
   };
   // Describes the current calls and episodes of a partition.
   struct Activity {
@@ -107,7 +107,7 @@ class PartitionReplayer {
     uint32_t unused = 0;                  // simulated ahead in vain, consecutively
     std::optional<CurrentEpisode> episode{};
   };
-  // Describes a call that has begun, or whose begin is known.
+  // Describes a call that has begun, or whose start is known.
   struct EpisodeCall {
     int64_t begin_ps = 0;
     uint32_t number = 0;

@@ -27,7 +27,7 @@ class BoundModel {
   int64_t Take();
 
  private:
-  // Holds the rates of one GPU's links and the collective's bytes on them, each way.
+  // Holds the rates and latencies of one GPU's links, each way.
   struct Ends {
     uint64_t local_bps = 0;  // to GPUs of its server: NVLink, else PCIe
     uint32_t efficiency_per_mille = 1000;

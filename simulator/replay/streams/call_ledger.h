@@ -31,7 +31,8 @@ struct CollectiveTimes {
   bool replayed = false;      // from the cache
 };
 
-// Identifies a cause for which one rank waited beyond the usual time of its collectives.
+// Identifies a cause for which a rank waited in its calls: a retransmission between two ranks, or a
+// rank that was slow or late.
 struct RankWait {
   uint32_t rank = 0;
   // The ranks of the transfer that was retransmitted; equal for a rank that was slow or late.
@@ -49,7 +50,7 @@ using TimesHashSums = std::array<uint64_t, 2>;
 
 class CallLedger {
  public:
-  // Holds the begin and end of a call of the kept rank; kNeverPs for computation and for calls that
+  // Holds the start and end of a call of the kept rank; kNeverPs for computation and for calls that
   // have not ended.
   struct CallSpan {
     int64_t begin_ps = 0;
@@ -66,7 +67,7 @@ class CallLedger {
   // All references must outlive this. With `keep_paths`, paths() and waits() are filled.
   CallLedger(const CallTable& calls, PlanCache& plans, ProgressWatch& progress, bool keep_paths);
 
-  // Keeps the begin and end of each call of that rank (calls_kept()). Must be called before the
+  // Keeps the start and end of each call of that rank (calls_kept()). Must be called before the
   // first call.
   void KeepCallsOf(uint32_t rank);
   // Calls `on_end` for each call that ends, simulated or replayed, in the order in which the ends

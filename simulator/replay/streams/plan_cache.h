@@ -25,8 +25,8 @@
 
 namespace railyard {
 
-// Knows the connections that do not use the NICs of their plans, because NICs failed. The bytes
-// that they carry determine no bound.
+// Identifies the connections that do not use the NICs of their plans, because NICs failed. Bounds
+// do not count the bytes that these carry.
 class MovedConnections {
  public:
   virtual ~MovedConnections() = default;

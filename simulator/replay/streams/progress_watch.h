@@ -24,7 +24,7 @@ class ProgressWatch {
   ProgressWatch(const Job& job, PlanCache& plans, Callbacks callbacks)
       : job_(job), plans_(plans), callbacks_(std::move(callbacks)) {}
 
-  // Observes a collective. Progress after its begin is reported only if it is planned as a whole.
+  // Observes a collective. Progress after its start is reported only if it is planned as a whole.
   void Watch(uint32_t collective) { watched_[collective] = {}; }
   bool IsWatched(uint32_t collective) const {
     return !watched_.empty() && watched_.contains(collective);
@@ -38,9 +38,11 @@ class ProgressWatch {
     return false;
   }
 
-  // Reports the begin of a collective. Precondition: the collective is observed, and its first call
+  // Reports the start of a collective. Precondition: the collective is observed, and its first call
   // begins.
   void Begin(uint32_t collective);
+  // Must be called when a receiver has taken payload of an observed collective; reports its
+  // progress.
   void OnPayloadTaken(uint32_t collective, uint64_t bytes);
   // Resets the progress of a part of the job that restarts.
   void Restart(uint32_t part);

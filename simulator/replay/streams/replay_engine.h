@@ -37,8 +37,8 @@
 
 namespace railyard {
 
-// Is the interface that receives losses with the collective to which the packets belonged, and
-// other events of the replay.
+// Defines the interface that receives losses, with the connections to which the packets belonged,
+// and other events of the replay.
 class ReplayObserver {
  public:
   virtual ~ReplayObserver() = default;
@@ -75,9 +75,9 @@ class ReplayEngine final : private LaneObserver,
                ReplayObserver& observer);
   ~ReplayEngine() override;
 
-  // Reports the collective's begin to the observer and, if it is planned as a whole, its progress.
+  // Reports the collective's start to the observer and, if it is planned as a whole, its progress.
   void WatchProgress(uint32_t collective) { progress_.Watch(collective); }
-  // Keeps the begin and end of each call of that rank (calls_kept()). Must be called before
+  // Keeps the start and end of each call of that rank (calls_kept()). Must be called before
   // Start().
   void KeepCallsOf(uint32_t rank) { ledger_.KeepCallsOf(rank); }
 
@@ -161,7 +161,7 @@ class ReplayEngine final : private LaneObserver,
   uint32_t RankCountOf(uint32_t part) const {
     return static_cast<uint32_t>(std::ranges::count(calls_.parts_of_ranks(), part));
   }
-  // Returns the latest begin of the part's running operations; 0 if none runs.
+  // Returns the latest start of the part's running operations; 0 if none runs.
   int64_t last_running_begin_ps(uint32_t part) const { return streams_.LastBeginPs(part); }
   // Returns the ranks of a part that are in a collective, ascending.
   std::vector<uint32_t> RanksInCollectives(uint32_t part) const {
@@ -204,7 +204,7 @@ class ReplayEngine final : private LaneObserver,
 
   // --- Records (CallLedger) ----------------------------------------------------------------------
   const std::vector<CollectiveTimes>& times() const { return ledger_.times(); }
-  // Returns the begin and end of calls by operation of the kept rank. They are kNeverPs for
+  // Returns the start and end of calls, by operation of the kept rank. They are kNeverPs for
   // computation and for calls that have not ended.
   const std::vector<CallSpan>& calls_kept() const { return ledger_.calls_kept(); }
   // Returns, by collective, the path of its last rank's end, from its first rank's start on. It is

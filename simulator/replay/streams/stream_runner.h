@@ -33,7 +33,7 @@ namespace railyard {
 class CallHost {
  public:
   virtual ~CallHost() = default;
-  // Returns the time from a call's begin to that of its channels.
+  // Returns the time in ps from a call's start to that of its channels.
   virtual int64_t LaunchLatencyPs(const Call& call) = 0;
   // Begins the call's channels now. For each, StreamRunner::OnChannelFinished(operation) is called
   // once, possibly before this returns.
@@ -54,10 +54,10 @@ class CallReplay {
   // Is called when the call has begun. Returns true if it does not launch, because EndAt() was
   // called for it.
   virtual bool OnBegin(uint32_t operation) = 0;
-  // Is called when its channels are due to begin. Returns true if they do not begin, because
+  // Is called when the call's channels are due to begin. Returns true if they do not begin, because
   // EndAt() was called for it.
   virtual bool OnLaunch(uint32_t operation) = 0;
-  // Is called when it has ended; its index is free afterwards.
+  // Is called when the call has ended; its index is free afterwards.
   virtual void OnEnd(uint32_t operation) = 0;
   // Is called when the last running call has ended, before its dependents begin.
   virtual void OnNothingRuns() = 0;
@@ -67,7 +67,7 @@ class StreamRunner {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // Describes a call that may begin; its begin includes the rest of the computation before it.
+  // Describes a call that may begin; its start comes after the rest of the computation before it.
   struct Pending {
     int64_t begin_ps = 0;
     uint32_t number = 0;  // CallTable's
@@ -105,7 +105,7 @@ class StreamRunner {
   void SetOnAllEnded(std::function<void()> on_all_ended) {
     on_all_ended_ = std::move(on_all_ended);
   }
-  // Must be called when calls may have been aborted.
+  // Calls that function if no call is left. Must be called when calls may have been aborted.
   void TellIfAllEnded() const {
     if (ledger_.calls_left() == 0) on_all_ended_();
   }
@@ -139,10 +139,10 @@ class StreamRunner {
   // Stops the part: its operations neither begin nor end any more. Returns the number of its
   // running calls, which are removed.
   uint64_t Halt(uint32_t part);
-  // Does the same, but channels of running calls continue until they lack data that will not
-  // arrive.
+  // Does the same as Halt(), but channels of running calls continue until they lack data that will
+  // not arrive.
   uint64_t Abort(uint32_t part);
-  // Restarts a halted part now, as ProgramOrder::RestartAt does.
+  // Restarts a halted part now, at each rank's operation of that number (ProgramOrder::RestartAt).
   void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank);
   // Draws the skews anew after ranks have moved to other GPUs.
   void DrawSkews(uint64_t seed);
@@ -158,7 +158,7 @@ class StreamRunner {
   // Returns true if ranks of the part are in a collective, or if their GPUs are halted in
   // computation.
   bool IsHeldUp(uint32_t part) const;
-  // Returns the latest begin of the part's running calls; 0 if none runs.
+  // Returns the latest start of the part's running calls; 0 if none runs.
   int64_t LastBeginPs(uint32_t part) const;
   std::vector<uint32_t> RanksInCollectives(uint32_t part) const;  // of the part, ascending
   int64_t ComputedUntilPs(uint32_t part) const { return order_.computed_until_ps(part); }
@@ -170,7 +170,7 @@ class StreamRunner {
   // --- For a CallReplay --------------------------------------------------------------------------
   // Ends the call at that time. Precondition: it runs, and its channels have not begun.
   void EndAt(uint32_t operation, int64_t end_ps);
-  // Sets the path of the channel that ends last, if paths are kept.
+  // Sets the critical path of the channel that ends last, if paths are kept.
   void SetPath(uint32_t operation, const CriticalPath& path) { running_[operation].path = path; }
   // Ends the run at that time, because all calls have been replayed.
   void StopAt(int64_t time_ps);
@@ -180,8 +180,9 @@ class StreamRunner {
   void BeginTrial();
   // Begins the earliest pending call. Precondition: one is pending.
   Call BeginFirst();
-  // Begins the calls that waited only for this one.
+  // Ends a call of the trial, and begins the calls that waited only for it.
   void EndInTrial(const Call& call, int64_t end_ps) { LetFollow(call, end_ps); }
+  // Ends the trial; undoes it unless `keep` is true.
   void EndTrial(bool keep);
 
   // Runs these calls and all events of their channels before all other pending events; afterwards
@@ -213,8 +214,8 @@ class StreamRunner {
   void ScheduleFirst();
   void Schedule(uint32_t operation, int64_t time_ps);
   void MayBegin(const Call& call, int64_t begin_ps);
-  // Does the same for a call after computation that began at `end_ps` and lasts until `begin_ps` at
-  // the GPU's full speed.
+  // Does the same as MayBegin() for a call after computation that began at `end_ps` and lasts until
+  // `begin_ps` at the GPU's full speed.
   void MayBeginAfter(int64_t end_ps, const Call& call, int64_t begin_ps);
   void Stop(uint32_t rank, uint32_t number, int64_t left_ps);
   void NoteLate(uint32_t number, int64_t since_ps, int64_t left_ps, int64_t slowed_ps);
@@ -253,7 +254,7 @@ class StreamRunner {
   uint32_t free_running_ = kNone;
   uint32_t running_count_ = 0;
   const OnEndAhead* on_end_ahead_ = nullptr;  // while calls run ahead
-  // These are the state at the begin of the trial.
+  // These are the state at the start of the trial.
   std::vector<Pending> pending_before_;
   size_t stopped_before_ = 0;
   std::unordered_map<uint32_t, Late> late_before_;

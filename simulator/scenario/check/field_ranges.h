@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-// The longest delay that a scenario may state.
+// A scenario may state delays up to this one.
 inline constexpr int64_t kDelayPsMax = 1000 * kPsPerSecond;
 
 // Returns a duration of at most kDelayPsMax; `default_ps` if it is absent, or after a finding.

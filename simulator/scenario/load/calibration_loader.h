@@ -10,7 +10,7 @@
 namespace railyard {
 
 // Applies the calibration of the platform files that a scenario's fabric names to `costs`, and adds
-// a sentence about it to `notes`. Servers of different calibrations, and a scale that `gpu { }`
+// a sentence about it to `notes`. Servers with different calibrations, and a scale that `gpu { }`
 // states too, are findings. Errors in the files themselves have been reported before.
 void ApplyCalibration(const ProtoCursor& scenario, GpuCosts& costs, std::vector<std::string>& notes,
                       Diagnostics& diagnostics);

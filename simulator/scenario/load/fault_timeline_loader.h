@@ -11,7 +11,8 @@
 
 namespace railyard {
 
-// The largest time: later than the end of any job, but small enough that sums do not overflow.
+// Times may be up to this one, which is later than the end of any job, but small enough that sums
+// do not overflow.
 inline constexpr int64_t kFaultTimePsMax = 90LL * 24 * 3600 * kPsPerSecond;
 
 // Loads everything except the anchor and the intervals of a log. Returns false after a finding.

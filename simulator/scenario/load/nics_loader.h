@@ -23,8 +23,9 @@ class NicsLoader {
   // Sets the stated rates of the NICs' cables, which must not exceed the fabric's. A cable between
   // two NICs has the lower rate.
   void ApplyRates(FabricGraph& fabric);
-  // Returns the settings of each entry, with `common` for settings that it does not state. `net` is
-  // the result of LoadNet(): with TCP sockets, NICs can differ in their rates only.
+  // Returns the settings of each entry that states more than a rate, with `common` for settings
+  // that it does not state. `net` is the result of LoadNet(): with TCP sockets, NICs can differ in
+  // their rates only.
   std::vector<NicVariant> Load(NetPlugin net, const NicSettings& common);
 
  private:

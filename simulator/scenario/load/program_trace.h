@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes a trace from a scenario's `program`: collectives over all GPUs of the fabric, one after the
-// other.
+// Makes a trace from a scenario's `program`: collectives over all ranks of the job, or over groups
+// of them, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace railyard {
 std::optional<Trace> MakeProgramTrace(const ProtoCursor& program, uint32_t rank_count,
                                       uint64_t seed, Diagnostics& diagnostics);
 
-// The largest number of calls over all ranks; more would not fit a usual machine's memory.
+// All ranks together may have this number of calls; more would not fit a usual machine's memory.
 inline constexpr uint64_t kProgramCallsMax = 20'000'000;
 
 }  // namespace railyard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Loads a scenario's `workload`, which is a named trace, a program or a plan, and checks that it
-// can be replayed.
+// Loads a scenario's `workload`, which consists of NCCL logs, a trace, a program or a plan, and
+// checks that it can be replayed.
 #pragma once
 
 #include <cstdint>
