@@ -290,9 +290,17 @@ std::set<int32_t> FaultInjector::BrokenServers() const {
   return broken;
 }
 
-int32_t FaultInjector::FaultOfLoss(LinkId link) const {
-  const int32_t fault = effects_.FaultOfLoss(link);
-  return fault >= 0 ? fault : last_routed_fault_;
+int32_t FaultInjector::FaultOfLoss(DropReason reason, LinkId link) const {
+  switch (reason) {
+    case DropReason::kBitError:
+      return effects_.FaultOfBitError(link);
+    case DropReason::kLinkDown:
+      return effects_.LastFaultOfDownLink(link);
+    case DropReason::kNoRoute:
+      return last_routed_fault_;
+    default:
+      return -1;
+  }
 }
 
 }  // namespace railyard

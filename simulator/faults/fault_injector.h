@@ -57,10 +57,11 @@ class FaultInjector {
   // down, or with a halted GPU.
   std::set<int32_t> BrokenServers() const;
 
-  // Returns the fault that causes a loss on `link` now. If no fault has taken the link down or lost
-  // the packet, or if a route is missing (LinkId::kNone), that is the last fault that changed
-  // routes; -1 if there is none.
-  int32_t FaultOfLoss(LinkId link) const;
+  // Returns the fault that causes a loss on `link` now, or -1. A bit error is due to the fault
+  // whose loss model drew it, a loss on a link that is down to the last fault that took it down,
+  // and a missing route to the last fault that changed routes. No fault causes the other losses: a
+  // buffer that overflows is congestion, although a fault may be why there is more traffic.
+  int32_t FaultOfLoss(DropReason reason, LinkId link) const;
 
  private:
   struct State {

@@ -153,10 +153,12 @@ void LinkEffects::SetStorm(LinkId link, bool storms) {
   }
 }
 
-int32_t LinkEffects::FaultOfLoss(LinkId link) const {
-  if (link == lossy_link_ && network_.engine().NowPs() == loss_ps_) {
-    return static_cast<int32_t>(lossy_fault_);
-  }
+int32_t LinkEffects::FaultOfBitError(LinkId link) const {
+  const bool is_reported = link == lossy_link_ && network_.engine().NowPs() == loss_ps_;
+  return is_reported ? static_cast<int32_t>(lossy_fault_) : -1;
+}
+
+int32_t LinkEffects::LastFaultOfDownLink(LinkId link) const {
   const auto it = on_link_.find(link);
   return it == on_link_.end() ? -1 : it->second.last_down_fault;
 }

@@ -24,10 +24,10 @@ class LinkEffects {
   void Begin(uint32_t fault);
   void End(uint32_t fault);
 
-  // Returns the fault that caused the loss that is being reported on `link`: the one whose loss
-  // model lost the packet, else the last one that took the link down or let it up again; -1 if
-  // there is none.
-  int32_t FaultOfLoss(LinkId link) const;
+  // Returns the fault whose loss model lost the packet that is being reported on `link`, or -1.
+  int32_t FaultOfBitError(LinkId link) const;
+  // Returns the last fault that took `link` down or let it up again, or -1.
+  int32_t LastFaultOfDownLink(LinkId link) const;
 
  private:
   struct Loss {

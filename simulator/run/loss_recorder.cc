@@ -10,8 +10,8 @@ void LossRecorder::Observe(FaultInjector& faults, const ReplayEngine& replay,
   engine_ = &engine;
 }
 
-void LossRecorder::OnPacketLost(ConnectionId id, LinkId link) {
-  const int32_t fault = faults_->FaultOfLoss(link);
+void LossRecorder::OnPacketLost(ConnectionId id, DropReason reason, LinkId link) {
+  const int32_t fault = faults_->FaultOfLoss(reason, link);
   if (fault < 0) return;
   FaultLosses& losses = losses_[static_cast<size_t>(fault)];
   const Connection& connection = replay_->executor().connection_table().connections()[id];

@@ -39,7 +39,7 @@ class BackgroundLoad final : public MessageSink {
   // Implements MessageSink.
   void OnDelivered(uint32_t flow) override;
   void OnCompleted(uint32_t flow) override;
-  void OnPacketLost(uint32_t /*flow*/, LinkId /*link*/) override {}
+  void OnPacketLost(uint32_t /*flow*/, DropReason /*reason*/, LinkId /*link*/) override {}
   void OnFailed(uint32_t flow, bool at_sender, const std::string& why) override;
 
  private:

@@ -41,7 +41,7 @@ struct ListeningSink final : MessageSink {
   void OnLossRecovered(uint32_t number) override {
     if (on_loss_recovered) on_loss_recovered(ConnectionId{number});
   }
-  void OnPacketLost(uint32_t /*number*/, LinkId /*link*/) override {}
+  void OnPacketLost(uint32_t /*number*/, DropReason /*reason*/, LinkId /*link*/) override {}
   void OnFailed(uint32_t /*number*/, bool /*at_sender*/, const std::string& /*why*/) override {}
 
   std::function<void(ConnectionId)> on_delivered;

@@ -213,7 +213,7 @@ TEST_F(FaultInjectorTest, DisarmedInTheHookNothingHappens) {
   engine().Run();
   EXPECT_THAT(states_, IsEmpty());
   EXPECT_THAT(routes_, IsEmpty());
-  EXPECT_EQ(injector_->FaultOfLoss(out_), -1);
+  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), -1);
 }
 
 TEST_F(FaultInjectorTest, DisarmedBeforehandNotEvenTheHookIsCalled) {
@@ -241,26 +241,38 @@ TEST_F(FaultInjectorTest, ALossIsDueToTheLastFaultOfItsLink) {
       {Cut(0, 1'000'000, 2'000'000), ForwardOnly(Cut(1, 1'500'000)), Cut(0, 3'000'000, 4'000'000)});
   const LinkId other_out = Link("server1/nic0", "leaf");
   const LinkId other_in = Link("leaf", "server1/nic0");
-  Probe(999'999, [&] { EXPECT_EQ(injector_->FaultOfLoss(out_), -1); });
+  Probe(999'999, [&] { EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), -1); });
   Probe(1'000'000, [&] {
-    EXPECT_EQ(injector_->FaultOfLoss(out_), 0);
-    EXPECT_EQ(injector_->FaultOfLoss(in_), 0);
-    EXPECT_EQ(injector_->FaultOfLoss(other_out), -1);
+    EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), 0);
+    EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, in_), 0);
+    EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, other_out), -1);
   });
-  Probe(2'999'999, [&] { EXPECT_EQ(injector_->FaultOfLoss(out_), 0); });  // what was in flight
-  Probe(3'000'000, [&] { EXPECT_EQ(injector_->FaultOfLoss(out_), 2); });
+  Probe(2'999'999, [&] {
+    EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), 0);
+  });  // what was in flight
+  Probe(3'000'000, [&] { EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), 2); });
   engine().Run();
-  EXPECT_EQ(injector_->FaultOfLoss(other_out), 1);
-  // No fault of its own: the last that changed routes.
-  EXPECT_EQ(injector_->FaultOfLoss(other_in), 2);
+  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, other_out), 1);
+  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, other_in), -1);
+}
+
+TEST_F(FaultInjectorTest, ABufferThatOverflowsIsNoFaults) {
+  Inject({Cut(0, 1'000'000, 2'000'000)});
+  engine().Run();
+  for (const DropReason reason :
+       {DropReason::kBufferFull, DropReason::kHeadroomFull, DropReason::kBitError}) {
+    EXPECT_EQ(injector_->FaultOfLoss(reason, out_), -1) << DropReasonName(reason);
+  }
 }
 
 TEST_F(FaultInjectorTest, AMissingRouteIsDueToTheLastFaultThatChangedRoutes) {
   Inject({Cut(0, 1'000'000), Cut(1, 1'050'000)});
-  Probe(1'000'000 + kRoutingPs - 1, [&] { EXPECT_EQ(injector_->FaultOfLoss(LinkId::kNone), -1); });
-  Probe(1'000'000 + kRoutingPs, [&] { EXPECT_EQ(injector_->FaultOfLoss(LinkId::kNone), 0); });
+  Probe(1'000'000 + kRoutingPs - 1,
+        [&] { EXPECT_EQ(injector_->FaultOfLoss(DropReason::kNoRoute, LinkId::kNone), -1); });
+  Probe(1'000'000 + kRoutingPs,
+        [&] { EXPECT_EQ(injector_->FaultOfLoss(DropReason::kNoRoute, LinkId::kNone), 0); });
   engine().Run();
-  EXPECT_EQ(injector_->FaultOfLoss(LinkId::kNone), 1);
+  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kNoRoute, LinkId::kNone), 1);
 }
 
 // One fault begins at the instant the other one of its cable ends, in either order of the list.
@@ -277,7 +289,7 @@ TEST_P(TouchingFaultsTest, TheLinkIsDownAndUnroutedThroughoutBoth) {
   Probe(3'000'000 + kRoutingPs - 1, [this] { EXPECT_FALSE(HasRoute(0, 1)); });
   Probe(3'000'000 + kRoutingPs, [this] { EXPECT_TRUE(HasRoute(0, 1)); });
   engine().Run();
-  EXPECT_EQ(injector_->FaultOfLoss(out_), GetParam() ? 1 : 0);
+  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), GetParam() ? 1 : 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(BothOrders, TouchingFaultsTest, ::testing::Bool());

@@ -169,6 +169,22 @@ TEST_F(FaultKindsTest, LossOfEverythingIsRiddenOutByTheTimer) {
   EXPECT_EQ(OfFault(run, "dropped_packets"), run.Drops()["BIT_ERROR"]);
 }
 
+// Eight senders overflow the buffer before the link that was down for a moment, before and after
+// it.
+TEST_F(FaultKindsTest, CongestionOnALinkThatWasDownIsNotItsFault) {
+  const EndedRun run = RunText(
+      "fabric { rail_optimized { servers: 9 gpus_per_server: 1 nic_rate: \"100Gbps\" } }\n"
+      "workload { program { collectives { kind: GATHER bytes: \"72MiB\" } } }\n"
+      "nccl { NET: \"Socket\" SOCKET_NTHREADS: 4 }\n"
+      "switch { buffer: \"4MiB\" }\n" +
+          Fault("kind: LINK_DOWN link: \"server0/nic0--leaf0\" at: \"300us\" until: \"310us\""),
+      {"--no-baseline"});
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_GT(run.Drops()["BUFFER_FULL"], 0);
+  EXPECT_GT(run.Drops()["LINK_DOWN"], 0);
+  EXPECT_EQ(OfFault(run, "dropped_packets"), run.Drops()["LINK_DOWN"]);
+}
+
 // A link that is the slowest of the ring sends all the time: bytes over rate, and little more.
 TEST_F(FaultKindsTest, ADegradedLinkSetsThePace) {
   const EndedRun run = RunText(Job(20) + Fault("kind: DEGRADE link: \"server1/nic3--leaf3\" "

@@ -61,7 +61,7 @@ class SocketConnectionsTest : public testing::TcpFixture {
       EXPECT_EQ(connection, kConnection);
       sent.push_back(test->engine().NowPs());
     }
-    void OnPacketLost(uint32_t, LinkId) override {}
+    void OnPacketLost(uint32_t, DropReason, LinkId) override {}
     void OnFailed(uint32_t, bool, const std::string&) override {}
 
     SocketConnectionsTest* test = nullptr;

@@ -99,7 +99,7 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   void OnGranted(uint32_t connection) override {
     clear_to_send_.push_back({engine().NowPs(), connection});
   }
-  void OnPacketLost(uint32_t connection, LinkId link) override {
+  void OnPacketLost(uint32_t connection, DropReason /*reason*/, LinkId link) override {
     lost_.push_back({engine().NowPs(), connection, link});
   }
   void OnRetransmission(uint32_t connection) override {

@@ -21,8 +21,8 @@ class FlowSink : public MessageSink {
   FlowSink(const ConnectionTable& table, LaneObserver& observer)
       : table_(table), observer_(observer) {}
 
-  void OnPacketLost(uint32_t connection, LinkId link) final {
-    observer_.OnPacketLost(ConnectionId{connection}, link);
+  void OnPacketLost(uint32_t connection, DropReason reason, LinkId link) final {
+    observer_.OnPacketLost(ConnectionId{connection}, reason, link);
   }
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) final {
     observer_.OnPacketRepeated(ConnectionId{connection}, payload_bytes);

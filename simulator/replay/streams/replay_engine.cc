@@ -192,13 +192,13 @@ void ReplayEngine::OnChannelFinished(uint32_t operation, int64_t end_ps, const C
   streams_.OnChannelFinished(operation, end_ps, path);
 }
 
-void ReplayEngine::OnPacketLost(ConnectionId connection, LinkId link) {
+void ReplayEngine::OnPacketLost(ConnectionId connection, DropReason reason, LinkId link) {
   CheckNothingFailsAhead();
   const uint32_t collective = executor_->connection_table().connections()[connection].collective;
   if (collective != Connection::kNone && !executor_->connection_table().IsClosed(connection)) {
     ledger_.NotePacketLost(collective);
   }
-  observer_.OnPacketLost(connection, link);
+  observer_.OnPacketLost(connection, reason, link);
 }
 
 void ReplayEngine::OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) {

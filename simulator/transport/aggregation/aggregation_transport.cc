@@ -240,13 +240,13 @@ void AggregationTransport::OnPacketInMemory(PacketId index) {
   user.sink->OnDelivered(user.number);
 }
 
-void AggregationTransport::OnPacketDropped(PacketId index, DropReason /*reason*/, LinkId link) {
+void AggregationTransport::OnPacketDropped(PacketId index, DropReason reason, LinkId link) {
   const Tree& tree = trees_[members_[network_.packet(index).acknowledged].tree];
   // Finds the first of its members that takes part.
   uint32_t id = tree.first_member;
   while (members_[id].user.sink == nullptr) ++id;
   const SinkRef user = members_[id].user;
-  user.sink->OnPacketLost(user.number, link);
+  user.sink->OnPacketLost(user.number, reason, link);
   user.sink->OnFailed(
       user.number, true,
       fmt::format("an aggregation tree of {} NICs lost a packet, which SHARP does not survive",

@@ -11,9 +11,9 @@ namespace railyard {
 // parts. Losses and retransmissions of a part are reported as those of the whole flow.
 class CompositeTransport : public Transport, public MessageSink {
  public:
-  void OnPacketLost(uint32_t part, LinkId link) final {
+  void OnPacketLost(uint32_t part, DropReason reason, LinkId link) final {
     const SinkRef user = UserOf(part);
-    user.sink->OnPacketLost(user.number, link);
+    user.sink->OnPacketLost(user.number, reason, link);
   }
   void OnPacketRepeated(uint32_t part, uint32_t payload_bytes) final {
     const SinkRef user = UserOf(part);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "simulator/fabric/packet.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
@@ -34,7 +35,7 @@ class MessageSink {
   virtual void OnGranted(uint32_t /*number*/) {}
   // Called when a packet of the flow, of any kind, was lost on `link`; LinkId::kNone: it had no
   // route.
-  virtual void OnPacketLost(uint32_t number, LinkId link) = 0;
+  virtual void OnPacketLost(uint32_t number, DropReason reason, LinkId link) = 0;
   // Called when a packet is sent again. `payload_bytes` is 0 unless the packet carries data.
   virtual void OnPacketRepeated(uint32_t /*number*/, uint32_t /*payload_bytes*/) {}
   // Called when the first packet after a loss is sent again, and when the loss has been repaired.

@@ -363,9 +363,9 @@ void LoadStoreTransport::OnPacketInMemory(PacketId index) {
   }
 }
 
-void LoadStoreTransport::OnPacketDropped(PacketId packet, DropReason /*reason*/, LinkId link) {
+void LoadStoreTransport::OnPacketDropped(PacketId packet, DropReason reason, LinkId link) {
   const SinkRef user = UserOf(network_.packet(packet));
-  user.sink->OnPacketLost(user.number, link);
+  user.sink->OnPacketLost(user.number, reason, link);
   const bool is_nvlink = link < graph_.link_count() && graph_.link(link).tier == Tier::kNvlink;
   user.sink->OnFailed(user.number, true,
                       is_nvlink

@@ -255,7 +255,7 @@ void QueueTransport::OnPacketDropped(PacketId index, DropReason reason, LinkId l
   if (reason == DropReason::kOutOfSequence || reason == DropReason::kDuplicate) return;
   if (reason != DropReason::kQueuePairError) {
     const SinkRef& user = UserOf(packet.flow);
-    user.sink->OnPacketLost(user.number, link);
+    user.sink->OnPacketLost(user.number, reason, link);
   }
   if ((packet.flags & Packet::kAccepted) != 0) {
     Break(packet.flow, fmt::format("a packet acknowledged to its sender was lost on {}",
