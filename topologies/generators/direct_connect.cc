@@ -14,7 +14,7 @@
 #include "simulator/diagnostics/check.h"
 #include "topologies/graph/fabric_builder.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef RAILYARD_SANITIZE
 // Boost 1.74's matching leaks its blossoms, which are cycles of shared pointers: some KiB for each
 // call.
 extern "C" const char* __lsan_default_suppressions();
