@@ -200,18 +200,18 @@ class StudyCommand : public Command {
   // Says what is not as it should be.
   ExitStatus Judge(const Study& study, const StudyResult& result,
                    const std::string& directory) const {
-    constexpr size_t kToldMax = 5;
+    constexpr size_t kShownMax = 5;
     const std::vector<size_t> failed = result.Failed();
     const std::vector<StudyRun> runs = RunsOf(study);
-    for (size_t i = 0; i < std::min(failed.size(), kToldMax); ++i) {
+    for (size_t i = 0; i < std::min(failed.size(), kShownMax); ++i) {
       const size_t run = failed[i];
       fmt::print(stderr, "{}: error: run {} ({}; seed {}) left no result, exit status {}:\n{}",
                  study_, run, PointName(study, runs[run]), runs[run].seed, result.runs[run].exit,
                  TextOf(RunPath(directory, run) + ".log"));
     }
-    if (failed.size() > kToldMax) {
+    if (failed.size() > kShownMax) {
       fmt::print(stderr, "{}: error: and {} more runs left no result\n", study_,
-                 failed.size() - kToldMax);
+                 failed.size() - kShownMax);
     }
     if (!result.interruption.empty()) {
       const auto missing = std::count_if(result.runs.begin(), result.runs.end(),

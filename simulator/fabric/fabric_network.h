@@ -372,7 +372,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   void Lose(PacketId index, DropReason reason);
   void WakeForCredit(VirtualChannelId channel);
   // Calls OnLinkReleased() of every sink once.
-  void TellReleased(LinkId link);
+  void NotifyReleased(LinkId link);
 
   // These functions visit the state of a quiescent network (network_snapshot.cc) and check
   // conservation (conservation.cc).

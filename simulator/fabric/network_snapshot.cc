@@ -108,8 +108,8 @@ void FabricNetwork::VisitNvlinks(std::span<const LinkId> links, StateArchive& ar
   CombineFields(tables_.counters, before, std::minus<>());
 }
 
-// Returns the share of these NVLinks at rest in the network's counters, where nothing was lost: all
-// that left GPUs but requests was injected, and what came of it is in memory.
+// Returns the share of these quiescent NVLinks in the network's counters if they lost nothing: all
+// that left GPUs, except requests, was injected, and all of its results are in memory.
 NetworkCounters FabricNetwork::SumOverNvlinks(std::span<const LinkId> links) const {
   NetworkCounters sum;
   for (const LinkId id : links) {

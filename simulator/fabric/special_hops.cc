@@ -180,11 +180,11 @@ void FabricNetwork::HandleDeparture(void* self, uint32_t target) {
 void FabricNetwork::HandlePauseFrame(void* self, uint32_t id) {
   auto& network = *static_cast<FabricNetwork*>(self);
   const PauseFrame frame = PauseFrame::OfEvent(id);
-  if (network.ports_.Obey(frame)) network.TellReleased(network.tables_.LinkOf(frame.channel));
+  if (network.ports_.Obey(frame)) network.NotifyReleased(network.tables_.LinkOf(frame.channel));
 }
 
 void FabricNetwork::SetPauseStorm(LinkId id, bool storms) {
-  if (ports_.SetStorm(id, storms)) TellReleased(id);
+  if (ports_.SetStorm(id, storms)) NotifyReleased(id);
 }
 
 int64_t FabricNetwork::PausedPs() const {
@@ -194,13 +194,13 @@ int64_t FabricNetwork::PausedPs() const {
 }
 
 void FabricNetwork::WakeForCredit(VirtualChannelId channel) {
-  if (ports_.WakeForCredit(channel)) TellReleased(tables_.LinkOf(channel));
+  if (ports_.WakeForCredit(channel)) NotifyReleased(tables_.LinkOf(channel));
 }
 
-void FabricNetwork::TellReleased(LinkId link) {
+void FabricNetwork::NotifyReleased(LinkId link) {
   for (auto sink = sinks_.begin(); sink != sinks_.end(); ++sink) {
-    const bool is_told = std::find(sinks_.begin(), sink, *sink) != sink;
-    if (*sink != nullptr && !is_told) (*sink)->OnLinkReleased(link);
+    const bool is_notified = std::find(sinks_.begin(), sink, *sink) != sink;
+    if (*sink != nullptr && !is_notified) (*sink)->OnLinkReleased(link);
   }
 }
 

@@ -229,13 +229,14 @@ void FlowNetwork::OnEnd(BundleId id) {
     ScheduleEnd(id);
   }
   // From here on users may open pipes, which moves the records.
-  users_told_.clear();
+  notified_users_.clear();
   for (const PipeId pipe : left_) {
     PipeUser* const user = users_[pipes_[pipe].user];
     user->OnLeft(pipes_[pipe].number);
-    if (std::ranges::find(users_told_, user) == users_told_.end()) users_told_.push_back(user);
+    if (std::ranges::find(notified_users_, user) == notified_users_.end())
+      notified_users_.push_back(user);
   }
-  for (PipeUser* const user : users_told_) user->OnAllLeft();
+  for (PipeUser* const user : notified_users_) user->OnAllLeft();
 }
 
 void FlowNetwork::Leave(PipeId id) {

@@ -152,7 +152,7 @@ class FlowNetwork final : public StateOwner {
   std::vector<BundleId> uncounted_;
   std::vector<BundleId> changed_;  // bundles whose flows have changed at this instant
   std::vector<PipeId> left_;       // pipes of which messages left in this event
-  std::vector<PipeUser*> users_told_;
+  std::vector<PipeUser*> notified_users_;
   uint64_t under_way_ = 0;  // messages that have not arrived
   bool is_solve_pending_ = false;
 };

@@ -75,7 +75,7 @@ struct FabricSimulation::Parts {
   std::unique_ptr<Simulation> simulation;  // once it has begun
   std::unique_ptr<FabricBridge> bridge;
   std::optional<RunResult> result;  // once ns-3's simulator is destroyed
-  bool has_told_end = false;
+  bool has_reported_end = false;
   bool traces_drops = false;
   bool traces_link_states = false;
   bool traces_pauses = false;
@@ -416,7 +416,7 @@ void FabricSimulation::OnRateChanged(std::string nic, const NicRateChanged& chan
 // --- The end -------------------------------------------------------------------------------------
 
 void FabricSimulation::OnEnded() {
-  if (std::exchange(parts_->has_told_end, true)) return;
+  if (std::exchange(parts_->has_reported_end, true)) return;
   NS_LOG_INFO("the workload has ended");
   ended_();
   if (stops_simulator_) ns3::Simulator::Stop();

@@ -70,7 +70,7 @@ std::optional<Baseline::Outcome> Baseline::Wait(const std::function<void()>& on_
   return outcome;
 }
 
-void Baseline::TellProgress(const Progress& progress) {
+void Baseline::ReportProgress(const Progress& progress) {
   header()->progress_time_ps = progress.simulated_time_ps;
   header()->progress_share = progress.share_done;
 }

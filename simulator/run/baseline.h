@@ -56,7 +56,7 @@ class Baseline {
     int64_t simulated_time_ps = 0;
     double share_done = 0;
   };
-  void TellProgress(const Progress& progress);  // in the child
+  void ReportProgress(const Progress& progress);  // in the child
   Progress progress() const;
   const std::string& name() const { return name_; }
 

@@ -150,7 +150,7 @@ bool RunMonitor::Look(const Watched& run) {
   progress_.replayed = run.replay.collectives_replayed();
   progress_.hops = counters.packet_hops + counters.control_hops;
   if (child_of_ != nullptr) {
-    child_of_->TellProgress(
+    child_of_->ReportProgress(
         {.simulated_time_ps = progress_.simulated_time_ps, .share_done = progress_.share_done});
     return false;
   }

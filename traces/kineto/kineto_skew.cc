@@ -13,10 +13,10 @@ std::optional<ClockSkew> CollectiveEnds::LargestSkew() const {
     const auto& [lowest, reference] = *ends_of_rank.begin();
     for (const auto& [rank, ends] : ends_of_rank) {
       if (rank == lowest || ends.size() != reference.size()) continue;
-      std::vector<int64_t> apart;
-      for (size_t i = 0; i < ends.size(); ++i) apart.push_back(ends[i] - reference[i]);
-      const auto middle = apart.begin() + static_cast<ptrdiff_t>(apart.size() / 2);
-      std::nth_element(apart.begin(), middle, apart.end());
+      std::vector<int64_t> differences;
+      for (size_t i = 0; i < ends.size(); ++i) differences.push_back(ends[i] - reference[i]);
+      const auto middle = differences.begin() + static_cast<ptrdiff_t>(differences.size() / 2);
+      std::nth_element(differences.begin(), middle, differences.end());
       if (largest && std::abs(*middle) <= std::abs(largest->ps)) continue;
       largest = {.rank = rank, .other = lowest, .ps = *middle};
     }

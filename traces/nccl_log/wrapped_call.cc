@@ -58,13 +58,14 @@ WrappedCall::Appended WrappedCall::Append(std::string_view line) {
   if (!breaks_name && !ParseNcclLogLine(line).empty()) return Appended::kNothing;
   const size_t begin_max = breaks_name ? text_.size() : std::string_view::npos;
   std::string glued = text_ + std::string(line);
-  std::string apart = text_ + " " + std::string(line);
+  std::string spaced = text_ + " " + std::string(line);
   const auto glued_call = UsableLastCall(glued, begin_max);
-  const auto apart_call = UsableLastCall(apart, begin_max);
-  if (!glued_call && !apart_call) return Appended::kNothing;
-  if (glued_call && apart_call && !SayTheSame(*glued_call, *apart_call)) return Appended::kNothing;
-  const bool is_whole = (glued_call ? glued_call : apart_call)->defect == CallDefect::kNone;
-  text_ = std::move(glued_call ? glued : apart);
+  const auto spaced_call = UsableLastCall(spaced, begin_max);
+  if (!glued_call && !spaced_call) return Appended::kNothing;
+  if (glued_call && spaced_call && !SayTheSame(*glued_call, *spaced_call))
+    return Appended::kNothing;
+  const bool is_whole = (glued_call ? glued_call : spaced_call)->defect == CallDefect::kNone;
+  text_ = std::move(glued_call ? glued : spaced);
   ++lines_;
   return is_whole ? Appended::kCallIsWhole : Appended::kCallGoesOn;
 }

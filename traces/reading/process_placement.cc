@@ -21,9 +21,9 @@ std::vector<uint32_t> Members(const SeenCommunicator& communicator,
   if (seen.size() > 1) {
     const auto second = std::next(first);
     const int64_t distance = int64_t{second->first} - first->first;
-    const int64_t apart = int64_t{rank_of_process.at(second->second)} - first_rank;
-    if (apart % distance != 0) return {};
-    stride = apart / distance;
+    const int64_t ranks_between = int64_t{rank_of_process.at(second->second)} - first_rank;
+    if (ranks_between % distance != 0) return {};
+    stride = ranks_between / distance;
   }
   std::vector<uint32_t> ranks;
   for (uint32_t r = 0; r < communicator.size; ++r) {

@@ -51,14 +51,14 @@ uint32_t PatSchedule::AggregationOf(uint32_t channel) const {
 // blocks aggregated to it.
 std::vector<PatSchedule::Aggregate> PatSchedule::AggregatesOf(uint32_t aggregation) const {
   const uint32_t n = parameters_.rank_count;
-  const uint32_t apart = std::bit_ceil(n) / aggregation;
+  const uint32_t spacing = std::bit_ceil(n) / aggregation;
   std::vector<Aggregate> aggregates;
   const auto add = [&](uint32_t first, uint32_t stride) {
     if (first < n) aggregates.push_back({first, stride, (n - 1 - first) / stride + 1});
   };
-  for (uint32_t way = std::bit_ceil(n) / 2; way >= apart; way /= 2) add(way, 2 * way);
-  for (uint32_t way = apart / 2; way > 0; way /= 2) {
-    for (uint32_t first = way; first < apart; first += 2 * way) add(first, apart);
+  for (uint32_t way = std::bit_ceil(n) / 2; way >= spacing; way /= 2) add(way, 2 * way);
+  for (uint32_t way = spacing / 2; way > 0; way /= 2) {
+    for (uint32_t first = way; first < spacing; first += 2 * way) add(first, spacing);
   }
   return aggregates;
 }
@@ -68,7 +68,7 @@ std::vector<PatSchedule::Aggregate> PatSchedule::AggregatesOf(uint32_t aggregati
 // may be in flight than there are slots.
 std::vector<int64_t> PatSchedule::PlacesOf(const std::vector<Aggregate>& aggregates,
                                            uint32_t aggregation) const {
-  const uint32_t apart = std::bit_ceil(parameters_.rank_count) / aggregation;
+  const uint32_t spacing = std::bit_ceil(parameters_.rank_count) / aggregation;
   const auto count = static_cast<int64_t>(aggregates.size());
   const int64_t ahead = parameters_.message_rule.in_flight_messages;
   std::vector<int64_t> places;
@@ -77,7 +77,7 @@ std::vector<int64_t> PatSchedule::PlacesOf(const std::vector<Aggregate>& aggrega
     const Aggregate& aggregate = aggregates[static_cast<size_t>(i)];
     const uint32_t way = aggregate.way();
     int64_t place = i + 1 - ahead;
-    if (way >= apart) {
+    if (way >= spacing) {
       received[0] = i + 1;  // what far ways bring is at distance 0 of its aggregate
       if (i > 0) place = std::max(place, i);
     } else {

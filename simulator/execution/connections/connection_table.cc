@@ -47,7 +47,7 @@ ConnectionTable::ConnectionTable(const FabricGraph& graph, FabricNetwork& networ
 
 // --- Communicators -------------------------------------------------------------------------------
 
-bool ConnectionTable::AreOnServersOfTheirOwn(std::span<const GpuIndex> gpus) const {
+bool ConnectionTable::AreOnSeparateServers(std::span<const GpuIndex> gpus) const {
   std::unordered_set<uint32_t> servers;
   for (const GpuIndex gpu : gpus) servers.insert(places_[gpu].server);
   return servers.size() == gpus.size();
@@ -58,7 +58,7 @@ uint32_t ConnectionTable::AddCommunicator(ExecutedCommunicator communicator) {
   for (const GpuIndex gpu : communicator.gpus) {
     local_numbers.push_back(communicator_counts_[gpu]++);
   }
-  const bool is_on_rails = AreOnServersOfTheirOwn(communicator.gpus);
+  const bool is_on_rails = AreOnSeparateServers(communicator.gpus);
   communicators_.push_back({.executed = std::move(communicator),
                             .local_numbers = std::move(local_numbers),
                             .is_on_rails = is_on_rails,

@@ -88,7 +88,7 @@ class ConnectionTable {
   // Returns whether no two ranks of the communicator are on the same server.
   bool IsOnRails(uint32_t communicator) const { return communicators_[communicator].is_on_rails; }
   // Returns whether no two of the GPUs are on the same server.
-  bool AreOnServersOfTheirOwn(std::span<const GpuIndex> gpus) const;
+  bool AreOnSeparateServers(std::span<const GpuIndex> gpus) const;
   // Returns the GPU with that local index on the same server, if the server has one.
   std::optional<GpuIndex> FindGpuOfServer(GpuIndex gpu, uint32_t local_index) const;
   // Precondition: the server has such a GPU.

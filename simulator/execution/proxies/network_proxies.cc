@@ -85,7 +85,7 @@ void NetworkProxies::QueueReady(ConnectionId id) {
     if (paths_ != nullptr && waits_for_grants) [[unlikely]]
       paths_->OnQueued(id, progress.queued % kConnectionSlots);
     if (!watchers_.empty() && waits_for_grants)
-      Tell(MessageEvent::kQueued, id, progress.queued % kConnectionSlots);
+      Notify(MessageEvent::kQueued, id, progress.queued % kConnectionSlots);
     ++progress.queued;
     Schedule(PostedPs(id), id, Phase::kPosted);
   }
@@ -106,7 +106,7 @@ void NetworkProxies::Post(ConnectionId id) {
     slots.sizes[slot] = MarkOf(bytes);
   if (paths_ != nullptr) [[unlikely]]
     paths_->OnPosted(id, slot);
-  if (!watchers_.empty()) Tell(MessageEvent::kPosted, id, slot);
+  if (!watchers_.empty()) Notify(MessageEvent::kPosted, id, slot);
   connection.transport->Post(connection.flow, {.size = parts_.clock.SizeOf(slots.costs, bytes),
                                                .tolerance_ppm = connection.loss_tolerance_ppm,
                                                .label = MarkOf(bytes)});
@@ -125,7 +125,7 @@ void NetworkProxies::OnCompleted(ConnectionId id) {
   if (paths_ != nullptr) [[unlikely]]
     paths_->OnCompleted(id, slots.progress.completed % kConnectionSlots);
   if (!watchers_.empty())
-    Tell(MessageEvent::kCompleted, id, slots.progress.completed % kConnectionSlots);
+    Notify(MessageEvent::kCompleted, id, slots.progress.completed % kConnectionSlots);
   ++slots.progress.completed;
   parts_.wakes.WakeSender(slots);
 }
@@ -198,7 +198,7 @@ void NetworkProxies::Resend(ConnectionId id, LaneObserver& observer) {
   for (; progress.completed != slots.delivered; ++progress.completed) {
     const uint32_t slot = progress.completed % kConnectionSlots;
     if (paths_ != nullptr) paths_->OnCompleted(id, slot);
-    if (!watchers_.empty()) Tell(MessageEvent::kCompleted, id, slot);
+    if (!watchers_.empty()) Notify(MessageEvent::kCompleted, id, slot);
   }
   parts_.wakes.WakeSender(slots);
 }

@@ -103,7 +103,7 @@ class NetworkProxies {
   // proxy is occupied.
   int64_t PostedPs(ConnectionId connection);
   int64_t SeenPs(ConnectionId connection);
-  void Tell(MessageEvent event, ConnectionId connection, uint32_t slot) {
+  void Notify(MessageEvent event, ConnectionId connection, uint32_t slot) {
     for (const MessageWatcher& watcher : watchers_) watcher(event, connection, slot);
   }
 

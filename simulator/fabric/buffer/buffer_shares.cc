@@ -13,7 +13,8 @@ namespace railyard {
 // among all links, for those that are simulated ahead.
 void SharedBuffers::LimitIndependent(BufferId id) {
   SharedBuffer& buffer = buffers_[id];
-  accounts_.pool(id).calm_bytes = buffer.apart > 0 ? buffer.calm_bytes / 2 : buffer.calm_bytes;
+  accounts_.pool(id).calm_bytes =
+      buffer.independent_count > 0 ? buffer.calm_bytes / 2 : buffer.calm_bytes;
 }
 
 // A device without a shared buffer has links with credits, whose buffers nothing else uses.
@@ -24,7 +25,7 @@ bool SharedBuffers::BeginIndependent(DeviceId device) {
   if (!buffer.is_lossless || IsEventful(id) || accounts_.pool(id).bytes > buffer.calm_bytes / 2) {
     return false;
   }
-  ++buffer.apart;
+  ++buffer.independent_count;
   LimitIndependent(id);
   return true;
 }
@@ -32,7 +33,7 @@ bool SharedBuffers::BeginIndependent(DeviceId device) {
 void SharedBuffers::EndIndependent(DeviceId device) {
   const BufferId id = of_device_[device];
   if (id == kNoBuffer) return;
-  --buffers_[id].apart;
+  --buffers_[id].independent_count;
   LimitIndependent(id);
 }
 

@@ -68,7 +68,8 @@ struct SharedBuffer {
   int64_t eventful_until_ps = 0;
   uint32_t vain_settles = 0;
   uint64_t dropped_packets = 0;
-  uint32_t apart = 0;  // calls of SharedBuffers::BeginIndependent() without their EndIndependent()
+  // Calls of SharedBuffers::BeginIndependent() without their EndIndependent().
+  uint32_t independent_count = 0;
   std::vector<LinkId> ahead;  // links of `egress` that are now simulated ahead
 
   // Returns whether an account of `bytes` exceeds its share when the pool holds `pool_bytes`.

@@ -45,7 +45,7 @@ SharedBuffers::Admission SharedBuffers::AdmitToLossless(const Packet& packet) {
   const BufferId id = account.buffer();
   SharedBuffer& buffer = buffers_[id];
   Admission admission;
-  if (buffer.apart > 0) {
+  if (buffer.independent_count > 0) {
     StayIndependent(id);
     return admission;
   }

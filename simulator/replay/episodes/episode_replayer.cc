@@ -46,7 +46,8 @@ std::string JoinDifferences(std::vector<std::string> differences) {
 
 // `difference` says where the two differ; it is asked only where they do.
 template <class Difference>
-void CheckIsAsTold(const EpisodeRecording& recording, bool holds, const Difference& difference) {
+void CheckIsAsRecorded(const EpisodeRecording& recording, bool holds,
+                       const Difference& difference) {
   SIM_CHECK(holds, fmt::format("an episode of {} operations at {} ps is not what would have been "
                                "replayed: {}",
                                recording.episode.operations.size(), recording.begin.time_ps,
@@ -334,7 +335,7 @@ void EpisodeReplayer::CheckLastEpisode() {
   for (const auto& [place, change] : expected.changes_after_end) count(place) -= change;
   const bool holds =
       recording_->episode.operations == expected.operations && recording_->end_counts == told;
-  CheckIsAsTold(*recording_, holds, [&] {
+  CheckIsAsRecorded(*recording_, holds, [&] {
     const CountSnapshot& begin = recording_->begin.counts;
     return JoinDifferences(
         {DescribeDifference(recording_->episode.operations, expected.operations),
@@ -363,7 +364,7 @@ void EpisodeReplayer::FinishRecording(const NetworkRest& rest) {
                           episode.duration_ps != expected.duration_ps;  // seen at another instant
     const bool holds = is_comparable && same_end && episode.operations == expected.operations &&
                        episode.changes == expected.changes;
-    CheckIsAsTold(recording, holds, [&] {
+    CheckIsAsRecorded(recording, holds, [&] {
       if (!is_comparable) return std::string("something was lost, drawn or timed out");
       const StateWalk walk = [this](StateArchive& archive) { run_.state.Visit(archive); };
       const bool has_states = episode.end_state != EpisodeCache::kStateUnknown;
@@ -385,7 +386,7 @@ void EpisodeReplayer::FinishRecording(const NetworkRest& rest) {
   cache_.Add(std::move(episode));
 }
 
-// The state as it would have been had all connections been open: what is opened is as at rest.
+// Returns the state as it would be if all connections had been open: new connections are quiescent.
 uint32_t EpisodeReplayer::StateWithWhatIsNew(const NetworkRest& now, uint32_t state) {
   StateArchive put(cache_.state(state), now.time_ps);
   run_.state.Visit(put);

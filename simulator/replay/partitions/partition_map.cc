@@ -64,7 +64,7 @@ bool PartitionMap::MayFail(const std::vector<LinkId>& links,
          std::ranges::find_first_of(gpus, settings_.faulty_gpus) != gpus.end();
 }
 
-bool PartitionMap::AreOnServersOfTheirOwn(const std::vector<GpuIndex>& gpus) const {
+bool PartitionMap::AreOnSeparateServers(const std::vector<GpuIndex>& gpus) const {
   std::set<int64_t> servers;
   for (const GpuIndex gpu : gpus) servers.insert(graph_.device(graph_.gpus()[gpu]).server);
   return servers.size() == gpus.size();
@@ -78,7 +78,7 @@ void PartitionMap::AddPartitionsOfNics() {
     const std::vector<GpuIndex>& gpus = plans_.gpus(id);
     const bool have_nics =
         std::ranges::all_of(gpus, [&](GpuIndex gpu) { return NicOf(gpu).has_value(); });
-    if (gpus.size() < 2 || !have_nics || !AreOnServersOfTheirOwn(gpus)) continue;
+    if (gpus.size() < 2 || !have_nics || !AreOnSeparateServers(gpus)) continue;
     const auto [it, is_new] = numbers.try_emplace(gpus, count());
     of_nics_[id] = it->second;
     if (is_new) partitions_.push_back(PartitionOfNics(gpus));

@@ -67,7 +67,7 @@ class PartitionMap {
   Partition PartitionOfNics(const std::vector<GpuIndex>& gpus) const;
   void FindNeighbours();
   bool MayFail(const std::vector<LinkId>& links, const std::vector<GpuIndex>& gpus) const;
-  bool AreOnServersOfTheirOwn(const std::vector<GpuIndex>& gpus) const;
+  bool AreOnSeparateServers(const std::vector<GpuIndex>& gpus) const;
   std::optional<DeviceId> NicOf(GpuIndex gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]); }
   std::vector<uint32_t> MembersOfClass(uint32_t communicator) const;
 

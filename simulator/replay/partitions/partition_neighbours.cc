@@ -31,8 +31,8 @@ std::vector<PartitionNeighbours::NearCall> PartitionNeighbours::CallsNear(
     if (running.is_free()) continue;
     add({.call = running.call,
          .begin_ps = running.start_ps,
-         .end_ps = std::max(now_ps, running.told_end_ps),
-         .is_told = running.told_end_ps != 0});
+         .end_ps = std::max(now_ps, running.replayed_end_ps),
+         .is_replayed = running.replayed_end_ps != 0});
   }
   for (const StreamRunner::Pending& pending : streams_.pending()) {
     add({.call = streams_.CallOf(pending),
@@ -96,9 +96,9 @@ bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<con
     int64_t end_ps = kEnded;
     if (near.front().call.index == index) {
       const NearCall& call = near.front();
-      may_touch = !call.is_own && !call.is_told && call.begin_ps + least_launch_ps < until_ps;
+      may_touch = !call.is_own && !call.is_replayed && call.begin_ps + least_launch_ps < until_ps;
       end_ps = call.is_own ? until_ps : call.end_ps;
-      if (!call.is_own && !call.is_told && end_ps < until_ps) {
+      if (!call.is_own && !call.is_replayed && end_ps < until_ps) {
         end_ps = std::max(end_ps, call.begin_ps + LeastDurationPs(call.call));
       }
       if (near.size() > 1) near = near.subspan(1);

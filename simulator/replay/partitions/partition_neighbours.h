@@ -46,9 +46,9 @@ class PartitionNeighbours {
   struct NearCall {
     Call call;
     int64_t begin_ps = 0;
-    int64_t end_ps = 0;    // earliest end
-    bool is_own = false;   // it is part of the episode
-    bool is_told = false;  // it is replayed in another partition
+    int64_t end_ps = 0;        // earliest end
+    bool is_own = false;       // it is part of the episode
+    bool is_replayed = false;  // it is replayed in another partition
   };
   std::vector<NearCall> CallsNear(const Partition& partition, std::span<const uint32_t> numbers,
                                   int64_t now_ps) const;

@@ -83,7 +83,7 @@ bool PartitionReplayer::OnLaunch(uint32_t operation) {
     episode.reset();
   }
   if (!episode && activities_[number].launched == 0) BeginEpisode(number, collective);
-  if (run_.streams.running()[operation].told_end_ps != 0) return true;
+  if (run_.streams.running()[operation].replayed_end_ps != 0) return true;
   ++activities_[number].launched;
   CheckIsIndependent(call);
   return false;
@@ -297,7 +297,7 @@ void PartitionReplayer::OnEnd(uint32_t operation) {
   const StreamRunner::Running& running = run_.streams.running()[operation];
   const uint32_t place = partition.PlaceOf(running.call.gpu());
   std::erase(activity.operations, operation);
-  if (running.told_end_ps == 0) {
+  if (running.replayed_end_ps == 0) {
     --activity.launched;
     activity.made.insert(MadeKey(run_.numbers.Of(running.call), place));
   }

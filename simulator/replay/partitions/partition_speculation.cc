@@ -43,8 +43,8 @@ void PartitionReplayer::AddCounts(const Partition& partition, const CountChanges
 
 // --- Ahead ---------------------------------------------------------------------------------------
 
-// Precondition: the partition is at rest, and the first of the calls runs now. What the calls would
-// do there; kNone: that is no episode.
+// Precondition: the partition is quiescent, and the first of the calls runs now. What the calls
+// would do there; kNone: that is no episode.
 uint32_t PartitionReplayer::RecordAhead(const Partition& partition,
                                         const std::vector<EpisodeCall>& calls, const Rest& rest) {
   if (!run_.host.BeginAhead(partition)) return kNone;
@@ -104,7 +104,7 @@ void PartitionReplayer::PutBack(const Partition& partition, const Rest& rest) {
 void PartitionReplayer::CheckEpisode(const Partition& partition, const CurrentEpisode& episode) {
   const Episode& expected = cache_.episode(episode.known);
   const Rest rest = RestOf(partition, false);
-  const bool ends_as_told = std::ranges::all_of(
+  const bool ends_as_expected = std::ranges::all_of(
       expected.operations,
       [&](const EpisodeOperation& told) { return episode.ends_ps[told.rank] == told.end_ps; });
   // Others may have counted meanwhile, and of this partition is the first part alone.
@@ -117,12 +117,12 @@ void PartitionReplayer::CheckEpisode(const Partition& partition, const CurrentEp
   const CountChanges changes = own(ChangesBetween(episode.begin_counts, rest.counts));
   const CountChanges expected_changes = own(expected.changes);
   const StateWalk walk = [&](StateArchive& archive) { run_.host.Visit(partition, archive); };
-  SIM_CHECK(rest.is_quiescent && ends_as_told && rest.state == expected_state &&
+  SIM_CHECK(rest.is_quiescent && ends_as_expected && rest.state == expected_state &&
                 changes == expected_changes,
             fmt::format("a collective of {} GPUs at {} ps is not what would have been replayed: "
                         "{}; {}; {}",
                         expected.operations.size(), episode.begin_ps,
-                        ends_as_told ? "it ends as expected" : "it ends at another instant",
+                        ends_as_expected ? "it ends as expected" : "it ends at another instant",
                         DescribeDifference(walk, rest.state, expected_state),
                         DescribeDifference(walk, changes, expected_changes)));
 }

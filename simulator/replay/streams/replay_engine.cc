@@ -137,7 +137,7 @@ void ReplayEngine::Abort(uint32_t part, const std::string& why) {
   ledger_.Abort(part, why, engine_.NowPs(), streams_.Abort(part));
   episodes_.StopRecording();
   partitions_.Abort(part);
-  streams_.TellIfAllEnded();
+  streams_.NotifyIfAllEnded();
 }
 
 int64_t ReplayEngine::EndOfPartPs(uint32_t id) const {

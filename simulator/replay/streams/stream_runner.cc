@@ -47,7 +47,7 @@ void StreamRunner::Prepare() {
 
 void StreamRunner::Start() {
   Prepare();
-  TellIfAllEnded();
+  NotifyIfAllEnded();
   ScheduleFirst();
 }
 
@@ -125,7 +125,7 @@ void StreamRunner::OnRunningEvent(uint32_t id) {
     return;
   if (is_ahead()) [[unlikely]] {
     running.is_launched ? EndAhead(id) : Launch(id);
-  } else if (running.told_end_ps > engine_.NowPs()) {
+  } else if (running.replayed_end_ps > engine_.NowPs()) {
     // It is replayed: nothing is launched.
   } else if (running.is_launched) {
     End(id);
@@ -181,7 +181,7 @@ void StreamRunner::Begin(const Pending& pending) {
 
 void StreamRunner::EndAt(uint32_t id, int64_t end_ps) {
   running_[id].is_launched = true;
-  running_[id].told_end_ps = end_ps;
+  running_[id].replayed_end_ps = end_ps;
   Schedule(id, end_ps);
 }
 
@@ -214,7 +214,7 @@ void StreamRunner::End(uint32_t id) {
   --running_count_;
   if (running_count_ == 0) replay_.OnNothingRuns();
   LetFollow(call, now_ps);
-  TellIfAllEnded();
+  NotifyIfAllEnded();
   ScheduleFirst();
 }
 

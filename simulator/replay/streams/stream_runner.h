@@ -81,9 +81,9 @@ class StreamRunner {
   struct Running {
     Call call{kNone, 0};
     int64_t start_ps = 0;
-    int64_t end_ps = 0;       // of its channels so far
-    int64_t told_end_ps = 0;  // as set by EndAt(); 0 if it is simulated
-    uint32_t ahead = kNone;   // its place among the calls that run ahead
+    int64_t end_ps = 0;           // of its channels so far
+    int64_t replayed_end_ps = 0;  // as set by EndAt(); 0 if it is simulated
+    uint32_t ahead = kNone;       // its place among the calls that run ahead
     uint32_t next_free = kNone;
     uint16_t channels_left = 0;
     bool is_launched = false;
@@ -106,7 +106,7 @@ class StreamRunner {
     on_all_ended_ = std::move(on_all_ended);
   }
   // Calls that function if no call is left. Must be called when calls may have been aborted.
-  void TellIfAllEnded() const {
+  void NotifyIfAllEnded() const {
     if (ledger_.calls_left() == 0) on_all_ended_();
   }
 

@@ -7,8 +7,6 @@
 #include "simulator/units/mix64.h"
 
 namespace railyard {
-namespace {}  // namespace
-
 NicDetours::NicDetours(const FabricGraph& graph, LoadStoreTransport& load_store,
                        RdmaTransport& rdma)
     : graph_(graph), load_store_(load_store), rdma_(rdma) {}

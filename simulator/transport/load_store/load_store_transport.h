@@ -337,9 +337,9 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   std::map<std::vector<uint32_t>, uint16_t> interleave_of_weights_;
   uint32_t packet_payload_bytes_;
   uint32_t full_packet_wire_bytes_;
-  FlowNetwork* carriers_ = nullptr;       // null: messages are packets
-  std::vector<Carrier> carrier_of_flow_;  // by flow, opened when first used
-  std::vector<MessageSink*> sinks_told_;  // sinks with OnInjected() in the current event
+  FlowNetwork* carriers_ = nullptr;           // null: messages are packets
+  std::vector<Carrier> carrier_of_flow_;      // by flow, opened when first used
+  std::vector<MessageSink*> notified_sinks_;  // sinks with OnInjected() in the current event
 };
 
 }  // namespace railyard

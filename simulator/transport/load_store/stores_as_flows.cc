@@ -86,13 +86,14 @@ void LoadStoreTransport::OnLeft(uint32_t flow_id) {
   ++flow.sent;
   if (flow.kind != PacketKind::kNvlinkWrite) return;
   MessageSink* const sink = sinks_[flow.sink];
-  if (std::ranges::find(sinks_told_, sink) == sinks_told_.end()) sinks_told_.push_back(sink);
+  if (std::ranges::find(notified_sinks_, sink) == notified_sinks_.end())
+    notified_sinks_.push_back(sink);
   sink->OnInjected(flow.user, network_.engine().NowPs());
 }
 
 void LoadStoreTransport::OnAllLeft() {
-  const std::vector<MessageSink*> told = std::exchange(sinks_told_, {});
-  for (MessageSink* const sink : told) sink->OnTurnEnded();
+  const std::vector<MessageSink*> notified = std::exchange(notified_sinks_, {});
+  for (MessageSink* const sink : notified) sink->OnTurnEnded();
 }
 
 void LoadStoreTransport::OnArrived(uint32_t flow_id) {

@@ -187,7 +187,7 @@ void QueueTransport::ApplyLimits(uint32_t queue_id) {
   NicOf(queue_id).NotifyRateChanged({network_.engine().NowPs(), queue_id / 2, limits.rate_bps});
 }
 
-void QueueTransport::TellControl(PacketId index, uint32_t acknowledged_packets) {
+void QueueTransport::NotifyControl(PacketId index, uint32_t acknowledged_packets) {
   const Packet& packet = network_.packet(index);
   const uint32_t queue_pair = packet.flow / 2;
   const int64_t now_ps = network_.engine().NowPs();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Visits the state of queue pairs at rest, besides the field tables of their records. Only
+// Visits the state of quiescent queue pairs, besides the field tables of their records. Only
 // differences of sequence numbers matter, since both ends of a queue count on from there.
 #include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"

@@ -102,7 +102,7 @@ struct Pacer {
   int64_t full_packet_ps = 0;  // of a packet of the MTU that does not begin a message, at that rate
 
   static constexpr auto Fields() {
-    constexpr std::string_view kUnused = "a queue at rest is not paced";
+    constexpr std::string_view kUnused = "a quiescent queue is not paced";
     return FieldTable("pacer", field::NoState("next_send_ps", &Pacer::next_send_ps, kUnused),
                       field::NoState("rate_bps", &Pacer::rate_bps, kUnused),
                       field::NoState("full_packet_ps", &Pacer::full_packet_ps, kUnused));

@@ -206,7 +206,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void StartTimer(uint32_t queue);
   void ScheduleTimer(uint32_t queue, int64_t time_ps);
   void ApplyLimits(uint32_t queue);
-  void TellControl(PacketId packet, uint32_t acknowledged_packets);
+  void NotifyControl(PacketId packet, uint32_t acknowledged_packets);
   // Ends a phase of the current recovery, and begins the next one.
   void ClockRecovery(uint32_t queue, int64_t RecoveryTimes::*part);
   // Must be called when the oldest unacknowledged packet has changed.

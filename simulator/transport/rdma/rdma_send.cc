@@ -131,7 +131,7 @@ void RdmaTransport::OnAcknowledgement(PacketId index) {
                         SequenceDistance(expected, queue.sent_end) > 0 ||
                         SequenceDistance(expected, queue.unacknowledged) < 0;
   if (!is_stale && IsData(queue_id) && (KindOf(queue_id).needs.acknowledgements || is_nack)) {
-    TellControl(index, progress);
+    NotifyControl(index, progress);
   }
   network_.FreePacket(index);
   if (is_stale) return;

@@ -92,7 +92,7 @@ void TcpTransport::OnAcknowledgement(PacketId index) {
     StartTimer(queue_id);
     ReportRecovery(queue_id);
   }
-  TellControl(index, progress);
+  NotifyControl(index, progress);
   network_.FreePacket(index);
   if (tcp.scoreboard.MarkLost()) {
     ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);
