@@ -291,6 +291,22 @@ TEST(NcclLogLineTest, ReadsTheInitLineOfEveryVersion) {
   EXPECT_EQ(Init("comm 0x55aa rank 3 nranks 8 - COMPLETE").phase, LogInit::Phase::kComplete);
 }
 
+// RCCL also prints how many ranks a host has, its stack and its core (rccl, src/init.cc).
+TEST(NcclLogLineTest, ReadsTheInitLineOfRccl) {
+  for (const char* message :
+       {"comm 0x55aa rank 3 nranks 8 cudaDev 3 busId c1000 used 27440 bytes - Init COMPLETE",
+        "comm 0x55aa rank 3 nranks 8 cudaDev 3 busId c1000 commId 0x1f localSize 296 used 27440 "
+        "bytes - Init COMPLETE",
+        "ncclCommInitRank comm 0x55aa rank 3 nranks 8 cudaDev 3 busId c1000 commId 0x1f localSize "
+        "296 used 27440 bytes on core 7 - Init COMPLETE"}) {
+    const LogInit init = Init(message);
+    EXPECT_EQ(init.phase, LogInit::Phase::kComplete) << message;
+    EXPECT_EQ(init.rank, 3u);
+    EXPECT_EQ(init.rank_count, 8u);
+    EXPECT_EQ(init.cuda_device, 3u);
+  }
+}
+
 TEST(NcclLogLineTest, ReadsTheStartOfAnInitialization) {
   for (const char* message :
        {"ncclCommInitRank comm 0x55aa rank 3 nranks 8 cudaDev 3 nvmlDev 3 busId 1b000 commId 0x1f "
@@ -404,6 +420,7 @@ TEST(NcclLogLineTest, OtherLinesHoldNoRecords) {
         "n:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM",
         "n:1:2 [0] NCCL INFO misc/utils.cc:233 memory stack hunk malloc(65536)",
         "n:1:2 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels",
+        "n:1:2 [0] NCCL INFO comm 0x55 rank 1 nranks 2 busId 1b000 -",
         "n:1:2 [0] NCCL INFO comm 0x55 rank 1", "n:1:2 [0] NCCL INFO comm (nil) rank 1 nranks 2",
         "n:1:2 [0] NCCL INFO AllReduce: 4 Bytes -> Algo MAGIC proto LL",
         "n:1:2 [0] NCCL INFO AllReduce: 4 Bytes -> Algo 7 proto 0",

@@ -85,7 +85,7 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
     bytes_.EndToken();
     if (depth_ == NodeDepth()) {
       node_ = {};
-      has_id_ = false;
+      is_node_ = false;
     }
     if (IsAttribute()) {
       attribute_name_.clear();
@@ -96,7 +96,7 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
   }
   bool EndObject(rapidjson::SizeType) {
     if (IsAttribute()) TakeAttribute();
-    if (depth_ == NodeDepth() && std::exchange(has_id_, false)) visit_(node_);
+    if (depth_ == NodeDepth() && std::exchange(is_node_, false)) visit_(node_);
     --depth_;
     if (depth_ <= 1) in_list_ = false;
     return true;
@@ -140,6 +140,7 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
     } else if (depth_ == NodeDepth() && IsKey({"pg_name"})) {
       node_.group = value;
     } else if (depth_ == NodeDepth() && IsKey({"type", "NodeType"})) {
+      is_node_ = true;
       for (const auto& [name, type] : kTypeNames) {
         if (name == value) node_.type = static_cast<uint64_t>(type);
       }
@@ -185,9 +186,10 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
   void TakeField(uint64_t value) {
     if (IsKey({"Id", "id"})) {
       node_.id = value;
-      has_id_ = true;
+      is_node_ = true;
     } else if (IsKey({"NodeType", "type"})) {
       node_.type = value;
+      is_node_ = true;
     } else if (IsKey({"runtime", "duration_micros", "durationMicros"})) {
       node_.duration_us = value;
     } else {
@@ -219,7 +221,8 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
   std::string key_;
   std::string list_key_;  // of the array within the node
   ChakraNode node_;
-  bool has_id_ = false;
+  // It has an id or a type. protobuf's JSON leaves out numbers that are 0, also the id of a node.
+  bool is_node_ = false;
   std::string attribute_name_;
   std::string attribute_text_;
   Flags flags_;

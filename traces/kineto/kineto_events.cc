@@ -102,8 +102,11 @@ Field ArgumentField(std::string_view key) {
   }
 }
 
+// RCCL runs some collectives by kernels of MSCCL,
+// "mscclKernel_Sum_float_Simple_false(ncclDevComm*)".
 bool IsNcclKernel(std::string_view category, std::string_view name) {
   if (category != "kernel" && category != "Kernel") return false;
+  if (name.find("mscclKernel") != std::string_view::npos) return true;
   const size_t nccl = name.find("nccl");
   return nccl != std::string_view::npos && name.find("Kernel", nccl) != std::string_view::npos;
 }
@@ -244,8 +247,16 @@ class EventCollector {
 
   bool HasSizes() const {
     return !Get(Field::kCollective).empty() &&
-           (!Get(Field::kIn).empty() || !Get(Field::kOut).empty()) &&
+           (!Get(Field::kIn).empty() || !Get(Field::kOut).empty()) && !HasShortenedParts() &&
            !IsPseudoCollective(Get(Field::kCollective));
+  }
+
+  // PyTorch writes "[a, b, ..., z]" where there are more than 30 parts.
+  bool HasShortenedParts() const {
+    const auto is_shortened = [this](Field field) {
+      return !Get(field).empty() && !ParseNumberList(Get(field));
+    };
+    return is_shortened(Field::kInSplit) || is_shortened(Field::kOutSplit);
   }
 
   void EndKernel(std::string_view category) {
@@ -272,6 +283,7 @@ class EventCollector {
         NumberOf<uint64_t>(device).value_or(0) << 40 ^ NumberOf<uint64_t>(stream).value_or(0);
     kernel.correlation = NumberOf<uint64_t>(Get(Field::kCorrelation)).value_or(0);
     kernel.external_id = NumberOf<uint64_t>(Get(Field::kExternalId)).value_or(0);
+    kernel.has_shortened_parts = HasShortenedParts();
     if (HasSizes()) kernel.record = RecordIndex() + 1;
     file_.kernels.push_back(std::move(kernel));
   }
@@ -314,10 +326,12 @@ class EventCollector {
     record.in_split = ParseNumberList(Get(Field::kInSplit)).value_or(std::vector<uint64_t>());
     record.out_split = ParseNumberList(Get(Field::kOutSplit)).value_or(std::vector<uint64_t>());
     const auto kind = PytorchKind(record.collective);
-    const Field root_or_peer = kind == CollectiveKind::kSend   ? Field::kDestination
-                               : kind == CollectiveKind::kRecv ? Field::kSource
-                                                               : Field::kRootOrRank;
-    record.root_or_peer = NumberOf<uint32_t>(Get(root_or_peer));
+    record.root_or_peer = NumberOf<uint32_t>(Get(Field::kRootOrRank));
+    if (kind == CollectiveKind::kSend) {
+      record.global_peer = NumberOf<uint32_t>(Get(Field::kDestination));
+    } else if (kind == CollectiveKind::kRecv) {
+      record.global_peer = NumberOf<uint32_t>(Get(Field::kSource));
+    }
     return record;
   }
 

@@ -22,9 +22,10 @@ struct KinetoKernel {
   uint64_t line = 0;
   std::string name;
   std::optional<EventTime> start;
-  int64_t duration_ps = 0;        // 0: not stated
-  bool duration_is_none = false;  // stated, but NaN, infinite, negative or beyond 100 days
-  uint64_t device_stream = 0;     // device and stream in one
+  int64_t duration_ps = 0;           // 0: not stated
+  bool has_shortened_parts = false;  // the parts to and from ranks are not all listed
+  bool duration_is_none = false;     // stated, but NaN, infinite, negative or beyond 100 days
+  uint64_t device_stream = 0;        // device and stream in one
   uint64_t correlation = 0;
   uint64_t external_id = 0;  // 0 for none
   uint32_t record = 0;       // one more than its index in KinetoFile::records; 0 for none

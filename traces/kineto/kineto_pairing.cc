@@ -25,8 +25,10 @@ std::string_view KernelNameOf(CollectiveKind kind) {
 }
 
 bool CanRun(std::string_view kernel, std::string_view collective) {
-  // RCCL's kernels are all named so.
-  if (kernel.find("Generic") != std::string_view::npos) return true;
+  // RCCL's kernels do not name their collective.
+  for (const std::string_view any : {"Generic", "mscclKernel"}) {
+    if (kernel.find(any) != std::string_view::npos) return true;
+  }
   const std::optional<CollectiveKind> kind = PytorchKind(collective);
   return kind && kernel.find(KernelNameOf(*kind)) != std::string_view::npos;
 }

@@ -81,14 +81,14 @@ class KinetoImport {
  private:
   // Gives kernels without sizes those of the rank's execution trace.
   void Pair(KinetoFile& file, uint32_t rank) {
-    unpaired_ = "it has no message size";
+    unpaired_.clear();
     for (const ExecutionTraceCalls::File& trace : execution_traces_.files()) {
       if (trace.rank != rank) continue;
       const std::string why = PairWithExecutionTrace(trace, file);
       if (why.empty()) {
         has_pairs_ = true;
       } else {
-        unpaired_ += ", and the rank's execution trace does not have it: " + why;
+        unpaired_ = ", and the rank's execution trace does not have it: " + why;
       }
       return;
     }
@@ -202,16 +202,23 @@ class KinetoImport {
       if (record == 0) record = launched->second;
     }
     if (record == 0) {
-      return CommsDefect{CallDropReason::kSizesNotRecorded, unpaired_};
+      return CommsDefect{CallDropReason::kSizesNotRecorded,
+                         (kernel.has_shortened_parts ? "not all of its parts are listed"
+                                                     : "it has no message size") +
+                             unpaired_};
     }
     CommsRecord stated = file.records[record - 1];
     const auto group = file.group_ranks.find(stated.group_name);
     if (stated.group_ranks.empty() && group != file.group_ranks.end()) {
       stated.group_ranks = group->second;
     }
-    // The arguments of a kernel do not have the root or peer, those of its launch may.
-    if (!stated.root_or_peer && launched != file.record_of_external_id.end()) {
-      stated.root_or_peer = file.records[launched->second - 1].root_or_peer;
+    // Not all profiles have the root or peer among the arguments of a kernel; those of its launch
+    // may.
+    if (!stated.root_or_peer && !stated.global_peer &&
+        launched != file.record_of_external_id.end()) {
+      const CommsRecord& launch = file.records[launched->second - 1];
+      stated.root_or_peer = launch.root_or_peer;
+      stated.global_peer = launch.global_peer;
     }
     if (auto defect = CallOfRecord(stated, job_, call)) return defect;
     const CollectiveKind kind = call.operation.kind;
@@ -252,7 +259,9 @@ class KinetoImport {
   Diagnostics& diagnostics_;
   CapturedJob job_{"kineto"};
   ExecutionTraceCalls execution_traces_;
-  std::string unpaired_;  // why a kernel of the current file has no size
+  // Why kernels of the current file do not have the sizes of an execution trace; empty if there is
+  // none.
+  std::string unpaired_;
   CollectiveEnds ends_;
   std::optional<EventTime> first_end_;
   bool has_sized_groups_ = false;

@@ -13,50 +13,35 @@
 namespace railyard {
 namespace {
 
-// The key-value list after `comm`, up to the dash before the phase.
-bool ParseInitFields(LogFieldReader& fields, LogInit& init, bool& has_rank, bool& has_phase) {
+// Parses the fields between `comm` and the phase. Words without a meaning here are skipped one by
+// one, since not each is a key with a value: RCCL prints "localSize 1 used 27440 bytes on core 3".
+bool ParseInitFields(LogFieldReader fields, LogInit& init) {
+  bool has_rank = false;
   bool has_rank_count = false;
-  for (;;) {
-    const std::string_view key = fields.Token();
-    if (key.empty()) break;
-    if (key == "-") {
-      has_phase = true;
-      break;
-    }
-    std::string_view value = fields.Token();
-    // 2.23 to 2.28 print no blank between the key of a split and the dash.
-    const bool dash_follows = value.size() > 1 && value.ends_with('-');
-    if (dash_follows) value.remove_suffix(1);
+  for (std::string_view key = fields.Token(); !key.empty(); key = fields.Token()) {
     uint64_t pointer = 0;
     uint32_t number = 0;
     int64_t signed_number = 0;
     if (key == "rank") {
-      if (!ParseNumber(value, init.rank)) return false;
+      if (!ParseNumber(fields.Token(), init.rank)) return false;
       has_rank = true;
     } else if (key == "nranks" || key == "nRanks") {
-      if (!ParseNumber(value, init.rank_count)) return false;
+      if (!ParseNumber(fields.Token(), init.rank_count)) return false;
       has_rank_count = true;
     } else if (key == "cudaDev") {
-      if (!ParseNumber(value, number)) return false;
+      if (!ParseNumber(fields.Token(), number)) return false;
       init.cuda_device = number;
     } else if (key == "commId") {
-      init.comm_id = value;
+      init.comm_id = fields.Token();
     } else if (key == "parent") {
-      if (!LogFieldReader(value).Pointer(pointer)) return false;
+      if (!LogFieldReader(fields.Token()).Pointer(pointer)) return false;
       init.parent = pointer;
     } else if (key == "splitCount" || key == "childCount") {
-      if (!ParseNumber(value, pointer)) return false;
+      if (!ParseNumber(fields.Token(), pointer)) return false;
       init.split_count = pointer;
     } else if (key == "color") {
-      if (!ParseNumber(value, signed_number)) return false;
+      if (!ParseNumber(fields.Token(), signed_number)) return false;
       init.color = signed_number;
-    } else if (key != "nvmlDev" && key != "busId" && key != "key" && key != "nNodes" &&
-               key != "localRanks" && key != "localRank" && key != "MNNVL") {
-      return false;
-    }
-    if (dash_follows) {
-      has_phase = true;
-      break;
     }
   }
   return has_rank && has_rank_count;
@@ -83,12 +68,16 @@ bool ParseCommunicatorMessage(const LogPrefix& prefix, std::string_view message,
     records.emplace_back(LogDestroy{.prefix = prefix, .communicator = init.communicator});
     return true;
   }
-  bool has_rank = false;
-  bool has_phase = false;
-  if (!ParseInitFields(fields, init, has_rank, has_phase)) return false;
-  if (has_phase) {
-    fields.SkipBlanks();
-    const std::string_view phase = fields.rest();
+  // The phase stands behind a dash, before which 2.23 to 2.28 print no blank after the key of a
+  // split.
+  const std::string_view rest = fields.rest();
+  size_t dash = rest.find("- ");
+  if (dash == std::string_view::npos && rest.ends_with('-')) dash = rest.size() - 1;
+  if (!ParseInitFields(LogFieldReader(rest.substr(0, dash)), init)) return false;
+  if (dash != std::string_view::npos) {
+    LogFieldReader after_dash(rest.substr(dash + 1));
+    after_dash.SkipBlanks();
+    const std::string_view phase = after_dash.rest();
     if (phase.starts_with("Init START")) {
       init.phase = LogInit::Phase::kStart;
     } else if (phase.starts_with("Init COMPLETE") || phase.starts_with("COMPLETE")) {

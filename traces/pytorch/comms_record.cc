@@ -155,6 +155,17 @@ std::optional<CommsDefect> SetCount(const CommsRecord& record, uint64_t in, uint
   return std::nullopt;
 }
 
+// Returns the peer of a Send or Recv as a rank of its group; nullopt if it is not recorded, or not
+// in the group. A group without a list of its ranks has all of them.
+std::optional<uint32_t> PeerOf(const CommsRecord& record) {
+  if (record.root_or_peer || !record.global_peer || record.group_ranks.empty()) {
+    return record.root_or_peer ? record.root_or_peer : record.global_peer;
+  }
+  const auto peer = std::ranges::find(record.group_ranks, *record.global_peer);
+  if (peer == record.group_ranks.end()) return std::nullopt;
+  return static_cast<uint32_t>(peer - record.group_ranks.begin());
+}
+
 }  // namespace
 
 std::optional<CollectiveKind> PytorchKind(std::string_view name) {
@@ -250,15 +261,18 @@ std::optional<CommsDefect> CallOfRecord(const CommsRecord& record, CapturedJob& 
   sized.group_size = size;
   if (auto defect = SetCount(sized, in, out, call)) return defect;
   if (is_barrier && call.operation.count == 0) call.operation.count = 1;
-  if (IsSendOrRecv(*kind) && !record.root_or_peer) {
-    return CommsDefect{CallDropReason::kMalformedRecord, "its peer is not recorded"};
-  }
-  const uint32_t root_or_peer = record.root_or_peer.value_or(0);
   if (IsSendOrRecv(*kind)) {
-    call.operation.peer = root_or_peer;
+    const std::optional<uint32_t> peer = PeerOf(record);
+    if (!peer) {
+      return CommsDefect{CallDropReason::kMalformedRecord,
+                         record.global_peer
+                             ? fmt::format("its peer {} is not in its group", *record.global_peer)
+                             : "its peer is not recorded"};
+    }
+    call.operation.peer = *peer;
   } else if (*kind == CollectiveKind::kBroadcast || *kind == CollectiveKind::kReduce ||
              *kind == CollectiveKind::kGather || *kind == CollectiveKind::kScatter) {
-    call.operation.root = root_or_peer;
+    call.operation.root = record.root_or_peer.value_or(0);
   }
   call.operation.communicator = job.GroupOf(record.group_name, size, record.group_ranks);
   return std::nullopt;

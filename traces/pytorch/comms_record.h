@@ -28,6 +28,8 @@ struct CommsRecord {
   std::vector<uint64_t> in_split = {};        // elements to each rank; empty for equal parts
   std::vector<uint64_t> out_split = {};       // elements from each rank
   std::optional<uint32_t> root_or_peer = {};  // rank of the group
+  // The peer of a Send or Recv as a global rank; it counts where `root_or_peer` is not stated.
+  std::optional<uint32_t> global_peer = {};
 };
 
 // Returns the kind of a collective by PyTorch's name for it, in any of its spellings; a barrier is

@@ -18,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::ImportedFiles;
+using ::testing::Not;
 using ::testing::Pair;
 
 void ExpectMatches(const Trace& trace) {
@@ -158,6 +159,20 @@ TEST(ChakraReaderTest, JsonIsReadInBothForms) {
      "attr": [{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "int64Val": "64"}]})")});
   ASSERT_TRUE(proto.trace) << files.findings();
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(1, 64));
+}
+
+// protobuf's JSON leaves out the id 0.
+TEST(ChakraReaderTest, TheFirstNodeOfJsonMayHaveNoId) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write("a.0.json", R"({"version": "0.0.4"}
+    {"name": "first", "type": "COMM_COLL_NODE",
+     "attr": [{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "int64Val": "64"}]}
+    {"id": "1", "name": "second", "type": "COMM_COLL_NODE", "dataDeps": ["0"],
+     "attr": [{"name": "comm_type", "int64Val": "2"}, {"name": "comm_size", "int64Val": "32"}]})")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.report.calls_seen(), 2u);
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(1, 64));
+  EXPECT_THAT(import.report.ToString(), Not(HasSubstr("not in the file")));
 }
 
 TEST(ChakraReaderTest, CallsWithoutSizeOrKindAreCounted) {

@@ -237,6 +237,68 @@ TEST(KinetoReaderTest, AnAllToAllOfUnequalPartsIsItsSendsAndReceives) {
   EXPECT_EQ(program[3].all_to_all, 1u);
 }
 
+// PyTorch's saveNcclMeta() states the peer twice: "Rank" is a rank of the group, "Dst Rank" and
+// "Src Rank" are global. Groups are [0, 2] and [3, 1].
+TEST(KinetoReaderTest, PeersOfSubgroupsAreRanksOfTheirGroup) {
+  const auto file = [](uint32_t rank, const std::string& name, const std::string& peer) {
+    const bool is_even = rank % 2 == 0;
+    std::string text = File(
+        rank,
+        Kernel("1", "1", 7, 1,
+               fmt::format(R"(, "Collective name": "{}", "In msg nelems": 100,
+"Out msg nelems": 100, "Group size": 2, "dtype": "Float", "Process Group Name": "{}",
+"Process Group Ranks": "{}", {})",
+                           name, is_even ? "even" : "odd", is_even ? "[0, 2]" : "[3, 1]", peer)));
+    const std::string two = "\"world_size\": 2";
+    return text.replace(text.find(two), two.size(), "\"world_size\": 4");
+  };
+  const std::vector<std::string> both = {file(0, "send", R"("Rank": 1, "Dst Rank": 2)"),
+                                         file(1, "recv", R"("Rank": 0, "Src Rank": 3)"),
+                                         file(2, "recv", R"("Rank": 0, "Src Rank": 0)"),
+                                         file(3, "send", R"("Rank": 1, "Dst Rank": 1)")};
+  const std::vector<std::string> global = {
+      file(0, "send", R"("Dst Rank": 2)"), file(1, "recv", R"("Src Rank": 3)"),
+      file(2, "recv", R"("Src Rank": 0)"), file(3, "send", R"("Dst Rank": 1)")};
+  for (const auto& texts : {both, global}) {
+    const Imported imported = Import(texts);
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    EXPECT_EQ(imported.import.report.calls_imported(), 4u);
+    for (const uint32_t rank : {0u, 3u}) {
+      ASSERT_EQ(imported.import.trace->operations[rank].size(), 1u);
+      EXPECT_EQ(imported.import.trace->operations[rank][0].kind, CollectiveKind::kSend);
+      EXPECT_EQ(imported.import.trace->operations[rank][0].peer, 1u);
+    }
+    EXPECT_EQ(imported.import.trace->operations[1][0].peer, 0u);
+    EXPECT_EQ(imported.import.trace->operations[2][0].peer, 0u);
+  }
+  const Imported outside = Import({file(0, "send", R"("Dst Rank": 1)")});
+  EXPECT_EQ(outside.import.report.DroppedFor(CallDropReason::kMalformedRecord).count, 1u);
+  EXPECT_THAT(outside.import.report.ToString(), HasSubstr("its peer 1 is not in its group"));
+}
+
+// PyTorch lists 30 parts at most.
+TEST(KinetoReaderTest, ListsOfPartsThatAreShortenedAreNoSizes) {
+  const std::string exchange =
+      Kernel("1", "1", 7, 1, R"(, "Collective name": "all_to_allv", "In msg nelems": 64,
+"Out msg nelems": 64, "In split size": "[3, 1, ..., 1]", "Out split size": "[3, 1, ..., 1]",
+"Group size": 32, "dtype": "Int", "Process Group Name": "0")");
+  const Imported imported = Import({File(0, exchange)});
+  EXPECT_FALSE(imported.import.trace);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 1u);
+  EXPECT_THAT(imported.import.report.ToString(), HasSubstr("not all of its parts are listed"));
+}
+
+// RCCL runs AllReduces by kernels of MSCCL, too.
+TEST(KinetoReaderTest, KernelsOfMscclAreCalls) {
+  std::string kernel = Kernel("1", "1", 7, 1, kAllReduce);
+  const std::string name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+  kernel.replace(kernel.find(name), name.size(),
+                 "mscclKernel_Sum_float_Simple_false(ncclDevComm*, mscclAlgo*, mscclWork*)");
+  const Imported imported = Import({File(0, kernel), File(1, kernel)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.calls_imported(), 2u);
+}
+
 TEST(KinetoReaderTest, HostileFilesAreFindingsOrCountedDrops) {
   const std::string nested(100'000, '[');
   const std::string huge =
