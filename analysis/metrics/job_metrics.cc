@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/metrics/job_metrics.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -19,11 +20,14 @@ bool IsFaultFree(const RunResult& result) { return !result.has_baseline && resul
 
 JobOutcome OutcomeOfJob(const RunResult& result, const JobResult& job) {
   if (job.status != RunStatus::kCompleted) {
+    const int64_t until_ps = job.end_ps > 0 ? job.end_ps : result.simulated_time_ps;
     return {.goodput = 0.0,
-            .lost_ps = result.simulated_time_ps - job.start_ps,
+            .lost_ps = std::max<int64_t>(0, until_ps - job.start_ps),
             .effective_training_time_ratio = 0.0};
   }
   if (!result.has_baseline && !result.faults.empty()) return {};
+  // It did not end in the fault-free run.
+  if (result.has_baseline && job.baseline_end_ps == 0) return {};
   const int64_t time_ps = job.end_ps - job.start_ps;
   const int64_t fault_free_ps = result.has_baseline ? job.baseline_end_ps - job.start_ps : time_ps;
   JobOutcome outcome;

@@ -252,7 +252,7 @@ struct JobResult {
   uint32_t gpu_count = 0;
   int64_t start_ps = 0;
   int64_t end_ps = 0;
-  int64_t baseline_end_ps = 0;  // of the paired fault-free run; 0 without one
+  int64_t baseline_end_ps = 0;  // of the paired fault-free run; 0 without one or if it did not end
   int64_t alone_end_ps = 0;     // alone on the same GPUs, without faults; 0 without such a run
   AbortResult abort{};
   RestartResult restart{};
@@ -303,7 +303,7 @@ struct RunResult {
   std::string threads_why;  // why fewer than requested; empty if as many
   DivisionResult division;
   bool has_baseline = false;
-  int64_t baseline_simulated_time_ps = 0;  // of the paired fault-free run
+  int64_t baseline_simulated_time_ps = 0;  // of the fault-free run; 0 if it did not complete
   // Simulated time of the paired run with the same faults in which receivers get all packets; 0 if
   // there was none.
   int64_t reliable_simulated_time_ps = 0;

@@ -57,8 +57,15 @@ void LinkEffects::Set(uint32_t fault, bool holds) {
 
 void LinkEffects::SetDown(LinkId link, uint32_t fault, bool down) {
   OnLink& on_link = on_link_[link];
-  on_link.last_down_fault = static_cast<int32_t>(fault);
-  if (down ? on_link.down_count++ == 0 : --on_link.down_count == 0) network_.SetLinkUp(link, !down);
+  const bool was_up = on_link.cutting.empty();
+  if (down) {
+    on_link.cutting.push_back(fault);
+  } else {
+    on_link.cutting.erase(std::ranges::find(on_link.cutting, fault));
+  }
+  const bool is_up = on_link.cutting.empty();
+  if (!is_up) on_link.last_down_fault = static_cast<int32_t>(on_link.cutting.back());
+  if (is_up != was_up) network_.SetLinkUp(link, is_up);
 }
 
 void LinkEffects::SetDegraded(LinkId link, uint32_t fault, bool degraded) {

@@ -26,7 +26,8 @@ class LinkEffects {
 
   // Returns the fault whose loss model lost the packet that is being reported on `link`, or -1.
   int32_t FaultOfBitError(LinkId link) const;
-  // Returns the last fault that took `link` down or let it up again, or -1.
+  // Returns the fault that holds `link` down, the last one to begin if there are several; if the
+  // link is up again, the last one that held it down; -1 if there was none.
   int32_t LastFaultOfDownLink(LinkId link) const;
 
  private:
@@ -39,7 +40,7 @@ class LinkEffects {
     FaultInterval before;
   };
   struct OnLink {
-    uint32_t down_count = 0;
+    std::vector<uint32_t> cutting;  // active faults that hold the link down
     uint32_t storm_count = 0;
     int32_t last_down_fault = -1;
     std::vector<uint32_t> degrading;  // active faults

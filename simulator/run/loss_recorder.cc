@@ -12,7 +12,12 @@ void LossRecorder::Observe(FaultInjector& faults, const ReplayEngine& replay,
 
 void LossRecorder::OnPacketLost(ConnectionId id, DropReason reason, LinkId link) {
   const int32_t fault = faults_->FaultOfLoss(reason, link);
-  if (fault < 0) return;
+  if (fault < 0) {
+    // Later retransmissions are not due to faults whose losses have been repaired.
+    if (const auto hit = hits_.find(id); hit != hits_.end() && hit->second.is_recovered)
+      hits_.erase(hit);
+    return;
+  }
   FaultLosses& losses = losses_[static_cast<size_t>(fault)];
   const Connection& connection = replay_->executor().connection_table().connections()[id];
   ++losses.packets;

@@ -142,6 +142,10 @@ class Recorder {
     for (const TraceCommunicator& communicator : job.communicators) {
       communicators.push_back(Keep(communicator.name));
     }
+    std::vector<bool> is_hit(job.collectives.size());
+    for (const LossRecorder::FaultLosses& losses : losses_.losses()) {
+      for (const uint32_t collective : losses.collectives) is_hit[collective] = true;
+    }
     result_.collectives.reserve(job.collectives.size());
     for (uint32_t i = 0; i < job.collectives.size(); ++i) {
       const JobCollective& collective = job.collectives[i];
@@ -167,7 +171,7 @@ class Recorder {
       row.last_end_ps = times.last_end_ps;
       row.bound_ps = times.bound_ps;
       row.completed = times.last_end_ps != kNeverPs;
-      row.hit_by_fault = times.lost_packets;
+      row.hit_by_fault = is_hit[i];
       row.measured_ps = collective.measured_ps;
       if (row.completed && !scenario_.faults.empty()) {
         row.held_up_by_source = replay_.paths()[i].worst_from;
@@ -236,8 +240,8 @@ class Recorder {
       row.from_ps = history.first_begin_ps;
       row.until_ps = history.last_end_ps;
       row.begins = history.begins;
-      // Known even where the run ended before.
-      if (fault.timeline.IsOnceAtGivenTime()) {
+      // Known even where the run ended before it began.
+      if (history.begins == 0 && fault.timeline.IsOnceAtGivenTime()) {
         row.from_ps = fault.timeline.at_ps;
         row.until_ps = fault.timeline.until_ps;
       }

@@ -195,7 +195,13 @@ class ScenarioRun {
     for (size_t i = 0; i < result.jobs.size(); ++i) {
       result.jobs[i].baseline_end_ps = outcome.job_end_ps[i];
     }
-    result.baseline_simulated_time_ps = outcome.simulated_time_ps;
+    if (std::ranges::find(outcome.job_end_ps, 0) == outcome.job_end_ps.end()) {
+      result.baseline_simulated_time_ps = outcome.simulated_time_ps;
+    } else {
+      result.notes.emplace_back(
+          "the fault-free run did not complete: jobs that do not end in it are not compared with "
+          "it");
+    }
     for (size_t i = 0; i < result.collectives.size(); ++i) {
       const CollectiveOutcome& baseline = outcome.collectives[i];
       CollectiveResult& collective = result.collectives[i];

@@ -37,6 +37,25 @@ TEST(JobOutcomeTest, AnAbortedJobLostAllItsTime) {
   EXPECT_EQ(*OutcomeOfFirst(run).lost_ps, 20 * kPsPerMs);
 }
 
+TEST(JobOutcomeTest, AJobThatDoesNotEndInTheFaultFreeRunIsNotComparedWithIt) {
+  RunResult run = MadeUpRun();
+  run.jobs[0].baseline_end_ps = 0;
+  EXPECT_FALSE(OutcomeOfFirst(run).goodput);
+  EXPECT_FALSE(OutcomeOfFirst(run).lost_ps);
+  EXPECT_FALSE(OutcomeOfFirst(run).effective_training_time_ratio);
+}
+
+// Another job of the run goes on for 80 ms; one that would have begun then lost nothing.
+TEST(JobOutcomeTest, AnAbortedJobLosesNothingAfterItsEnd) {
+  RunResult run = MadeUpRun();
+  run.jobs[0].status = RunStatus::kJobAborted;
+  run.simulated_time_ps = 100 * kPsPerMs;
+  EXPECT_EQ(*OutcomeOfFirst(run).lost_ps, 20 * kPsPerMs);
+  run.jobs[0].start_ps = 200 * kPsPerMs;
+  run.jobs[0].end_ps = 0;
+  EXPECT_EQ(*OutcomeOfFirst(run).lost_ps, 0);
+}
+
 // Two jobs; the second begins at 2 ms and has the last collective.
 RunResult TwoJobs(RunResult run) {
   run.jobs[0].alone_end_ps = 10 * kPsPerMs;

@@ -256,6 +256,16 @@ TEST_F(FaultInjectorTest, ALossIsDueToTheLastFaultOfItsLink) {
   EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, other_in), -1);
 }
 
+TEST_F(FaultInjectorTest, OfFaultsThatOverlapTheOneThatHoldsTheLinkDownCausesItsLosses) {
+  Inject({Cut(0, 1'000'000, 3'000'000), Cut(0, 500'000, 1'500'000)});
+  const auto cause = [this] { return injector_->FaultOfLoss(DropReason::kLinkDown, out_); };
+  Probe(999'999, [&] { EXPECT_EQ(cause(), 1); });
+  Probe(1'499'999, [&] { EXPECT_EQ(cause(), 0); });
+  Probe(1'500'001, [&] { EXPECT_EQ(cause(), 0); });
+  engine().Run();
+  EXPECT_EQ(cause(), 0);
+}
+
 TEST_F(FaultInjectorTest, ABufferThatOverflowsIsNoFaults) {
   Inject({Cut(0, 1'000'000, 2'000'000)});
   engine().Run();

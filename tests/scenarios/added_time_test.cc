@@ -80,6 +80,19 @@ TEST_F(AddedTimeTest, AFlapIsATimeOut) {
   EXPECT_TRUE(run.At("faults.0.added_ps.timeout").GetInt64() >= Part(run, "timeout", 1));
 }
 
+// Two servers of eight GPUs take NVLS_TREE, whose lanes work in rounds: all of a round's messages
+// are waited for when it begins.
+TEST_F(AddedTimeTest, AFlapIsATimeOutOfRoundsToo) {
+  const EndedRun run = RunText(
+      "fabric { rail_optimized { servers: 2 gpus_per_server: 8 nic_rate: \"400Gbps\" } }\n"
+      "workload { program { collectives { kind: ALL_REDUCE bytes: \"64MiB\" } } }\n"
+      "nccl { version: \"2.27.5\" IB_TIMEOUT: 10 }\n"
+      "faults { name: \"f\" kind: LINK_DOWN link: \"server1/nic3--leaf3\" at: \"100us\" "
+      "until: \"20ms\" unnoticed: true }\n");
+  ExpectOnly(run, "timeout", 1);
+  EXPECT_NE(run.collectives.Text(0, "held_up_by_source"), "");
+}
+
 // Asked for by what follows it, without any timer: a message of one queue pair, a megabyte of one
 // direction, so that nothing hides what it costs.
 TEST_F(AddedTimeTest, ALostPacketIsARetransmission) {
@@ -154,6 +167,30 @@ TEST_F(AddedTimeTest, RetransmittedBytesAreTheFaultsOwn) {
   // On the way to the leaf and from there.
   EXPECT_EQ(run.OfTier("NIC_LEAF", "retransmitted_bytes"),
             2 * run.Integer("faults.0.retransmitted_bytes"));
+}
+
+// A network without pauses that drops 84 MB in congestion, long after the fault's losses are
+// repaired.
+TEST_F(AddedTimeTest, RetransmissionsAfterCongestionAreNoFaults) {
+  const auto run = [this](const std::string& buffer) {
+    return RunText(
+        RailOptimized(4) +
+            "workload { program { collectives { kind: ALL_TO_ALL bytes: \"32MiB\" repeat: "
+            "6 } } }\nnccl { IB_TIMEOUT: 10 }\nnetwork { network_flow_control: NONE }\n"
+            "switch { buffer: \"" +
+            buffer +
+            "\" }\nfaults { name: \"f\" kind: LOSS link: \"server1/nic3--leaf3\" loss { packets "
+            "{ kind: DATA number: 1 count: 1 } } at: \"10us\" until: \"300us\" }\n",
+        {"--no-baseline"});
+  };
+  const EndedRun calm = run("8MiB");
+  const EndedRun congested = run("4MiB");
+  ASSERT_EQ(calm.exit.status, 0) << calm.exit.errors;
+  ASSERT_EQ(congested.exit.status, 0) << congested.exit.errors;
+  EXPECT_EQ(calm.Drops()["BUFFER_FULL"], 0);
+  EXPECT_GT(congested.Drops()["BUFFER_FULL"], 0);
+  EXPECT_EQ(congested.Integer("faults.0.retransmitted_bytes"),
+            calm.Integer("faults.0.retransmitted_bytes"));
 }
 
 // Full bandwidth is back with the first collective after the last that was hit or late.

@@ -48,6 +48,13 @@ TEST_F(JobsRestartTest, OneBeginsAgainAndTheOtherGoesOn) {
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_EQ(run.Integer("jobs.0.restarts"), 1);
   EXPECT_EQ(run.Integer("jobs.1.restarts"), 0);
+  // The collective that failed is one that the fault hit, although its second try was not.
+  size_t hit = 0;
+  for (size_t row = 0; row < run.collectives.size(); ++row) {
+    if (run.collectives.Text(row, "hit_by_fault") == "true") ++hit;
+  }
+  EXPECT_EQ(hit, 1u);
+  EXPECT_EQ(run.Integer("faults.0.collectives_hit"), 1);
   EXPECT_EQ(run.Integer("jobs.0.detection_ps"), kDetectionPs);
   EXPECT_EQ(run.Integer("jobs.0.requeue_ps"), 40 * kPsPerS);
   EXPECT_EQ(run.Integer("jobs.0.load_ps"), 7 * kPsPerS);

@@ -231,8 +231,11 @@ void LaneRunner::Trace(const Lane& lane, int64_t start_ps, int64_t done_ps) {
                           .slower_overhead_ps = 0,
                           .usual_ps = SlicePs(lane)};
   if (lane.HasSeveralPeers()) {
-    slice.receives = parts_.lanes.connections(lane).receives;
-    slice.sends = parts_.lanes.connections(lane).sends;
+    const LaneConnections& peers = parts_.lanes.connections(lane);
+    // A round begins when the messages of all of its steps may be taken and sent.
+    const bool begins_round = peers.begins_round && HasRounds(lane);
+    slice.receives = begins_round ? peers.receive_connections : peers.receives;
+    slice.sends = begins_round ? peers.send_connections : peers.sends;
   }
   const int64_t overhead_ps = ContinuesRound(lane) ? 0 : parts_.clock.OverheadPs(lane.cta);
   slice.slower_overhead_ps = AtSpeedPs(lane, overhead_ps) - overhead_ps;

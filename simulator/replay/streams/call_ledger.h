@@ -27,8 +27,7 @@ struct CollectiveTimes {
   int64_t bound_ps = 0;
   uint32_t calls_started = 0;
   uint32_t calls_ended = 0;
-  bool lost_packets = false;  // to a fault
-  bool replayed = false;      // from the cache
+  bool replayed = false;  // from the cache
 };
 
 // Identifies a cause for which a rank waited in its calls: a retransmission between two ranks, or a
@@ -89,7 +88,6 @@ class CallLedger {
   void NoteReplayed(uint32_t collective, bool is_replayed) {
     times_[collective].replayed = is_replayed;
   }
-  void NotePacketLost(uint32_t collective) { times_[collective].lost_packets = true; }
   // Prefetches the memory that NoteBegin() accesses.
   void Prefetch(const Call& call) const {
     __builtin_prefetch(&times_[calls_.CollectiveNumberOf(call)], 1);

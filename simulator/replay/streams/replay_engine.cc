@@ -194,10 +194,6 @@ void ReplayEngine::OnChannelFinished(uint32_t operation, int64_t end_ps, const C
 
 void ReplayEngine::OnPacketLost(ConnectionId connection, DropReason reason, LinkId link) {
   CheckNothingFailsAhead();
-  const uint32_t collective = executor_->connection_table().connections()[connection].collective;
-  if (collective != Connection::kNone && !executor_->connection_table().IsClosed(connection)) {
-    ledger_.NotePacketLost(collective);
-  }
   observer_.OnPacketLost(connection, reason, link);
 }
 
