@@ -30,7 +30,7 @@ std::string WhenText(const FaultResult& fault) {
   if (fault.begins > 1) {
     return fmt::format("{} times from {} on", CountText(fault.begins), from);
   }
-  if (fault.until_ps == kNeverPs) return fmt::format("from {} for good", from);
+  if (fault.until_ps == kNeverPs) return fmt::format("from {} until the end", from);
   return fmt::format("from {} to {}", from, FormatDuration(fault.until_ps));
 }
 

@@ -143,7 +143,7 @@ TEST(RunTableTest, TellsOfAFaultThatNeverEndsAndOfOneThatDidNothing) {
   RunResult run = MadeUpRun();
   run.faults[0].until_ps = kNeverPs;
   run.faults[0].time_to_recover_ps = -1;
-  EXPECT_THAT(PrintRunTable(run), HasSubstr("for good\n"));
+  EXPECT_THAT(PrintRunTable(run), HasSubstr("until the end\n"));
   EXPECT_THAT(PrintRunTable(run), HasSubstr("never recovered\n"));
   run.faults[0].dropped_packets = 0;
   run.drops.clear();
