@@ -117,13 +117,7 @@ class RunCommand : public Command {
                      "divided takes one, and says why (default: 1)")
         ->type_name("N")
         ->check(CLI::Range(1u, kThreadsMax));
-    parser()->add_flag("--no-estimate", no_estimate_,
-                       "Do not estimate a plan's job in addition to simulating it");
-    parser()->add_flag("--no-report", no_report_, "Write no report.html");
-    parser()->add_flag("--perfetto", perfetto_,
-                       "Write trace.perfetto-trace too: ranks, channels, slices and links over "
-                       "time, for ui.perfetto.dev");
-    parser()->add_flag("--quiet", quiet_, "Print errors only");
+    AddOutputFlags();
   }
 
   ExitStatus Run() override {
@@ -188,21 +182,35 @@ class RunCommand : public Command {
     if (!import_report.empty()) {
       extra_files.push_back({.name = "import_report.txt", .content = import_report});
     }
+    WriteAndPrint(directory, result, std::move(extra_files));
+    return ExitStatusOf(result.status);
+  }
+
+ private:
+  void AddOutputFlags() {
+    parser()->add_flag("--no-estimate", no_estimate_,
+                       "Do not estimate a plan's job in addition to simulating it");
+    parser()->add_flag("--no-report", no_report_, "Write no report.html");
+    parser()->add_flag("--perfetto", perfetto_,
+                       "Write trace.perfetto-trace too: ranks, channels, slices and links over "
+                       "time, for ui.perfetto.dev");
+    parser()->add_flag("--quiet", quiet_, "Print errors only");
+  }
+  // Writes the result in place of what was saved while it ran, and prints its table.
+  void WriteAndPrint(const std::string& directory, const Result& result,
+                     std::vector<ExtraFile> extra_files) const {
     if (!no_report_ && CanWriteReports()) {
       extra_files.push_back({.name = "report.html", .make = ReportOfOwnResult});
     }
     WriteResults(directory, result, extra_files, no_sync_ ? Sync::kLater : Sync::kAtOnce);
-    RemoveResults(partial);
+    RemoveResults(PartialOf(directory));
     if (result.status == RunStatus::kInterrupted) {
       fmt::print(stderr, "railyard: {}\nrailyard: what there was by then is in {}\n",
                  result.status_detail, directory);
     }
     if (!quiet_) fmt::print("{}results: {}\n", PrintRunTable(result), directory);
     TakeInterruption();  // one that came after the simulation's end changes nothing
-    return ExitStatusOf(result.status);
   }
-
- private:
   // Returns the settings of --set and of the options that stand for one.
   std::vector<std::string> AllSets() const {
     std::vector<std::string> sets = sets_;
