@@ -169,7 +169,7 @@ TEST_F(AddedTimeTest, RetransmittedBytesAreTheFaultsOwn) {
             2 * run.Integer("faults.0.retransmitted_bytes"));
 }
 
-// A network without pauses that drops 84 MB in congestion, long after the fault's losses are
+// The network has no pauses. It drops packets in congestion long after the fault's losses are
 // repaired.
 TEST_F(AddedTimeTest, RetransmissionsAfterCongestionAreNoFaults) {
   const auto run = [this](const std::string& buffer) {

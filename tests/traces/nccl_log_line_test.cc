@@ -291,7 +291,7 @@ TEST(NcclLogLineTest, ReadsTheInitLineOfEveryVersion) {
   EXPECT_EQ(Init("comm 0x55aa rank 3 nranks 8 - COMPLETE").phase, LogInit::Phase::kComplete);
 }
 
-// RCCL also prints how many ranks a host has, its stack and its core (rccl, src/init.cc).
+// RCCL prints further words before the dash, not all of them keys with a value.
 TEST(NcclLogLineTest, ReadsTheInitLineOfRccl) {
   for (const char* message :
        {"comm 0x55aa rank 3 nranks 8 cudaDev 3 busId c1000 used 27440 bytes - Init COMPLETE",

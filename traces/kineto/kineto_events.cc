@@ -241,22 +241,22 @@ class EventCollector {
     } else if (Get(Field::kName) == "record_param_comms") {
       const auto id = NumberOf<uint64_t>(Get(Field::kExternalId));
       ++file_.host_calls;
-      if (id && HasSizes()) file_.record_of_external_id[*id] = RecordIndex() + 1;
+      const uint32_t record = RecordNumber();
+      if (id && record != 0) file_.record_of_external_id[*id] = record;
     }
   }
 
   bool HasSizes() const {
     return !Get(Field::kCollective).empty() &&
-           (!Get(Field::kIn).empty() || !Get(Field::kOut).empty()) && !HasShortenedParts() &&
+           (!Get(Field::kIn).empty() || !Get(Field::kOut).empty()) &&
            !IsPseudoCollective(Get(Field::kCollective));
   }
 
-  // PyTorch writes "[a, b, ..., z]" where there are more than 30 parts.
-  bool HasShortenedParts() const {
-    const auto is_shortened = [this](Field field) {
-      return !Get(field).empty() && !ParseNumberList(Get(field));
-    };
-    return is_shortened(Field::kInSplit) || is_shortened(Field::kOutSplit);
+  // Returns one more than the index of the event's record; 0 if it does not state all of its sizes.
+  uint32_t RecordNumber() {
+    if (!HasSizes()) return 0;
+    const uint32_t index = RecordIndex();
+    return file_.records[index].has_all_parts ? index + 1 : 0;
   }
 
   void EndKernel(std::string_view category) {
@@ -283,8 +283,8 @@ class EventCollector {
         NumberOf<uint64_t>(device).value_or(0) << 40 ^ NumberOf<uint64_t>(stream).value_or(0);
     kernel.correlation = NumberOf<uint64_t>(Get(Field::kCorrelation)).value_or(0);
     kernel.external_id = NumberOf<uint64_t>(Get(Field::kExternalId)).value_or(0);
-    kernel.has_shortened_parts = HasShortenedParts();
-    if (HasSizes()) kernel.record = RecordIndex() + 1;
+    kernel.record = RecordNumber();
+    kernel.has_shortened_parts = kernel.record == 0 && HasSizes();
     file_.kernels.push_back(std::move(kernel));
   }
 
@@ -323,8 +323,14 @@ class EventCollector {
         if (rank < kTraceRanksMax) record.group_ranks.push_back(static_cast<uint32_t>(rank));
       }
     }
-    record.in_split = ParseNumberList(Get(Field::kInSplit)).value_or(std::vector<uint64_t>());
-    record.out_split = ParseNumberList(Get(Field::kOutSplit)).value_or(std::vector<uint64_t>());
+    // PyTorch writes "[a, b, ..., z]" where there are more than 30 parts.
+    for (const auto& [field, parts] : {std::pair(Field::kInSplit, &record.in_split),
+                                       std::pair(Field::kOutSplit, &record.out_split)}) {
+      if (Get(field).empty()) continue;
+      auto listed = ParseNumberList(Get(field));
+      if (!listed) record.has_all_parts = false;
+      *parts = std::move(listed).value_or(std::vector<uint64_t>());
+    }
     const auto kind = PytorchKind(record.collective);
     record.root_or_peer = NumberOf<uint32_t>(Get(Field::kRootOrRank));
     if (kind == CollectiveKind::kSend) {

@@ -27,6 +27,7 @@ struct CommsRecord {
   std::vector<uint32_t> group_ranks = {};     // global; empty if not stated
   std::vector<uint64_t> in_split = {};        // elements to each rank; empty for equal parts
   std::vector<uint64_t> out_split = {};       // elements from each rank
+  bool has_all_parts = true;                  // false if the record lists only some of them
   std::optional<uint32_t> root_or_peer = {};  // rank of the group
   // The peer of a Send or Recv as a global rank; it counts where `root_or_peer` is not stated.
   std::optional<uint32_t> global_peer = {};
