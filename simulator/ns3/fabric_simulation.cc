@@ -321,7 +321,7 @@ void FabricSimulation::OnCollective(uint32_t number, bool has_ended) const {
   if (source.IsEmpty()) return;
   const Job& job = parts_->simulation->job();
   const JobCollective& collective = job.collectives[number];
-  const CollectiveTimes& times = parts_->simulation->replay().times()[number];
+  const CollectiveTimes& times = parts_->simulation->replay().ledger().times()[number];
   source({.collective = number,
           .kind = KindName(collective),
           .job = job.parts[job.PartOf(collective.communicator)].name,

@@ -165,7 +165,7 @@ std::vector<IterationRecorder::Iteration> IterationRecorder::IterationsOf(uint32
 
 bool IterationRecorder::HasEnded(const Iteration& iteration) const {
   return std::ranges::all_of(iteration.collectives, [&](uint32_t collective) {
-    return replay_.times()[collective].last_end_ps != kNeverPs;
+    return replay_.ledger().times()[collective].last_end_ps != kNeverPs;
   });
 }
 
@@ -217,7 +217,7 @@ const RankPairBytes& IterationRecorder::ScheduleOf(const Key& key,
                                                    const JobCollective& collective) {
   const auto [schedule, is_new] = schedules_.try_emplace(key);
   if (!is_new) return schedule->second;
-  const NcclPlanner& planner = replay_.planner(collective.communicator);
+  const NcclPlanner& planner = replay_.plans().planner(collective.communicator);
   const auto choice = planner.Choose(collective, StatedChoice(collective));
   SIM_CHECK(choice.has_value(), "a collective that cannot be replayed");
   return schedule->second = PairBytesOf(*planner.Plan(collective, *choice));

@@ -26,7 +26,7 @@ int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t now_ps,
                        const ReplayEngine& replay, uint32_t part) {
   const int64_t polled_ps = now_ps + kErrorPollPs;
   if (detection == RestartSettings::Detection::kLauncher) return polled_ps;
-  return std::max(polled_ps, replay.last_running_begin_ps(part) + kCollectiveTimeoutPs);
+  return std::max(polled_ps, replay.streams().LastBeginPs(part) + kCollectiveTimeoutPs);
 }
 
 void JobAborter::OnRankError(uint32_t rank, const std::string& why) {
@@ -47,7 +47,7 @@ void JobAborter::TryToAbort() {
                              &JobAborter::TryToAbort, this);
     return;
   }
-  const std::vector<uint32_t> in_collectives = replay_.RanksInCollectives(part_);
+  const std::vector<uint32_t> in_collectives = replay_.streams().RanksInCollectives(part_);
   const auto hung = std::count_if(in_collectives.begin(), in_collectives.end(),
                                   [this](uint32_t rank) { return !ranks_.contains(rank); });
   result_.ranks_with_error = static_cast<uint32_t>(ranks_.size());

@@ -43,7 +43,7 @@ int64_t JobRestarter::SavedPs(uint64_t checkpoint) const {
                              operation.compute_before_ps);
       } else {
         const uint32_t collective = run_.job.CollectiveOf(rank, operation);
-        of_stream_ps = run_.replay.times()[collective].last_end_ps;
+        of_stream_ps = run_.replay.ledger().times()[collective].last_end_ps;
         if (of_stream_ps == kNeverPs) return kNeverPs;
       }
       ends_ps[i - first] = of_stream_ps;
@@ -123,7 +123,7 @@ ReplayEngine::SwappedRanks JobRestarter::MoveToSpares() {
     const std::vector<GpuIndex>& gpus = gpus_of_server[server];
     std::vector<size_t> places;  // of the job's ranks in the server
     for (size_t i = 0; i < gpus.size(); ++i) {
-      if (has_rank(gpus[i]) && run_.replay.PartOfRank(gpus[i]) == part_) places.push_back(i);
+      if (has_rank(gpus[i]) && run_.replay.calls().PartOf(gpus[i]) == part_) places.push_back(i);
     }
     // Another job may have come first.
     const auto spare = std::ranges::find_if(spares_, [&](int32_t candidate) {

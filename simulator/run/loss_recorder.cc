@@ -52,7 +52,7 @@ void LossRecorder::OnRetransmission(ConnectionId id) {
 void LossRecorder::OnConnectionClosed(ConnectionId id) {
   hits_.erase(id);
   const uint32_t part =
-      replay_->PartOfRank(replay_->executor().connection_table().connections()[id].from_gpu);
+      replay_->calls().PartOf(replay_->executor().connection_table().connections()[id].from_gpu);
   for (FaultLosses& losses : losses_) {
     if (losses.unrecovered.erase(id) > 0) losses.halted_parts.insert(part);
   }

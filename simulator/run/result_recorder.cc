@@ -68,9 +68,10 @@ class Recorder {
     result_.server_count = scenario_.fabric.server_count();
     result_.gpu_count = static_cast<uint32_t>(scenario_.fabric.gpus().size());
     result_.simulated_time_ps = std::min(replay_.end_ps(), kTimeEndPs);
-    result_.calls = replay_.calls_started();
+    result_.calls = replay_.ledger().calls_started();
     result_.notes = scenario_.notes;
-    for (std::string& note : replay_.Assumptions()) result_.notes.push_back(std::move(note));
+    for (std::string& note : replay_.plans().Assumptions())
+      result_.notes.push_back(std::move(note));
     for (ReplayObstacle& obstacle : replay_.replay_obstacles()) {
       result_.notes.push_back(
           fmt::format("The replay cache does not cover {}: {}.", obstacle.owner, obstacle.why));
@@ -98,7 +99,7 @@ class Recorder {
     }
     std::string aborts;
     for (uint32_t i = 0; i < parts.size(); ++i) {
-      const ReplayEngine::PartProgress& progress = replay_.parts()[i];
+      const CallLedger::PartProgress& progress = replay_.ledger().parts()[i];
       JobResult job;
       job.name = parts[i].name;
       job.gpu_count = static_cast<uint32_t>(parts[i].global_ranks.size());
@@ -149,7 +150,7 @@ class Recorder {
     result_.collectives.reserve(job.collectives.size());
     for (uint32_t i = 0; i < job.collectives.size(); ++i) {
       const JobCollective& collective = job.collectives[i];
-      const CollectiveTimes& times = replay_.times()[i];
+      const CollectiveTimes& times = replay_.ledger().times()[i];
       CollectiveResult row;
       row.job = job.PartOf(collective.communicator);
       row.kind = KindName(collective);
@@ -160,8 +161,8 @@ class Recorder {
       if (collective.logged_algorithm != Algorithm::kUnstated) {
         row.logged = NameOf({collective.logged_algorithm, collective.logged_protocol});
       }
-      row.replayed =
-          collective.is_p2p() ? Keep(P2pReplayName(collective)) : NameOf(replay_.ReplayedBy(i));
+      row.replayed = collective.is_p2p() ? Keep(P2pReplayName(collective))
+                                         : NameOf(replay_.plans().ReplayedBy(i));
       if (collective.source_line > 0) {
         row.source = Keep(
             fmt::format("{}:{}", job.source_files[collective.source_file], collective.source_line));
@@ -174,8 +175,8 @@ class Recorder {
       row.hit_by_fault = is_hit[i];
       row.measured_ps = collective.measured_ps;
       if (row.completed && !scenario_.faults.empty()) {
-        row.held_up_by_source = replay_.paths()[i].worst_from;
-        row.held_up_by_destination = replay_.paths()[i].worst_to;
+        row.held_up_by_source = replay_.ledger().paths()[i].worst_from;
+        row.held_up_by_destination = replay_.ledger().paths()[i].worst_to;
       }
       if (row.completed) {
         ++(times.replayed ? result_.replayed_collectives : result_.simulated_collectives);
@@ -212,7 +213,7 @@ class Recorder {
   // A run without faults may keep paths for whoever shows them.
   void RecordWaits() {
     if (scenario_.faults.empty()) return;
-    for (const auto& [wait, totals] : replay_.waits()) {
+    for (const auto& [wait, totals] : replay_.ledger().waits()) {
       result_.waits.push_back({.rank = wait.rank,
                                .source_rank = wait.source_rank,
                                .destination_rank = wait.destination_rank,

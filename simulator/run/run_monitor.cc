@@ -146,8 +146,8 @@ bool RunMonitor::Look(const Watched& run) {
   const NetworkCounters& counters = run.network.counters();
   progress_.simulated_time_ps = std::max(run.engine.NowPs(), run.replay.end_ps());
   progress_.share_done = run.replay.ShareDone();
-  progress_.collectives = run.replay.collectives_ended();
-  progress_.replayed = run.replay.collectives_replayed();
+  progress_.collectives = run.replay.ledger().collectives_ended();
+  progress_.replayed = run.replay.ledger().collectives_replayed();
   progress_.hops = counters.packet_hops + counters.control_hops;
   if (child_of_ != nullptr) {
     child_of_->ReportProgress(

@@ -136,13 +136,15 @@ class ScenarioRun {
 
   std::vector<CollectiveOutcome> Outcomes() const {
     const ReplayEngine& replay = simulation_.replay();
-    std::vector<CollectiveOutcome> outcomes(replay.times().size());
+    std::vector<CollectiveOutcome> outcomes(replay.ledger().times().size());
     for (size_t i = 0; i < outcomes.size(); ++i) {
-      const CollectiveTimes& times = replay.times()[i];
+      const CollectiveTimes& times = replay.ledger().times()[i];
       if (times.last_end_ps == kNeverPs) continue;
       outcomes[i] = {.duration_ps = times.last_end_ps - times.first_start_ps,
                      .wait_ps = times.last_start_ps - times.first_start_ps,
-                     .spent_ps = replay.paths().empty() ? PathTimes{} : replay.paths()[i].spent_ps};
+                     .spent_ps = replay.ledger().paths().empty()
+                                     ? PathTimes{}
+                                     : replay.ledger().paths()[i].spent_ps};
     }
     return outcomes;
   }
@@ -151,7 +153,7 @@ class ScenarioRun {
     const ReplayEngine& replay = simulation_.replay();
     std::vector<int64_t> ends_ps(simulation_.job().parts.size());
     for (uint32_t part = 0; part < ends_ps.size(); ++part) {
-      const ReplayEngine::PartProgress& progress = replay.parts()[part];
+      const CallLedger::PartProgress& progress = replay.ledger().parts()[part];
       if (progress.calls_left > 0 || !progress.abort_reason.empty()) continue;
       const int64_t end_ps = replay.EndOfPartPs(part);
       if (end_ps <= kTimeEndPs) ends_ps[part] = end_ps;
@@ -208,8 +210,9 @@ class ScenarioRun {
       collective.baseline_duration_ps = baseline.duration_ps;
       collective.baseline_wait_ps = baseline.wait_ps;
       if (!collective.completed || baseline.duration_ps == 0) continue;
-      collective.added = SplitAddedTime(simulation_.replay().paths()[i].spent_ps, baseline.spent_ps,
-                                        collective.duration_ps() - baseline.duration_ps);
+      collective.added =
+          SplitAddedTime(simulation_.replay().ledger().paths()[i].spent_ps, baseline.spent_ps,
+                         collective.duration_ps() - baseline.duration_ps);
     }
   }
 

@@ -55,7 +55,7 @@ int64_t SeriesRecorder::OnBinEnd(int64_t next_event_ps) {
 }
 
 void SeriesRecorder::KeepToShare() {
-  const uint64_t work = engine_.EventCount() + replay_.calls_started();
+  const uint64_t work = engine_.EventCount() + replay_.ledger().calls_started();
   if (looks_ <= kFreeBins * links_.size() + work / kEventsPerLook) return;
   // Twice as wide, half as many: what has been looked at pays for as many looks again.
   series_.Double();

@@ -160,7 +160,7 @@ void Simulation::BuildRestarts() {
                                                                          .load = *load_});
   }
   losses_.SetOnRankError([this](uint32_t rank, const std::string& why) {
-    const uint32_t part = replay_->PartOfRank(rank);
+    const uint32_t part = replay_->calls().PartOf(rank);
     JobRestarter* const restarter = restarters_[part].get();
     if (!aborters_[part].has_error() && restarter != nullptr && restarter->OnJobFailed(why)) return;
     aborters_[part].OnRankError(rank, why);
@@ -232,8 +232,9 @@ bool Simulation::GoesOn(const std::string& why) {
   for (uint32_t part = 0; part < restarters_.size(); ++part) {
     JobRestarter* const restarter = restarters_[part].get();
     if (restarter == nullptr) continue;
-    goes_on |= restarter->is_down() || (replay_->IsHeldUp(part) && !aborters_[part].has_error() &&
-                                        restarter->OnJobFailed(why));
+    goes_on |=
+        restarter->is_down() || (replay_->streams().IsHeldUp(part) &&
+                                 !aborters_[part].has_error() && restarter->OnJobFailed(why));
   }
   return goes_on;
 }

@@ -31,7 +31,8 @@ class RankFollower {
     for (uint32_t index = 0; index < program_.size(); ++index) {
       while (iteration_ < begins_.size() && begins_[iteration_] <= index) ++iteration_;
       const JobOperation& operation = program_[index];
-      if (!operation.is_compute() && replay_.calls_kept()[index].end_ps == kNeverPs) return {};
+      if (!operation.is_compute() && replay_.ledger().calls_kept()[index].end_ps == kNeverPs)
+        return {};
       if (operation.stream == 0) {
         FollowOwn(index);
       } else {
@@ -45,7 +46,7 @@ class RankFollower {
  private:
   // Every rank is in the call from then on.
   int64_t AllTherePs(uint32_t index) const {
-    return replay_.times()[job_.CollectiveOf(rank_, program_[index])].last_start_ps;
+    return replay_.ledger().times()[job_.CollectiveOf(rank_, program_[index])].last_start_ps;
   }
   const JobCollective& CollectiveOf(uint32_t index) const {
     return job_.collectives[job_.CollectiveOf(rank_, program_[index])];
@@ -59,7 +60,7 @@ class RankFollower {
       parts().compute_ps += operation.compute_before_ps;
       now_ps_ += operation.compute_before_ps;
     } else {
-      const auto [begin_ps, ended_ps] = replay_.calls_kept()[index];
+      const auto [begin_ps, ended_ps] = replay_.ledger().calls_kept()[index];
       parts().compute_ps += begin_ps - now_ps_;
       const int64_t wait_ps =
           std::clamp<int64_t>(AllTherePs(index) - begin_ps, 0, ended_ps - begin_ps);
@@ -88,7 +89,7 @@ class RankFollower {
       parts().pipeline_ps += idle_ps - bubble_ps;
       return;
     }
-    const int64_t wait_ps = Common(idle, {replay_.calls_kept()[after].begin_ps, there_ps});
+    const int64_t wait_ps = Common(idle, {replay_.ledger().calls_kept()[after].begin_ps, there_ps});
     parts().wait_ps += wait_ps;
     parts().data_ps += idle_ps - wait_ps;
   }
@@ -101,7 +102,7 @@ class RankFollower {
           operation.after == JobOperation::kNone ? 0 : end_ps_[operation.after];
       stream_ps = std::max(stream_ps, after_ps) + operation.compute_before_ps;
     } else {
-      const auto [begin_ps, ended_ps] = replay_.calls_kept()[index];
+      const auto [begin_ps, ended_ps] = replay_.ledger().calls_kept()[index];
       const Interval runs(std::clamp(AllTherePs(index), begin_ps, ended_ps), ended_ps);
       beside_.push_back({runs, iteration_});
       stream_ps = ended_ps;

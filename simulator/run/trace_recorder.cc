@@ -32,7 +32,7 @@ const char* SliceName(const PathTracer::Slice& slice) {
 TraceRecorder::TraceRecorder(const std::string& path, const FabricGraph& graph, const Job& job,
                              ReplayEngine& replay)
     : graph_(graph), job_(job), replay_(replay), trace_(path), processes_(job.rank_count) {
-  const uint64_t bytes = replay.calls_left() * kBytesPerCall;
+  const uint64_t bytes = replay.ledger().calls_left() * kBytesPerCall;
   call_step_ = static_cast<uint32_t>(1 + bytes / kCallBytesMax);
 }
 
@@ -43,10 +43,10 @@ void TraceRecorder::Start() {
   });
   LaneExecutor& executor = replay_.executor();
   executor.paths().WatchSlices([this](const PathTracer::Slice& slice) {
-    if (is_running_ && !replay_.is_ahead()) OnSlice(slice);
+    if (is_running_ && !replay_.streams().is_ahead()) OnSlice(slice);
   });
   executor.proxies().Watch([this](MessageEvent event, ConnectionId connection, uint32_t slot) {
-    if (is_running_ && !replay_.is_ahead()) OnMessage(event, connection, slot);
+    if (is_running_ && !replay_.streams().is_ahead()) OnMessage(event, connection, slot);
   });
 }
 
@@ -108,12 +108,12 @@ void TraceRecorder::OnCallEnd(const Call& call, int64_t begin_ps, int64_t end_ps
   ++calls_shown_;
   PerfettoTrace::Arguments arguments = ArgumentsOf(id, begin_ps);
   arguments.emplace_back("duration_ps", end_ps - begin_ps);
-  arguments.emplace_back("replayed", replay_.times()[id].replayed);
+  arguments.emplace_back("replayed", replay_.ledger().times()[id].replayed);
   trace_.AddSlice(StreamTrack(call), begin_ps, end_ps, KindName(job_.collectives[id]), arguments);
 }
 
 void TraceRecorder::AddUnfinishedCalls() {
-  for (const StreamRunner::Running& running : replay_.running()) {
+  for (const StreamRunner::Running& running : replay_.streams().running()) {
     if (running.is_free()) continue;
     ++calls_;
     const uint32_t id = replay_.calls().CollectiveNumberOf(running.call);
@@ -136,7 +136,7 @@ bool TraceRecorder::Shows(uint32_t collective, uint32_t channel) {
     of.decided |= bit;
     // A quarter at once, the rest as the run goes on.
     const uint64_t share = kSliceBytesMax / 4 + kSliceBytesMax * 3 / 4 *
-                                                    replay_.collectives_ended() /
+                                                    replay_.ledger().collectives_ended() /
                                                     std::max<size_t>(1, job_.collectives.size());
     if (slice_bytes_ < share) of.shown |= bit;
   }

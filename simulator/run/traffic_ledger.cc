@@ -22,7 +22,7 @@ using P2pList = std::pair<uint32_t, uint32_t>;  // first, count
 void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResult& traffic) {
   std::map<uint64_t, uint64_t> count_of_size;
   const auto has_ended = [&](uint32_t collective) {
-    return replay.times()[collective].last_end_ps != kNeverPs;
+    return replay.ledger().times()[collective].last_end_ps != kNeverPs;
   };
   for (uint32_t i = 0; i < job.collectives.size(); ++i) {
     const JobCollective& collective = job.collectives[i];
@@ -91,14 +91,14 @@ void TrafficLedger::Record(const Job& job, const ReplayEngine& replay, RunResult
     const JobCollective& collective = job.collectives[i];
     if (collective.is_p2p()) continue;
     const auto it = running.find({collective.communicator, User::kAllRanks});
-    if (it != running.end()) it->second.push_back(RunningOf(replay.times()[i]));
+    if (it != running.end()) it->second.push_back(RunningOf(replay.ledger().times()[i]));
   }
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     for (const JobOperation& call : job.operations[rank]) {
       if (call.p2p_count == 0) continue;
       const uint32_t collective = job.CollectiveOf(rank, call);
       const auto it = running.find({job.collectives[collective].communicator, rank});
-      if (it != running.end()) it->second.push_back(RunningOf(replay.times()[collective]));
+      if (it != running.end()) it->second.push_back(RunningOf(replay.ledger().times()[collective]));
     }
   }
   std::map<std::vector<uint32_t>, OnOffLoad> load_of_users;  // many links have the same

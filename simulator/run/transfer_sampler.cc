@@ -28,7 +28,7 @@ void TransferSampler::Start() {
   replay_.executor().proxies().Watch(
       [this](MessageEvent event, ConnectionId connection, uint32_t slot) {
         // A message that is simulated ahead gets its times only later.
-        if (is_running_ && !replay_.is_ahead()) OnMessage(event, connection, slot);
+        if (is_running_ && !replay_.streams().is_ahead()) OnMessage(event, connection, slot);
       });
 }
 

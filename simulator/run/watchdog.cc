@@ -48,13 +48,13 @@ uint64_t Watchdog::Progress() const {
   // Deliveries to others are not progress of the job.
   const uint64_t delivered_bytes = network_.counters().delivered_bytes -
                                    replay_.executor().network_stack().counted_payload_bytes();
-  return delivered_bytes + replay_.calls_started() - replay_.calls_left();
+  return delivered_bytes + replay_.ledger().calls_started() - replay_.ledger().calls_left();
 }
 
 bool Watchdog::SeesNothing(Sight& sight) const {
   const uint64_t progress = Progress();
   // Ranks that compute, at any speed, make progress.
-  const bool is_held_up = replay_.is_in_collective() || replay_.has_stopped_computation();
+  const bool is_held_up = replay_.is_in_collective() || replay_.streams().has_stopped_computation();
   if (progress != sight.progress || !is_held_up) {
     sight = {.progress = progress};
     return false;

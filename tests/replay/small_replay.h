@@ -132,7 +132,7 @@ struct SmallReplay {
   CallTable calls{job};
   PlanCache plans{graph, job, NcclSettings{}, GpuCosts{}, NicSettings{}, moves};
   ProgressWatch progress{
-      job, plans, {.count_payload = [](uint32_t) {}, .tell = [](uint32_t, double) {}}};
+      job, plans, {.count_payload = [](uint32_t) {}, .on_progress = [](uint32_t, double) {}}};
   CallLedger ledger{calls, plans, progress, false};
   CtaClock clock{graph.gpus().size()};
   FakeHost host;

@@ -9,7 +9,7 @@
 namespace railyard {
 
 void ProgressWatch::Begin(uint32_t id) {
-  callbacks_.tell(id, 0);
+  callbacks_.on_progress(id, 0);
   if (job_.collectives[id].is_p2p()) return;
   const CollectiveSchedule& schedule = plans_.ScheduleOf(id);
   uint64_t& total_bytes = watched_[id].total_bytes;
@@ -34,8 +34,8 @@ void ProgressWatch::Begin(uint32_t id) {
 void ProgressWatch::OnPayloadTaken(uint32_t collective, uint64_t bytes) {
   Watched& watched = watched_[collective];
   watched.taken_bytes += bytes;
-  callbacks_.tell(collective, static_cast<double>(watched.taken_bytes) /
-                                  static_cast<double>(watched.total_bytes));
+  callbacks_.on_progress(collective, static_cast<double>(watched.taken_bytes) /
+                                         static_cast<double>(watched.total_bytes));
 }
 
 void ProgressWatch::Restart(uint32_t part) {

@@ -18,7 +18,7 @@ class ProgressWatch {
     std::function<void(uint32_t collective)> count_payload;
     // Reports the share of the collective's payload that was received, from 0, when it begins, to
     // 1.
-    std::function<void(uint32_t collective, double progress)> tell;
+    std::function<void(uint32_t collective, double progress)> on_progress;
   };
   // `job` and `plans` must outlive this.
   ProgressWatch(const Job& job, PlanCache& plans, Callbacks callbacks)

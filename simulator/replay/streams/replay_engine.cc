@@ -19,11 +19,12 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       observer_(observer),
       calls_(job),
       plans_(graph, job, rules.nccl, rules.gpu, nic, *this, rules.planners),
-      progress_(
-          job, plans_,
-          {.count_payload = [this](uint32_t id) { executor_->WatchPayload(id); },
-           .tell = [this](uint32_t id,
-                          double progress) { observer_.OnCollectiveProgress(id, progress); }}),
+      progress_(job, plans_,
+                {.count_payload = [this](uint32_t id) { executor_->WatchPayload(id); },
+                 .on_progress =
+                     [this](uint32_t id, double progress) {
+                       observer_.OnCollectiveProgress(id, progress);
+                     }}),
       ledger_(calls_, plans_, progress_, rules.keep_paths),
       executor_(BuildExecutor(routing, nic)),
       numbers_(calls_),
@@ -141,14 +142,14 @@ void ReplayEngine::Abort(uint32_t part, const std::string& why) {
 }
 
 int64_t ReplayEngine::EndOfPartPs(uint32_t id) const {
-  const PartProgress& part = parts()[id];
+  const CallLedger::PartProgress& part = ledger_.parts()[id];
   if (part.calls_left > 0 || !part.abort_reason.empty()) return part.end_ps;
   return std::max(part.end_ps, streams_.ComputedUntilPs(id));
 }
 
 int64_t ReplayEngine::end_ps() const {
   int64_t end_ps = 0;
-  for (uint32_t part = 0; part < parts().size(); ++part) {
+  for (uint32_t part = 0; part < ledger_.parts().size(); ++part) {
     end_ps = std::max(end_ps, EndOfPartPs(part));
   }
   return end_ps;

@@ -65,8 +65,6 @@ class ReplayEngine final : private LaneObserver,
                            private CallReplay {
  public:
   static constexpr int64_t kAbortNoticePs = PartitionReplayer::kAbortNoticePs;
-  using PartProgress = CallLedger::PartProgress;
-  using CallSpan = CallLedger::CallSpan;
 
   // Rank r of the job is GPU r of the fabric. All references except `rules` must outlive this.
   // Precondition: NcclPlanner::Choose finds a choice for every collective.
@@ -151,33 +149,26 @@ class ReplayEngine final : private LaneObserver,
   void Abort(uint32_t part, const std::string& why);
   // Returns true if some part has operations left and is neither halted nor aborted.
   bool IsAnyPartUp() const {
-    return std::ranges::any_of(parts(), [](const PartProgress& part) {
+    return std::ranges::any_of(ledger_.parts(), [](const CallLedger::PartProgress& part) {
       return part.calls_left > 0 && !part.is_halted && part.abort_reason.empty();
     });
   }
-  const std::vector<PartProgress>& parts() const { return ledger_.parts(); }
-  uint32_t PartOfRank(uint32_t rank) const { return calls_.PartOf(rank); }
   // Returns the number of GPUs of a part.
   uint32_t RankCountOf(uint32_t part) const {
     return static_cast<uint32_t>(std::ranges::count(calls_.parts_of_ranks(), part));
   }
-  // Returns the latest start of the part's running operations; 0 if none runs.
-  int64_t last_running_begin_ps(uint32_t part) const { return streams_.LastBeginPs(part); }
-  // Returns the ranks of a part that are in a collective, ascending.
-  std::vector<uint32_t> RanksInCollectives(uint32_t part) const {
-    return streams_.RanksInCollectives(part);
-  }
-  // Returns true if ranks of the part are in a collective, or if their GPUs are halted in
-  // computation.
-  bool IsHeldUp(uint32_t part) const { return streams_.IsHeldUp(part); }
   // These return when the last operation of a part ended or the part was aborted, and the same for
   // all parts.
   int64_t EndOfPartPs(uint32_t part) const;
   int64_t end_ps() const;
 
   // --- The run -----------------------------------------------------------------------------------
-  // Returns a communicator's planner, for its current GPUs.
-  const NcclPlanner& planner(uint32_t communicator) const { return plans_.planner(communicator); }
+  // These return the parts that others read: the calls by their numbers, their plans for the
+  // current GPUs, which of them run, and their times so far.
+  const CallTable& calls() const { return calls_; }
+  const PlanCache& plans() const { return plans_; }
+  const StreamRunner& streams() const { return streams_; }
+  const CallLedger& ledger() const { return ledger_; }
   LaneExecutor& executor() { return *executor_; }
   const LaneExecutor& executor() const { return *executor_; }
   // Returns the obstacles to replaying the run, or the collectives that involve an owner of state;
@@ -196,42 +187,16 @@ class ReplayEngine final : private LaneObserver,
   // its steps that are done.
   double ShareDone() const;
   bool is_in_collective() const { return ledger_.calls_started() > ledger_.calls_ended(); }
-  // Returns true if a GPU is halted in the middle of its computation.
-  bool has_stopped_computation() const { return streams_.has_stopped_computation(); }
   // Returns, for a run that stalled, a line with the longest chain of waits for each cause, then a
   // line for each wait of a rank for others.
   std::string ExplainWaiting() const;
 
-  // --- Records (CallLedger) ----------------------------------------------------------------------
-  const std::vector<CollectiveTimes>& times() const { return ledger_.times(); }
-  // Returns the start and end of calls, by operation of the kept rank. They are kNeverPs for
-  // computation and for calls that have not ended.
-  const std::vector<CallSpan>& calls_kept() const { return ledger_.calls_kept(); }
-  // Returns, by collective, the path of its last rank's end, from its first rank's start on. It is
-  // empty unless paths are kept.
-  const std::vector<CriticalPath>& paths() const { return ledger_.paths(); }
-  const std::map<RankWait, RankWaitTotals>& waits() const { return ledger_.waits(); }
-  uint64_t calls_started() const { return ledger_.calls_started(); }
-  uint64_t calls_left() const { return ledger_.calls_left(); }
-  uint64_t collectives_ended() const { return ledger_.collectives_ended(); }
-  uint64_t collectives_replayed() const { return ledger_.collectives_replayed(); }
   int64_t now_ps() const { return engine_.NowPs(); }
-  // Returns whether the running calls are being simulated ahead of their time, after which the
-  // state is restored.
-  bool is_ahead() const { return streams_.is_ahead(); }
-  // Returns the calls that run now.
-  const std::vector<StreamRunner::Running>& running() const { return streams_.running(); }
-  // Returns the table of calls by their numbers.
-  const CallTable& calls() const { return calls_; }
   // Returns sums, over (operation, rank), of hashes of their start and end, which do not depend on
   // the order.
   TimesHashSums TimesHash() const;
   // Returns the number of different known episodes of the whole network.
   size_t episode_count() const { return cache_.episode_count(); }
-  // Returns the algorithm and protocol of a collective that is not made of Send and Recv.
-  ReplayChoice ReplayedBy(uint32_t collective) const { return plans_.ReplayedBy(collective); }
-  // Returns the assumptions about layouts that NCCL's rules do not cover.
-  std::vector<std::string> Assumptions() const { return plans_.Assumptions(); }
 
  private:
   std::unique_ptr<LaneExecutor> BuildExecutor(EcmpRouting& routing, const NicSettings& nic);
