@@ -35,6 +35,19 @@ TEST(EpisodeCacheTest, StatesWithOneHashAreToldApartByTheirValues) {
   EXPECT_NE(cache.NumberOf(State(7, 1)), cache.NumberOf(State(8, 1)));
 }
 
+// A state has two words; an episode of two calls has more than four.
+TEST(EpisodeCacheTest, WhatIsRefusedForLackOfRoomTakesNone) {
+  constexpr uint64_t kStateBytes = 16;
+  EpisodeCache cache(2 * kStateBytes);
+  const uint32_t first = cache.NumberOf(State(7, 1));
+  EXPECT_NE(first, EpisodeCache::kStateUnknown);
+  EXPECT_EQ(cache.Add(FromState(first)), EpisodeCache::kStateUnknown);
+  EXPECT_EQ(cache.episode_count(), 0u);
+  EXPECT_NE(cache.NumberOf(State(8, 2)), EpisodeCache::kStateUnknown);
+  EXPECT_EQ(cache.NumberOf(State(9, 3)), EpisodeCache::kStateUnknown);
+  EXPECT_EQ(cache.NumberOf(State(7, 1)), first);
+}
+
 TEST(EpisodeCacheTest, FindsEpisodesByStateAndFirstCall) {
   EpisodeCache cache;
   const uint32_t state = cache.NumberOf(State(7, 1));

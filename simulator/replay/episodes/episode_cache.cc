@@ -14,8 +14,7 @@ uint32_t EpisodeCache::NumberOf(StateSnapshot state) {
   for (auto it = first; it != last; ++it) {
     if (states_[it->second] == state) return it->second;
   }
-  bytes_ += state.values.size() * sizeof(state.values.front());
-  if (bytes_ > kBytesMax) return kStateUnknown;
+  if (!Reserve(state.values.size() * sizeof(state.values.front()))) return kStateUnknown;
   const auto number = static_cast<uint32_t>(states_.size());
   numbers_.emplace(state.hash, number);
   state.values.shrink_to_fit();
@@ -24,11 +23,12 @@ uint32_t EpisodeCache::NumberOf(StateSnapshot state) {
 }
 
 uint32_t EpisodeCache::Add(Episode episode) {
-  bytes_ += episode.operations.size() * (sizeof(EpisodeOperation) + sizeof(uint32_t)) +
-            (episode.changes.size() + episode.changes_after_end.size()) *
-                sizeof(episode.changes.front()) +
-            episode.paths.size() * sizeof(CriticalPath);
-  if (bytes_ > kBytesMax) return kStateUnknown;
+  if (!Reserve(episode.operations.size() * (sizeof(EpisodeOperation) + sizeof(uint32_t)) +
+               (episode.changes.size() + episode.changes_after_end.size()) *
+                   sizeof(episode.changes.front()) +
+               episode.paths.size() * sizeof(CriticalPath))) {
+    return kStateUnknown;
+  }
   episode.end_order.resize(episode.operations.size());
   std::iota(episode.end_order.begin(), episode.end_order.end(), 0u);
   std::stable_sort(episode.end_order.begin(), episode.end_order.end(), [&](uint32_t a, uint32_t b) {
@@ -43,6 +43,12 @@ uint32_t EpisodeCache::Add(Episode episode) {
 
 std::vector<uint32_t>& EpisodeCache::Find(uint32_t state, uint32_t rank, uint32_t plan) {
   return by_key_[KeyOf(state, rank, plan)];
+}
+
+bool EpisodeCache::Reserve(uint64_t bytes) {
+  if (bytes > bytes_max_ - bytes_) return false;
+  bytes_ += bytes;
+  return true;
 }
 
 uint64_t EpisodeCache::KeyOf(uint32_t state, uint32_t rank, uint32_t plan) {

@@ -43,6 +43,8 @@ class EpisodeCache {
  public:
   // The limit on the memory of all states and episodes, beyond which nothing is added.
   static constexpr uint64_t kBytesMax = uint64_t{256} << 20;
+  EpisodeCache() = default;
+  explicit EpisodeCache(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
   static constexpr uint32_t kStateUnknown = UINT32_MAX;
   // Returns the number of the state; equal states have equal numbers. Returns kStateUnknown for a
@@ -59,8 +61,11 @@ class EpisodeCache {
   size_t episode_count() const { return episodes_.size(); }
 
  private:
+  // Returns false, and reserves nothing, if there is no room.
+  bool Reserve(uint64_t bytes);
   static uint64_t KeyOf(uint32_t state, uint32_t rank, uint32_t plan);
 
+  uint64_t bytes_max_ = kBytesMax;
   uint64_t bytes_ = 0;
   std::deque<StateSnapshot> states_;
   std::unordered_multimap<uint64_t, uint32_t> numbers_;  // by the state's hash
