@@ -252,6 +252,24 @@ TEST_F(RdmaRecoveryTest, ALostClearToSendIsSentAgainByItsOwnTimer) {
   ExpectCounts(0, 0, 1, 0, 1);
 }
 
+// The data's loss is repaired long before.
+TEST_F(RdmaRecoveryTest, AConnectionHasRecoveredWhenItsDataAndItsClearToSendHave) {
+  Connect({.ib_timeout = 14});
+  Down(ack_out_, 1'000, 1'001);
+  LosePacketOnce(3);
+  rdma_->Grant(queue_pair_, true);
+  PostMessage();
+  const int64_t nack_ps = NackBackPs(3);
+  At(nack_ps + RunPs(kFullPs, kPackets - 3) + kAckPathPs + 1,
+     [&] { EXPECT_TRUE(rdma_->HasUnrepairedLoss(queue_pair_)); });
+  engine().Run();
+  constexpr int64_t kPathPs = 2 * (kClearToSendPs + kWireDelayPs) + kLeafForwardPs;
+  EXPECT_THAT(retransmitted_, ElementsAre(Told{nack_ps, 7}, Told{timeout_ps_, 7}));
+  EXPECT_THAT(completed_, SizeIs(1));
+  EXPECT_THAT(recovered_, ElementsAre(Told{timeout_ps_ + kPathPs + kAckPathPs, 7}));
+  EXPECT_FALSE(rdma_->HasUnrepairedLoss(queue_pair_));
+}
+
 TEST_F(RdmaRecoveryTest, AClearToSendWhoseAckIsLostIsGrantedOnce) {
   Connect({.ib_timeout = 14});
   // Its ACK goes the way of the data.

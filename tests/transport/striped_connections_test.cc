@@ -160,6 +160,28 @@ TEST_F(StripedConnectionsTest, MessagesAreReportedInTheirOrder) {
   EXPECT_THAT(recovered_, SizeIs(1));
 }
 
+// The second port's part lacks a packet in its middle, which a NACK repairs; the first port's lacks
+// its last, which the timer repairs.
+TEST_F(StripedConnectionsTest, AConnectionHasRecoveredWhenItsLastQueuePairHas) {
+  Connect({});
+  const auto lose_data_once = [&](const std::string& leaf, int which) {
+    network().SetLossFilter(Link("server0/nic0", leaf),
+                            [which, seen = 0](const Packet& packet) mutable {
+                              return packet.kind == PacketKind::kRdmaWrite && seen++ == which;
+                            });
+  };
+  lose_data_once("leaf0", 7);
+  lose_data_once("leaf1", 3);
+  striped_->Post(stripe_, PostedMessage::OfData(16 * kMtu));
+  engine().Run();
+  EXPECT_THAT(lost_, SizeIs(2));
+  ASSERT_THAT(retransmitted_, SizeIs(2));
+  EXPECT_LT(retransmitted_[0].time_ps, kTimeoutPs);
+  EXPECT_GE(retransmitted_[1].time_ps, kTimeoutPs);
+  ASSERT_THAT(completed_, SizeIs(1));
+  EXPECT_THAT(recovered_, ElementsAre(Told{completed_[0].time_ps, kConnection}));
+}
+
 // --- Failover ------------------------------------------------------------------------------------
 
 constexpr NetIbSettings kFailover = {.port_failover = true};

@@ -262,6 +262,13 @@ RecoveryTimes NicDetours::RecoveryOf(FlowId id, bool of_data) const {
   return times;
 }
 
+bool NicDetours::HasUnrepairedLoss(FlowId id) const {
+  const Detour& detour = detours_[id];
+  if (detour.first_message + detour.delivered < detour.repeated_end) return true;
+  return std::ranges::any_of(
+      LegsOf(id), [this](const Legs& legs) { return rdma_.HasUnrepairedLoss(legs.queue_pair); });
+}
+
 // Visits only which way is next; messages in flight are state of the transports.
 void NicDetours::Visit(StateArchive& archive) {
   archive.Section();

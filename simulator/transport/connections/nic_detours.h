@@ -60,6 +60,8 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   std::vector<LinkId> LinksOf(FlowId detour) const override;
   std::vector<LinkShare> LinkSharesOf(FlowId detour) const override;
   RecoveryTimes RecoveryOf(FlowId detour, bool of_data) const override;
+  // Returns true, too, while messages that MarkRepeated() marked have not arrived.
+  bool HasUnrepairedLoss(FlowId detour) const override;
   // Returns the status of the first queue pair with unacknowledged messages.
   FlowStatus StatusOf(FlowId detour) const override;
   StateOwner* state() override { return this; }
@@ -137,6 +139,9 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     return {this, lane << kLegBits | static_cast<uint32_t>(leg)};
   }
   Lane& LaneOf(uint32_t number) { return lanes_[number >> kLegBits]; }
+  FlowId FlowOf(uint32_t number) const override {
+    return FlowId{lanes_[number >> kLegBits].detour};
+  }
   SinkRef UserOf(uint32_t number) const override {
     return detours_[lanes_[number >> kLegBits].detour].user;
   }

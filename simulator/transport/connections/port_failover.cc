@@ -68,8 +68,17 @@ void StripedConnections::GrantAgain(Stripe& stripe, uint32_t device) {
   ReportIfRepaired(stripe);
 }
 
+// A queue pair that a failover replaced has only losses that are repairs now.
+bool StripedConnections::IsUnrepaired(const Stripe& stripe) const {
+  return stripe.repairs > 0 || std::ranges::any_of(stripe.uses, [this](uint32_t id) {
+           const Use& use = uses_[id];
+           return !use.is_dead_at_sender && !use.is_dead_at_receiver &&
+                  rdma_.HasUnrepairedLoss(use.queue_pair);
+         });
+}
+
 void StripedConnections::ReportIfRepaired(const Stripe& stripe) {
-  if (stripe.repairs == 0) stripe.user.sink->OnLossRecovered(stripe.user.number);
+  if (!IsUnrepaired(stripe)) stripe.user.sink->OnLossRecovered(stripe.user.number);
 }
 
 bool StripedConnections::IsLost(const Part& part) const {

@@ -291,6 +291,13 @@ RecoveryTimes SocketConnections::RecoveryOf(FlowId id, bool of_data) const {
   return times;
 }
 
+bool SocketConnections::HasUnrepairedLoss(FlowId id) const {
+  const uint32_t first = connections_[id].first_stream;
+  return std::any_of(
+      streams_.begin() + first, streams_.begin() + first + settings_.data_sockets() + 1,
+      [this](const Stream& stream) { return tcp_.HasUnrepairedLoss(stream.queue_pair); });
+}
+
 // Snapshots do not contain the threads' times and the sockets' turns: no run over sockets is
 // replayed.
 void SocketConnections::Visit(StateArchive& archive) {

@@ -51,6 +51,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   std::vector<LinkShare> LinkSharesOf(FlowId socket_connection) const override;
   // Returns the sum over all sockets.
   RecoveryTimes RecoveryOf(FlowId socket_connection, bool of_data) const override;
+  bool HasUnrepairedLoss(FlowId socket_connection) const override;
   // Returns the status of the first data socket with unacknowledged data.
   FlowStatus StatusOf(FlowId socket_connection) const override;
   StateOwner* state() override { return this; }
@@ -129,6 +130,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   Message& MessageOf(SocketConnection& of, uint64_t number) {
     return of.messages[number - of.first_message];
   }
+  FlowId FlowOf(uint32_t stream) const override { return FlowId{streams_[stream].connection}; }
   SinkRef UserOf(uint32_t stream) const override {
     return connections_[streams_[stream].connection].user;
   }

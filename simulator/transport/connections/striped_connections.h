@@ -60,6 +60,8 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   std::vector<LinkShare> LinkSharesOf(FlowId stripe) const override;
   // Returns the sum over all queue pairs, failovers included.
   RecoveryTimes RecoveryOf(FlowId stripe, bool of_data) const override;
+  // Returns true, too, while parts that a failover sent again have not arrived.
+  bool HasUnrepairedLoss(FlowId stripe) const override { return IsUnrepaired(stripes_[stripe]); }
   // Returns the status of the first queue pair with unacknowledged data.
   FlowStatus StatusOf(FlowId stripe) const override;
   StateOwner* state() override { return this; }
@@ -153,7 +155,9 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 
+  FlowId FlowOf(uint32_t use) const override { return FlowId{uses_[use].stripe}; }
   SinkRef UserOf(uint32_t use) const override { return stripes_[uses_[use].stripe].user; }
+  bool IsUnrepaired(const Stripe& stripe) const;
   std::vector<LinkId> PortsOfNic(GpuIndex gpu) const;
   uint32_t DeviceCount(GpuIndex source_gpu, GpuIndex destination_gpu) const;
   static uint64_t EntropyOf(const Stripe& stripe, uint32_t place);

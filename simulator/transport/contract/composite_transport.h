@@ -8,7 +8,8 @@
 namespace railyard {
 
 // Is the base of transports that compose a flow of several flows of other transports, which are its
-// parts. Losses and retransmissions of a part are reported as those of the whole flow.
+// parts. Losses and retransmissions of a part are reported as those of the whole flow, which is
+// repaired when all its parts are.
 class CompositeTransport : public Transport, public MessageSink {
  public:
   void OnPacketLost(uint32_t part, DropReason reason, LinkId link) final {
@@ -24,11 +25,14 @@ class CompositeTransport : public Transport, public MessageSink {
     user.sink->OnRetransmission(user.number);
   }
   void OnLossRecovered(uint32_t part) final {
+    if (HasUnrepairedLoss(FlowOf(part))) return;
     const SinkRef user = UserOf(part);
     user.sink->OnLossRecovered(user.number);
   }
 
  protected:
+  // Returns the flow to which the part belongs.
+  virtual FlowId FlowOf(uint32_t part) const = 0;
   // Returns the user of the flow to which the part belongs.
   virtual SinkRef UserOf(uint32_t part) const = 0;
 };

@@ -38,7 +38,8 @@ class MessageSink {
   virtual void OnPacketLost(uint32_t number, DropReason reason, LinkId link) = 0;
   // Called when a packet is sent again. `payload_bytes` is 0 unless the packet carries data.
   virtual void OnPacketRepeated(uint32_t /*number*/, uint32_t /*payload_bytes*/) {}
-  // Called when the first packet after a loss is sent again, and when the loss has been repaired.
+  // Called when the first packet after a loss is sent again, and when all losses of the flow have
+  // been repaired.
   // The sink must not open flows in either call.
   virtual void OnRetransmission(uint32_t /*number*/) {}
   virtual void OnLossRecovered(uint32_t /*number*/) {}

@@ -99,6 +99,9 @@ class Transport {
   virtual std::vector<LinkShare> LinkSharesOf(FlowId flow) const = 0;
   // Returns the recovery times of the flow's data or, with false, of its grants.
   virtual RecoveryTimes RecoveryOf(FlowId /*flow*/, bool /*of_data*/) const { return {}; }
+  // Returns whether packets of the flow, of any kind, were lost and the loss is not repaired yet;
+  // OnLossRecovered() is called when it is. A flow that has failed has no such loss.
+  virtual bool HasUnrepairedLoss(FlowId /*flow*/) const { return false; }
   virtual FlowStatus StatusOf(FlowId flow) const = 0;
 
   // Returns the owner of the state that decides the future when no message is in flight. Null means

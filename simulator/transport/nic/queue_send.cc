@@ -226,8 +226,16 @@ void QueueTransport::ReportRecovery(uint32_t queue_id) {
   recoveries_[queue_id].since_ps = -1;
   queue.Clear(SendQueue::kHasLost);
   queue.Clear(SendQueue::kHasRepeated);
+  if (HasUnrepairedLoss(FlowId{queue_id / 2})) return;
   const SinkRef user = UserOf(queue_id);
   user.sink->OnLossRecovered(user.number);
+}
+
+bool QueueTransport::HasUnrepairedLoss(FlowId queue_pair) const {
+  const auto is_lost = [](const SendQueue& queue) {
+    return queue.Is(SendQueue::kHasLost) && !queue.Is(SendQueue::kBroken);
+  };
+  return is_lost(send_queues_[2 * queue_pair]) || is_lost(send_queues_[2 * queue_pair + 1]);
 }
 
 void QueueTransport::CompleteMessages(uint32_t queue_id) {

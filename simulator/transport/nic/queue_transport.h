@@ -72,6 +72,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Returns the recovery times. They include a recovery that is not complete, from its first
   // retransmission on.
   RecoveryTimes RecoveryOf(FlowId queue_pair, bool of_data) const override;
+  bool HasUnrepairedLoss(FlowId queue_pair) const override;
   // Returns what the flow waits for. A flow without unacknowledged data has no obstacles.
   FlowStatus StatusOf(FlowId queue_pair) const override;
   std::string NamesOf(FlowId queue_pair) const;  // "server1/nic3 -> server2/nic3"
