@@ -280,7 +280,8 @@ std::vector<KeyFigure> KeyFiguresOf(const ResultStore& store) {
   };
   put_if_any("Left its server", FigureUnit::kShare, share("payload_left_server_bytes"));
   put_if_any("Reached the spine", FigureUnit::kShare, share("payload_reached_spine_bytes"));
-  put_if_any("Packets lost", FigureUnit::kCount, "SELECT SUM(packets) FROM drops");
+  put_if_any("Packets lost", FigureUnit::kCount,
+             "SELECT SUM(packets) FROM drops WHERE reason NOT IN ('OUT_OF_SEQUENCE', 'DUPLICATE')");
   put_if_any("Sent again", FigureUnit::kCount, OfRun("retransmitted_packets"));
   put_if_any("Time-outs", FigureUnit::kCount, OfRun("timeouts"));
   put_if_any("NACKs", FigureUnit::kCount, OfRun("nacks"));
