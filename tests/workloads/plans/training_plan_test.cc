@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "simulator/units/divide_up.h"
 #include "tests/workloads/plans/loaded_plan.h"
 #include "traces/trace/trace_check.h"
 #include "workloads/job/job.h"
@@ -50,9 +51,9 @@ Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std:
 uint64_t ElementsOf(const Plan& plan) {
   uint64_t elements = 0;
   const auto add = [&](const std::vector<Weight>& weights) {
-    const uint64_t tensor = plan.parallelism.tensor();
+    const uint32_t tensor = plan.parallelism.tensor();
     for (const Weight& weight : weights) {
-      elements += weight.split ? (weight.elements + tensor - 1) / tensor : weight.elements;
+      elements += DivideUp(weight.elements, weight.PartsIn(tensor));
     }
   };
   add(EmbeddingWeights(plan.model));
@@ -123,6 +124,33 @@ TEST(TrainingPlanTest, ZeroDividesGradientsAndGathersParameters) {
   EXPECT_NEAR(calls("ZERO_2", CollectiveKind::kReduceScatter), 4, 1e-4);
   EXPECT_NEAR(calls("ZERO_2", CollectiveKind::kAllGather), 1, 1e-4);
   EXPECT_NEAR(calls("ZERO_3", CollectiveKind::kReduceScatter), 4, 1e-4);
+}
+
+// The first stage's chunk 0 has the embedding, and the last stage's chunk 1 the output layer: each
+// rank gathers each of its chunks once.
+TEST(TrainingPlanTest, ZeroTwoGathersEachChunkOfAnInterleavedPipelineOnce) {
+  const auto gathered = [](const std::string& zero, uint32_t rank) {
+    const Plan plan = PlanOf({"parallelism.data=2", "parallelism.pipeline=2",
+                              "training.schedule=INTERLEAVED", "training.virtual_stages=2",
+                              "training.gradient_bucket=\"1GiB\"", "training.zero=" + zero});
+    return CallsOf(Synthesize(plan), rank, CollectiveKind::kAllGather, "data").elements;
+  };
+  for (const uint32_t rank : {0u, 2u})
+    EXPECT_EQ(gathered("ZERO_2", rank), gathered("ZERO_1", rank));
+}
+
+// Where the group has more GPUs than there are key and value heads, several hold the same ones:
+// each of 4 GPUs holds one pair of 2 or of 4, and two pairs of 8.
+TEST(TrainingPlanTest, KeyAndValueHeadsAreCopiedWhereTheGroupHasMoreGpus) {
+  const auto reduced = [](uint32_t kv_heads) {
+    const Plan plan = PlanOf({"parallelism.tensor=4", "parallelism.data=2", "model.heads=16",
+                              "model.kv_heads=" + std::to_string(kv_heads)});
+    return CallsOf(Synthesize(plan), 0, CollectiveKind::kAllReduce, "data").elements;
+  };
+  const ModelConfig model = PlanOf({"model.heads=16"}).model;
+  const uint64_t pair_elements = uint64_t{2} * model.head_dim * (model.hidden + 1);  // with bias
+  EXPECT_EQ(reduced(2), reduced(4));
+  EXPECT_EQ(reduced(8), reduced(4) + model.layers * pair_elements);
 }
 
 // Two transfers per boundary and micro-batch of b s h elements; the embedding and its copy at the

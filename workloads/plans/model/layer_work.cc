@@ -13,9 +13,9 @@ LayerWork::LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor)
   bool has_expert = false;
   for (const Weight& weight : LayerWeights(model, layer)) {
     if (weight.use == WeightUse::kAttention) {
-      Add(weight, tensor_, attention_);
+      Add(weight, tensor, attention_);
     } else if (weight.use == WeightUse::kFeedForward) {
-      Add(weight, tensor_, feed_forward_);
+      Add(weight, tensor, feed_forward_);
     } else if (!has_expert) {
       Add(weight, 1, expert_);
       has_expert = true;
@@ -23,8 +23,8 @@ LayerWork::LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor)
   }
 }
 
-void LayerWork::Add(const Weight& weight, double tensor, Sums& sums) {
-  const double share = static_cast<double>(weight.elements) / (weight.split ? tensor : 1);
+void LayerWork::Add(const Weight& weight, uint32_t tensor, Sums& sums) {
+  const double share = static_cast<double>(weight.elements) / weight.PartsIn(tensor);
   sums.elements += share;
   if (weight.matrix) sums.matrix_elements += share;
 }

@@ -38,7 +38,7 @@ class LayerWork {
     double matrix_elements = 0;  // in one GPU's matrix products
     double elements = 0;         // read by one GPU
   };
-  static void Add(const Weight& weight, double tensor, Sums& sums);
+  static void Add(const Weight& weight, uint32_t tensor, Sums& sums);
 
   const ModelConfig& model_;
   double tensor_;

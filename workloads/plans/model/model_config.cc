@@ -7,17 +7,23 @@
 namespace railyard {
 namespace {
 
+// Numbers of parts (Weight::parts_max) of weights that are not divided, and of those that can be
+// divided by any number.
+constexpr uint32_t kWhole = 1;
+constexpr uint32_t kDivided = UINT32_MAX;
+
 class WeightList {
  public:
   WeightList(const ModelConfig& model, WeightUse use) : model_(model), use_(use) {}
 
-  void Matrix(uint64_t in, uint64_t out, bool split, bool bias) {
-    Add(in * out, split, true);
-    if (bias) Add(out, split, false);
+  void Matrix(uint64_t in, uint64_t out, uint32_t parts_max, bool bias) {
+    Add(in * out, parts_max, true);
+    if (bias) Add(out, parts_max, false);
   }
-  void Norm(uint64_t width) { Add(width * (model_.norm_bias ? 2 : 1), false, false); }
-  void Add(uint64_t elements, bool split, bool matrix) {
-    weights_.push_back({.use = use_, .elements = elements, .split = split, .matrix = matrix});
+  void Norm(uint64_t width) { Add(width * (model_.norm_bias ? 2 : 1), kWhole, false); }
+  void Add(uint64_t elements, uint32_t parts_max, bool matrix) {
+    weights_.push_back(
+        {.use = use_, .elements = elements, .parts_max = parts_max, .matrix = matrix});
   }
   void Use(WeightUse use) { use_ = use; }
   std::vector<Weight> Take() { return std::move(weights_); }
@@ -39,34 +45,35 @@ void AddAttention(const ModelConfig& model, WeightList& list) {
     const LatentAttention& latent = *model.latent_attention;
     const uint64_t query_dim = uint64_t{latent.nope_head_dim} + latent.rope_head_dim;
     if (latent.query_rank > 0) {
-      list.Matrix(hidden, latent.query_rank, false, qkv_bias);
+      list.Matrix(hidden, latent.query_rank, kWhole, qkv_bias);
       list.Norm(latent.query_rank);
-      list.Matrix(latent.query_rank, heads * query_dim, true, qkv_bias);
+      list.Matrix(latent.query_rank, heads * query_dim, kDivided, qkv_bias);
     } else {
-      list.Matrix(hidden, heads * query_dim, true, qkv_bias);
+      list.Matrix(hidden, heads * query_dim, kDivided, qkv_bias);
     }
-    list.Matrix(hidden, uint64_t{latent.kv_rank} + latent.rope_head_dim, false, qkv_bias);
+    list.Matrix(hidden, uint64_t{latent.kv_rank} + latent.rope_head_dim, kWhole, qkv_bias);
     list.Norm(latent.kv_rank);
     list.Matrix(latent.kv_rank, heads * (uint64_t{latent.nope_head_dim} + latent.value_head_dim),
-                true, qkv_bias);
-    list.Matrix(heads * latent.value_head_dim, hidden, true, false);
+                kDivided, qkv_bias);
+    list.Matrix(heads * latent.value_head_dim, hidden, kDivided, false);
   } else {
-    list.Matrix(hidden, heads * model.head_dim, true, qkv_bias);
-    list.Matrix(hidden, 2 * uint64_t{model.kv_heads} * model.head_dim, true, qkv_bias);
-    list.Matrix(heads * model.head_dim, hidden, true, false);
+    list.Matrix(hidden, heads * model.head_dim, kDivided, qkv_bias);
+    // More GPUs than key heads hold copies of whole heads.
+    list.Matrix(hidden, 2 * uint64_t{model.kv_heads} * model.head_dim, model.kv_heads, qkv_bias);
+    list.Matrix(heads * model.head_dim, hidden, kDivided, false);
   }
   if (model.query_key_norm) {
     list.Norm(model.head_dim);
     list.Norm(model.head_dim);
   }
-  if (model.linear_bias) list.Add(hidden, false, false);
+  if (model.linear_bias) list.Add(hidden, kWhole, false);
 }
 
 void AddNetwork(const ModelConfig& model, uint64_t width, WeightList& list) {
-  list.Matrix(model.hidden, width, true, model.linear_bias);
-  if (model.gated_feed_forward) list.Matrix(model.hidden, width, true, model.linear_bias);
-  list.Matrix(width, model.hidden, true, false);
-  if (model.linear_bias) list.Add(model.hidden, false, false);
+  list.Matrix(model.hidden, width, kDivided, model.linear_bias);
+  if (model.gated_feed_forward) list.Matrix(model.hidden, width, kDivided, model.linear_bias);
+  list.Matrix(width, model.hidden, kDivided, false);
+  if (model.linear_bias) list.Add(model.hidden, kWhole, false);
 }
 
 uint64_t ExpertElements(const ModelConfig& model) {
@@ -85,14 +92,14 @@ std::vector<Weight> LayerWeights(const ModelConfig& model, uint32_t layer) {
     return list.Take();
   }
   const Experts& experts = *model.experts;
-  list.Matrix(model.hidden, experts.count, false, false);
-  if (experts.router_bias) list.Add(experts.count, false, false);
+  list.Matrix(model.hidden, experts.count, kWhole, false);
+  if (experts.router_bias) list.Add(experts.count, kWhole, false);
   if (experts.shared_feed_forward > 0) {
     AddNetwork(model, experts.shared_feed_forward, list);
-    if (experts.shared_gate) list.Matrix(model.hidden, 1, false, false);
+    if (experts.shared_gate) list.Matrix(model.hidden, 1, kWhole, false);
   }
   list.Use(WeightUse::kRoutedExpert);
-  for (uint32_t i = 0; i < experts.count; ++i) list.Add(ExpertElements(model), true, true);
+  for (uint32_t i = 0; i < experts.count; ++i) list.Add(ExpertElements(model), kDivided, true);
   return list.Take();
 }
 
@@ -106,29 +113,34 @@ std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora) {
   const uint64_t heads_width = uint64_t{model.heads} * model.head_dim;
   const uint64_t kv_width = uint64_t{model.kv_heads} * model.head_dim;
   WeightList list(model, WeightUse::kAttention);
-  const auto add = [&](WeightUse use, uint64_t in, uint64_t out, bool divides_outputs) {
+  const auto by_outputs = [&](WeightUse use, uint64_t in, uint64_t out, uint32_t parts_max) {
     list.Use(use);
-    list.Matrix(in, lora.rank, !divides_outputs, false);
-    list.Matrix(lora.rank, out, divides_outputs, false);
+    list.Matrix(in, lora.rank, kWhole, false);
+    list.Matrix(lora.rank, out, parts_max, false);
+  };
+  const auto by_inputs = [&](WeightUse use, uint64_t in, uint64_t out) {
+    list.Use(use);
+    list.Matrix(in, lora.rank, kDivided, false);
+    list.Matrix(lora.rank, out, kWhole, false);
   };
   for (const LoraMatrix matrix : lora.matrices) {
     switch (matrix) {
       case LoraMatrix::kQuery:
-        add(WeightUse::kAttention, hidden, heads_width, true);
+        by_outputs(WeightUse::kAttention, hidden, heads_width, kDivided);
         break;
       case LoraMatrix::kKey:
       case LoraMatrix::kValue:
-        add(WeightUse::kAttention, hidden, kv_width, true);
+        by_outputs(WeightUse::kAttention, hidden, kv_width, model.kv_heads);
         break;
       case LoraMatrix::kAttentionOutput:
-        add(WeightUse::kAttention, heads_width, hidden, false);
+        by_inputs(WeightUse::kAttention, heads_width, hidden);
         break;
       case LoraMatrix::kGate:
       case LoraMatrix::kUp:
-        add(WeightUse::kFeedForward, hidden, model.feed_forward, true);
+        by_outputs(WeightUse::kFeedForward, hidden, model.feed_forward, kDivided);
         break;
       case LoraMatrix::kDown:
-        add(WeightUse::kFeedForward, model.feed_forward, hidden, false);
+        by_inputs(WeightUse::kFeedForward, model.feed_forward, hidden);
         break;
     }
   }
@@ -137,9 +149,9 @@ std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora) {
 
 std::vector<Weight> EmbeddingWeights(const ModelConfig& model) {
   WeightList list(model, WeightUse::kEmbedding);
-  list.Add(uint64_t{model.vocabulary} * model.hidden, true, false);
-  if (model.positions > 0) list.Add(uint64_t{model.positions} * model.hidden, false, false);
-  if (model.token_types > 0) list.Add(uint64_t{model.token_types} * model.hidden, false, false);
+  list.Add(uint64_t{model.vocabulary} * model.hidden, kDivided, false);
+  if (model.positions > 0) list.Add(uint64_t{model.positions} * model.hidden, kWhole, false);
+  if (model.token_types > 0) list.Add(uint64_t{model.token_types} * model.hidden, kWhole, false);
   if (model.embedding_norm) list.Norm(model.hidden);
   return list.Take();
 }
@@ -147,8 +159,8 @@ std::vector<Weight> EmbeddingWeights(const ModelConfig& model) {
 std::vector<Weight> OutputWeights(const ModelConfig& model) {
   WeightList list(model, WeightUse::kOutput);
   if (model.final_norm) list.Norm(model.hidden);
-  if (model.pooler) list.Matrix(model.hidden, model.hidden, false, true);
-  if (!model.tied_embeddings) list.Matrix(model.hidden, model.vocabulary, true, false);
+  if (model.pooler) list.Matrix(model.hidden, model.hidden, kWhole, true);
+  if (!model.tied_embeddings) list.Matrix(model.hidden, model.vocabulary, kDivided, false);
   return list.Take();
 }
 

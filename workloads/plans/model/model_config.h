@@ -2,6 +2,7 @@
 // Describes a transformer's shape and derives its weights. Biases, norms and routers are included.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -79,9 +80,12 @@ enum class WeightUse : uint8_t {
 struct Weight {
   WeightUse use = WeightUse::kAttention;
   uint64_t elements = 0;
-  // True if tensor parallelism divides it; each GPU of the group holds all of an undivided weight.
-  bool split = false;
+  // The largest number of parts into which tensor parallelism divides it. If the group has more
+  // GPUs, several hold the same part: of a weight with one part, each holds all.
+  uint32_t parts_max = 1;
   bool matrix = false;  // multiplies the activations, so it causes operations
+
+  uint32_t PartsIn(uint32_t tensor) const { return std::min(tensor, parts_max); }
 };
 
 // Names the matrices that can have adapters (Hu et al., arXiv 2106.09685).

@@ -22,8 +22,9 @@ GradientBuckets::GradientBuckets(const Training& training, Precision parameter_p
       group_size_(group_size),
       writer_(writer) {}
 
-bool GradientBuckets::Reduces(uint32_t micro_batch) const {
-  return group_size_ > 1 && (training_.zero >= 2 || micro_batch + 1 == training_.micro_batches);
+bool GradientBuckets::BeginBackward(uint32_t micro_batch) {
+  is_last_micro_batch_ = micro_batch + 1 == training_.micro_batches;
+  return group_size_ > 1 && (training_.zero >= 2 || is_last_micro_batch_);
 }
 
 void GradientBuckets::Broadcast(const std::vector<uint64_t>& weights) {
@@ -80,7 +81,7 @@ void GradientBuckets::Reduce(uint64_t elements, uint32_t after) {
                    .count = is_divided ? ShareOf(elements) : elements,
                    .datatype = gradient_},
                   after);
-  reduced_.push_back(elements);
+  if (is_last_micro_batch_) reduced_.push_back(elements);
 }
 
 void GradientBuckets::GatherParameters() {
@@ -88,15 +89,12 @@ void GradientBuckets::GatherParameters() {
     reduced_.clear();
     return;
   }
-  // With ZeRO 2 every micro-batch has reduced the same buckets.
-  const size_t buckets =
-      training_.zero == 2 ? reduced_.size() / training_.micro_batches : reduced_.size();
   const uint32_t stepped = writer_.Mark();
-  for (size_t i = 0; i < buckets; ++i) {
+  for (const uint64_t elements : reduced_) {
     last_ = writer_.Add(stream_,
                         {.kind = CollectiveKind::kAllGather,
                          .communicator = communicator_,
-                         .count = ShareOf(reduced_[i]),
+                         .count = ShareOf(elements),
                          .datatype = parameter_},
                         stepped);
   }

@@ -26,8 +26,9 @@ class GradientBuckets {
   void Broadcast(const std::vector<uint64_t>& weights);
   // Broadcasts other tensors, in one call.
   void BroadcastBuffers(uint64_t elements, Datatype datatype);
-  // Returns true if the backward pass of that micro-batch ends in reductions.
-  bool Reduces(uint32_t micro_batch) const;
+  // Must be called before a part of that micro-batch's backward pass. Returns true if it ends in
+  // reductions.
+  bool BeginBackward(uint32_t micro_batch);
   // States that `elements` of gradients are available once the operations written so far are done.
   // A bucket that becomes full is reduced.
   void Ready(uint64_t elements);
@@ -57,7 +58,8 @@ class GradientBuckets {
   ProgramWriter& writer_;
   uint64_t open_elements_ = 0;
   std::vector<uint64_t> held_back_;  // elements of full buckets
-  std::vector<uint64_t> reduced_;    // in this iteration
+  std::vector<uint64_t> reduced_;    // of the last micro-batch: each bucket once
+  bool is_last_micro_batch_ = false;
   uint32_t last_ = ProgramWriter::kNone;
   uint32_t unit_began_ = ProgramWriter::kNone;  // the operation after which the previous unit began
 };

@@ -31,7 +31,7 @@ class LayeredSynthesis {
       if (i > 0) writer_.BeginIteration();
       if (training_.ddp_broadcasts) Broadcasts(i == 0);
       for (uint32_t micro_batch = 0; micro_batch < training_.micro_batches; ++micro_batch) {
-        reduces_ = data_.Reduces(micro_batch);
+        reduces_ = data_.BeginBackward(micro_batch);
         MicroBatch();
         if (reduces_) data_.EndBackward(false);
       }

@@ -87,8 +87,8 @@ class StageSynthesis {
     if (!HasBackward(task)) return;
     const bool has_inputs = task.work == StageWork::kBackward;
     const bool has_weights = !has_inputs || !SplitsBackward();
-    const bool reduces = has_weights && data_.Reduces(task.micro_batch);
-    expert_reduces_ = has_weights && expert_data_.Reduces(task.micro_batch);
+    const bool reduces = has_weights && data_.BeginBackward(task.micro_batch);
+    expert_reduces_ = has_weights && expert_data_.BeginBackward(task.micro_batch);
     if (has_inputs && !IsLast(task)) {
       Receive(PlanStream::kReceiveGradient, StageGroup::kGradientIn);
     }

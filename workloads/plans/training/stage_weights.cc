@@ -32,9 +32,8 @@ StageWeights::StageWeights(const Plan& plan, uint32_t stage)
 }
 
 uint64_t StageWeights::ShareOf(const Weight& weight) const {
-  if (!weight.split || IsDividedExpert(weight)) return weight.elements;
-  const uint64_t tensor = parts_.tensor();
-  return DivideUp(weight.elements, tensor);
+  if (IsDividedExpert(weight)) return weight.elements;
+  return DivideUp(weight.elements, uint64_t{weight.PartsIn(parts_.tensor())});
 }
 
 std::vector<Weight> StageWeights::WeightsOf(uint32_t layer) const {
@@ -61,7 +60,7 @@ void StageWeights::Add(const Weight& weight, bool is_trained, std::vector<uint64
   if (!is_trained) return;
   trained.push_back(share);
   unit.trained_elements += share;
-  if (!weight.split) unit.whole_elements += weight.elements;
+  if (weight.parts_max == 1) unit.whole_elements += weight.elements;
 }
 
 LayerUnit StageWeights::UnitOf(uint32_t layer) const {

@@ -33,8 +33,7 @@ TrainingTimes::TrainingTimes(const Plan& plan)
     std::array<Work, 2> work{};
     for (const Weight& weight : AdapterWeights(model, *training.fine_tuning.lora)) {
       Work& of_part = work[weight.use == WeightUse::kAttention ? 0 : 1];
-      const double elements =
-          static_cast<double>(weight.elements) / (weight.split ? static_cast<double>(tensor) : 1);
+      const double elements = static_cast<double>(weight.elements) / weight.PartsIn(tensor);
       of_part.flops += 2 * elements * static_cast<double>(tokens);
       of_part.memory_bytes += elements * PrecisionBytes(model.precision);
     }
