@@ -193,6 +193,12 @@ TEST(DragonflyTest, EveryParameterHasItsMessage) {
   EXPECT_THAT(problems({.groups = 10}),
               ElementsAre("groups: 10 groups, but a group's 8 global cables reach 8 others "
                           "(expected at most 9 groups)"));
+  // 6 others need 6, 12, ... cables of 4 routers: 3 of each.
+  EXPECT_THAT(problems({.groups = 7}),
+              ElementsAre("global_cables_per_router: a group's 8 global cables cannot be dealt "
+                          "evenly over 6 others (expected a multiple of 6 cables: 4 switches with "
+                          "3 each)"));
+  EXPECT_THAT(problems({.groups = 7, .global_cables_per_router = 3}), IsEmpty());
   EXPECT_THAT(problems({.routers_per_group = 0}),
               ElementsAre("routers_per_group: 0 is out of range (expected 1 to 4096)"));
   EXPECT_THAT(problems({.spines_per_group = 4'097}),

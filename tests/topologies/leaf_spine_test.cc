@@ -40,6 +40,11 @@ TEST(LeafSpineTest, SpinesFollowFromOversubscriptionRatesAndBundles) {
   EXPECT_EQ(spines({.nics_per_leaf = 16}), 16u);
   EXPECT_EQ(spines({.nics_per_leaf = 16, .oversubscription = 4}), 4u);
   EXPECT_EQ(spines({.nics_per_leaf = 16, .oversubscription = 3}), 6u);
+  // 2^46 bps x 2^8 cables x 2^10 wraps to 0 in 64 bits.
+  EXPECT_EQ(spines({.nics_per_leaf = 16,
+                    .oversubscription = 1'024,
+                    .leaf_spine = {.rate_bps = uint64_t{1} << 46, .count = 256}}),
+            1u);
   EXPECT_EQ(spines({.nics_per_leaf = 16, .leaf_spine = {.rate_bps = 800'000'000'000}}), 8u);
   EXPECT_EQ(spines({.nics_per_leaf = 16, .leaf_spine = {.count = 8}}), 2u);
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/generators/dragonfly.h"
 
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "topologies/graph/fabric_builder.h"
 
 namespace railyard {
@@ -17,6 +20,14 @@ uint32_t GlobalSwitches(const DragonflySpec& spec) {
 // Returns the number of a group's ends of GLOBAL cables.
 uint64_t GlobalEnds(const DragonflySpec& spec) {
   return uint64_t{GlobalSwitches(spec)} * spec.global_cables_per_router;
+}
+
+// Returns the smallest number of cables at each switch, not below the given one, that the other
+// groups share evenly.
+uint64_t NextEvenCables(const DragonflySpec& spec) {
+  const uint64_t others = spec.groups - 1;
+  const uint64_t step = others / std::gcd(others, uint64_t{GlobalSwitches(spec)});
+  return DivideUp(spec.global_cables_per_router, step) * step;
 }
 
 // Returns the number of cables between any two groups.
@@ -110,6 +121,14 @@ std::vector<SpecProblem> CheckDragonfly(const DragonflySpec& spec) {
               fmt::format("{} groups, but a group's {} global cables reach {} others "
                           "(expected at most {} groups)",
                           spec.groups, GlobalEnds(spec), GlobalEnds(spec), GlobalEnds(spec) + 1));
+    return check.Take();
+  }
+  if (spec.groups > 1 && GlobalEnds(spec) % (spec.groups - 1) != 0) {
+    check.Add("global_cables_per_router",
+              fmt::format("a group's {} global cables cannot be dealt evenly over {} others "
+                          "(expected a multiple of {} cables: {} switches with {} each)",
+                          GlobalEnds(spec), spec.groups - 1, spec.groups - 1, GlobalSwitches(spec),
+                          NextEvenCables(spec)));
     return check.Take();
   }
   const uint64_t routers = uint64_t{spec.groups} * spec.routers_per_group;

@@ -19,7 +19,8 @@ uint64_t SpineCount(const LeafSpineSpec& spec) {
   for (const ServerSpec& kind : spec.network.servers) {
     nic_bps = std::max(nic_bps, kind.nic_rate_bps);
   }
-  const uint64_t up_bps = spec.leaf_spine.rate_bps * spec.leaf_spine.count * spec.oversubscription;
+  const uint64_t up_bps = SaturatingProduct(
+      SaturatingProduct(spec.leaf_spine.rate_bps, spec.leaf_spine.count), spec.oversubscription);
   return std::max<uint64_t>(1, DivideUp(nic_bps * spec.nics_per_leaf, up_bps));
 }
 
