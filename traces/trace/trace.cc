@@ -140,6 +140,16 @@ std::string_view ProtocolName(Protocol protocol) {
   return "?";
 }
 
+TraceOperation AsComputation(const TraceOperation& call) {
+  return {.kind = CollectiveKind::kCompute,
+          .stream = call.stream,
+          .compute_before_ps = call.compute_before_ps,
+          .after = call.after,
+          .begins_iteration = call.begins_iteration,
+          .source_file = call.source_file,
+          .source_line = call.source_line};
+}
+
 uint64_t OperationBytes(const TraceOperation& operation, uint32_t communicator_size) {
   const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
   switch (operation.kind) {

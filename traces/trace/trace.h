@@ -140,6 +140,10 @@ struct TraceOperation {
   bool operator==(const TraceOperation&) const = default;
 };
 
+// Returns computation of length 0 in the place of a call: on its stream, after its gap and after
+// the operation for which it waits.
+TraceOperation AsComputation(const TraceOperation& call);
+
 struct Trace {
   std::string origin;        // "nccl-log", "program"
   std::string nccl_version;  // "2.27.5"; empty if unknown

@@ -12,7 +12,7 @@ namespace railyard {
 void WriteTraceCsv(const Trace& trace, const std::function<void(const std::string&)>& write) {
   write(
       "rank,operation,kind,communicator,ranks,count,datatype,bytes,root,peer,stream,group,after,"
-      "gap_ps,begins_iteration\n");
+      "gap_ps,measured_ps,begins_iteration\n");
   for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
     const auto& operations = trace.operations[rank];
     for (size_t i = 0; i < operations.size(); ++i) {
@@ -31,10 +31,13 @@ void WriteTraceCsv(const Trace& trace, const std::function<void(const std::strin
                             is_message ? std::string() : std::to_string(operation.root),
                             is_message ? std::to_string(operation.peer) : std::string());
       }
-      write(fmt::format("{},{},{},{},{},{},{},{},{}\n", rank, i, CollectiveKindName(operation.kind),
-                        call, operation.stream, operation.group,
-                        operation.after == 0 ? std::string() : std::to_string(operation.after - 1),
-                        operation.compute_before_ps, operation.begins_iteration ? 1 : 0));
+      write(fmt::format(
+          "{},{},{},{},{},{},{},{},{},{}\n", rank, i, CollectiveKindName(operation.kind), call,
+          operation.stream, operation.group,
+          operation.after == 0 ? std::string() : std::to_string(operation.after - 1),
+          operation.compute_before_ps,
+          operation.measured_ps == 0 ? std::string() : std::to_string(operation.measured_ps),
+          operation.begins_iteration ? 1 : 0));
     }
   }
 }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -100,8 +102,9 @@ class TraceCutter {
     return true;
   }
 
-  // Whether the call stays: as what it is, as computation, or not at all.
-  enum class Fate { kCall, kComputation, kLeftOut };
+  // Whether the operation stays: as what it is, as computation, as computation of length 0, or not
+  // at all.
+  enum class Fate { kCall, kComputation, kWait, kLeftOut };
   Fate FateOf(uint32_t communicator, const TraceOperation& operation, uint64_t number) const {
     if (!cut_.calls.Contains(number)) return Fate::kLeftOut;
     if (!is_kept_[communicator]) return Fate::kComputation;
@@ -114,11 +117,62 @@ class TraceCutter {
     return is_cut && is_alone ? Fate::kComputation : Fate::kCall;
   }
 
+  // Returns the fate of each of the rank's operations. Nothing says whether computation is in a
+  // window of calls: of it, only what calls wait for stays, as kWait.
+  std::vector<Fate> FatesOf(uint32_t rank) const {
+    const std::vector<TraceOperation>& operations = trace_.operations[rank];
+    std::vector<Fate> fates;
+    fates.reserve(operations.size());
+    std::map<std::tuple<uint32_t, CollectiveKind, uint32_t>, uint64_t> calls;
+    uint64_t iteration = 0;
+    const bool is_window = cut_.calls.first > 0 || cut_.calls.last < UINT64_MAX;
+    for (const TraceOperation& operation : operations) {
+      if (operation.begins_iteration) ++iteration;
+      Fate fate = is_window ? Fate::kWait : Fate::kCall;
+      if (operation.kind != CollectiveKind::kCompute) {
+        const uint32_t communicator = trace_.CommunicatorOf(rank, operation.communicator);
+        const bool is_message = IsMessage(operation);
+        uint64_t& number =
+            calls[{communicator, is_message ? operation.kind : CollectiveKind::kAllReduce,
+                   is_message ? operation.peer : 0}];
+        fate = FateOf(communicator, operation, number++);
+      }
+      fates.push_back(cut_.iterations.Contains(iteration) ? fate : Fate::kLeftOut);
+    }
+    LeaveOutIdleWaits(operations, fates);
+    return fates;
+  }
+
+  // Leaves out each wait for which no later operation waits, neither by name nor behind it on its
+  // stream, and each that waits for nothing.
+  static void LeaveOutIdleWaits(const std::vector<TraceOperation>& operations,
+                                std::vector<Fate>& fates) {
+    std::vector<bool> is_awaited(operations.size());
+    std::set<uint32_t> later;  // streams
+    for (size_t i = operations.size(); i-- > 0;) {
+      const TraceOperation& operation = operations[i];
+      const bool holds_up =
+          is_awaited[i] || (operation.after != 0 && later.contains(operation.stream));
+      if (fates[i] == Fate::kWait && !holds_up) fates[i] = Fate::kLeftOut;
+      if (fates[i] == Fate::kLeftOut) continue;
+      if (operation.after != 0) is_awaited[operation.after - 1] = true;
+      later.insert(operation.stream);
+    }
+    std::set<uint32_t> earlier;
+    for (size_t i = 0; i < operations.size(); ++i) {
+      const TraceOperation& operation = operations[i];
+      const bool waits = earlier.contains(operation.stream) ||
+                         (operation.after != 0 && fates[operation.after - 1] != Fate::kLeftOut);
+      if (fates[i] == Fate::kWait && !waits) fates[i] = Fate::kLeftOut;
+      if (fates[i] != Fate::kLeftOut) earlier.insert(operation.stream);
+    }
+  }
+
   bool CutRank(uint32_t rank) {
     const std::vector<TraceOperation>& operations = trace_.operations[rank];
+    const std::vector<Fate> fates = FatesOf(rank);
     std::vector<TraceOperation> left;
     std::vector<uint32_t> new_number(operations.size(), kGone);
-    std::map<std::tuple<uint32_t, CollectiveKind, uint32_t>, uint64_t> calls;
     uint64_t iteration = 0;
     bool begins = false;
     for (uint32_t i = 0; i < operations.size(); ++i) {
@@ -127,19 +181,11 @@ class TraceCutter {
         ++iteration;
         begins = cut_.iterations.Contains(iteration) && iteration > cut_.iterations.first;
       }
-      Fate fate = Fate::kCall;
+      if (fates[i] == Fate::kLeftOut) continue;
       if (operation.kind != CollectiveKind::kCompute) {
         operation.communicator = trace_.CommunicatorOf(rank, operation.communicator);
-        const bool is_message = IsMessage(operation);
-        uint64_t& number =
-            calls[{operation.communicator, is_message ? operation.kind : CollectiveKind::kAllReduce,
-                   is_message ? operation.peer : 0}];
-        fate = FateOf(operation.communicator, operation, number++);
-      } else if (cut_.calls.first > 0 || cut_.calls.last < UINT64_MAX) {
-        fate = Fate::kLeftOut;  // whether it is in the window, nothing says
       }
-      if (!cut_.iterations.Contains(iteration) || fate == Fate::kLeftOut) continue;
-      if (!Place(rank, i, fate, operation)) return false;
+      if (!Place(rank, i, fates[i], operation)) return false;
       operation.after = operation.after == 0 || new_number[operation.after - 1] == kGone
                             ? 0
                             : new_number[operation.after - 1] + 1;
@@ -152,14 +198,12 @@ class TraceCutter {
   }
 
   bool Place(uint32_t rank, uint32_t i, Fate fate, TraceOperation& operation) {
-    if (operation.kind == CollectiveKind::kCompute) return true;
+    if (operation.kind == CollectiveKind::kCompute) {
+      if (fate == Fate::kWait) operation.compute_before_ps = 0;
+      return true;
+    }
     if (fate == Fate::kComputation) {
-      operation = {.kind = CollectiveKind::kCompute,
-                   .stream = operation.stream,
-                   .compute_before_ps = operation.compute_before_ps,
-                   .after = operation.after,
-                   .source_file = operation.source_file,
-                   .source_line = operation.source_line};
+      operation = AsComputation(operation);
       return true;
     }
     const std::vector<uint32_t>& numbers = member_[operation.communicator];

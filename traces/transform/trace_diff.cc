@@ -2,8 +2,13 @@
 #include "traces/transform/trace_diff.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace railyard {
 namespace {
@@ -22,6 +27,26 @@ std::string NameOf(const Trace& trace, uint32_t rank, const TraceOperation& oper
   }
   return fmt::format("{}, gap {} ps, stream {}", name, operation.compute_before_ps,
                      operation.stream);
+}
+
+// Returns the names of the fields in which two operations differ and that NameOf() does not show.
+std::vector<std::string_view> OtherFields(const TraceOperation& x, const TraceOperation& y) {
+  std::vector<std::string_view> names;
+  const auto add = [&](bool differs, std::string_view name) {
+    if (differs) names.push_back(name);
+  };
+  add(x.root != y.root, "root");
+  add(x.peer != y.peer, "peer");
+  add(x.group != y.group, "group");
+  add(x.all_to_all != y.all_to_all || x.expert != y.expert, "AllToAllv");
+  add(x.loss_tolerance_ppm != y.loss_tolerance_ppm, "loss tolerance");
+  add(x.measured_ps != y.measured_ps, "measured duration");
+  add(x.after != y.after, "operation waited for");
+  add(x.algorithm != y.algorithm, "algorithm");
+  add(x.protocol != y.protocol, "protocol");
+  add(x.begins_iteration != y.begins_iteration, "beginning of an iteration");
+  add(x.in_place != y.in_place, "in-place buffer");
+  return names;
 }
 
 bool IsSame(const Trace& a, const Trace& b, uint32_t rank, TraceOperation x, TraceOperation y) {
@@ -54,8 +79,12 @@ TraceDifferences DiffTraces(const Trace& a, const Trace& b) {
     }
     for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
       if (IsSame(a, b, rank, x[i], y[i])) continue;
-      add(fmt::format("rank {}, operation {}: {}; {}", rank, i, NameOf(a, rank, x[i]),
-                      NameOf(b, rank, y[i])));
+      const std::string first = NameOf(a, rank, x[i]);
+      const std::string second = NameOf(b, rank, y[i]);
+      std::vector<std::string_view> others = OtherFields(x[i], y[i]);
+      if (first == second && others.empty()) others.emplace_back("ranks of the communicator");
+      add(fmt::format("rank {}, operation {}: {}; {}{}{}", rank, i, first, second,
+                      others.empty() ? "" : "; they differ in: ", fmt::join(others, ", ")));
       break;
     }
   }

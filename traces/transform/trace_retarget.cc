@@ -168,10 +168,15 @@ class TraceRetargeter {
         operation.communicator = NeighborCommunicator(old, place, neighbor, distance);
         continue;
       }
+      const uint64_t old_size = trace_.communicators[old].ranks.size();
+      if (!is_message && old_size > 1 && RanksOf(kind, old, place).size() == 1) {
+        operation = AsComputation(operation);
+        continue;
+      }
       operation.communicator = CommunicatorOf(kind, old, place);
       const auto size =
           static_cast<uint32_t>(result_.communicators[operation.communicator].ranks.size());
-      if (!is_message) Resize(kind, trace_.communicators[old].ranks.size(), size, operation);
+      if (!is_message) Resize(kind, old_size, size, operation);
     }
     result_.operations[rank] = std::move(operations);
     return true;
@@ -199,6 +204,10 @@ class TraceRetargeter {
   }
 
   uint32_t CommunicatorOf(GroupKind kind, uint32_t old, const Place& place) {
+    return Communicator({kind, false}, old, RanksOf(kind, old, place));
+  }
+
+  std::vector<uint32_t> RanksOf(GroupKind kind, uint32_t old, const Place& place) const {
     std::vector<uint32_t> ranks;
     if (kind == GroupKind::kStages) {
       const std::vector<uint32_t>& old_ranks = trace_.communicators[old].ranks;
@@ -214,7 +223,7 @@ class TraceRetargeter {
     } else {
       ranks = GroupRanks(kind, to_, place);
     }
-    return Communicator({kind, false}, old, std::move(ranks));
+    return ranks;
   }
 
   uint32_t NeighborCommunicator(uint32_t old, const Place& place, uint32_t neighbor,

@@ -53,6 +53,22 @@ TEST(TraceRetargetTest, MoreTensorParallelRanksHaveLessOfTheWeights) {
   ExpectMatches(*more);
 }
 
+TEST(TraceRetargetTest, CallsOfAGroupWithOneRankLeftAreComputation) {
+  Diagnostics diagnostics;
+  const auto alone = RetargetTrace(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 1, .data = 4},
+                                   "t", diagnostics);
+  ASSERT_TRUE(alone) << diagnostics.ToString();
+  for (const TraceCommunicator& communicator : alone->communicators) {
+    EXPECT_THAT(communicator.ranks, ElementsAre(0, 1, 2, 3));
+  }
+  const auto& program = alone->operations[3];
+  EXPECT_EQ(program[0].kind, CollectiveKind::kCompute);
+  EXPECT_EQ(program[0].compute_before_ps, TwoByTwo().operations[3][0].compute_before_ps);
+  EXPECT_EQ(program[1].kind, CollectiveKind::kAllGather);
+  EXPECT_TRUE(program[3].begins_iteration);
+  ExpectMatches(*alone);
+}
+
 TEST(TraceRetargetTest, TheSameDivisionIsTheSameJob) {
   Diagnostics diagnostics;
   const auto same = RetargetTrace(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 2, .data = 2},

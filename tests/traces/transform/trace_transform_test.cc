@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -86,6 +87,51 @@ TEST(TraceCutTest, CallsAreCountedOnEachCommunicator) {
   ExpectMatches(*cut);
 }
 
+// Rank 0's second AllReduce waits for computation that waits for its first, on another stream; its
+// third waits for computation that waits for nothing.
+TEST(TraceCutTest, CallsWaitForWhatRemovedComputationWaitedFor) {
+  Trace trace;
+  trace.rank_count = 2;
+  trace.communicators = {{.name = "world", .ranks = {0, 1}}};
+  TraceOperation computes;
+  computes.kind = CollectiveKind::kCompute;
+  computes.stream = 1;
+  computes.compute_before_ps = 7;
+  std::vector<TraceOperation> program;
+  program.push_back(Call(CollectiveKind::kAllReduce, 0, 10));
+  program.push_back(computes);
+  program.back().after = 1;
+  program.push_back(computes);
+  program.push_back(Call(CollectiveKind::kAllReduce, 0, 20));
+  program.back().stream = 2;
+  program.back().after = 3;
+  program.push_back(computes);
+  program.back().stream = 3;
+  program.push_back(Call(CollectiveKind::kAllReduce, 0, 30));
+  program.back().stream = 2;
+  program.back().after = 5;
+  trace.operations.resize(2);
+  trace.operations[0] = trace.operations[1] = program;
+  Diagnostics diagnostics;
+  const auto cut = CutTrace(trace, {.calls = {0, 2}}, "t", diagnostics);
+  ASSERT_TRUE(cut) << diagnostics.ToString();
+  const auto& left = cut->operations[0];
+  ASSERT_EQ(left.size(), 5u);
+  EXPECT_EQ(left[1].kind, CollectiveKind::kCompute);
+  EXPECT_EQ(left[1].after, 1u);
+  EXPECT_EQ(left[1].compute_before_ps, 0);
+  EXPECT_EQ(left[2].kind, CollectiveKind::kCompute);
+  EXPECT_EQ(left[3].count, 20u);
+  EXPECT_EQ(left[3].after, 3u);
+  EXPECT_EQ(left[4].count, 30u);
+  EXPECT_EQ(left[4].after, 0u);
+  // Without the first call nothing is left to wait for.
+  const auto later = CutTrace(trace, {.calls = {1, 2}}, "t", diagnostics);
+  ASSERT_TRUE(later) << diagnostics.ToString();
+  ASSERT_EQ(later->operations[0].size(), 2u);
+  EXPECT_EQ(later->operations[0][0].after, 0u);
+}
+
 TEST(TraceCutTest, WhatDoesNotExistIsAnError) {
   Diagnostics diagnostics;
   EXPECT_FALSE(CutTrace(TwoByTwo(), {.communicators = {"nobody"}}, "t", diagnostics));
@@ -120,13 +166,29 @@ TEST(TraceDiffTest, TheFirstOperationThatDiffersIsTold) {
   EXPECT_THAT(differences.first[0], HasSubstr("rank 2, operation 1: AllGather of 30"));
 }
 
+TEST(TraceDiffTest, FieldsThatTheDescriptionLacksAreNamed) {
+  Trace other = TwoByTwo();
+  other.operations[1][3].begins_iteration = false;
+  other.operations[1][3].after = 1;
+  const TraceDifferences differences = DiffTraces(TwoByTwo(), other);
+  EXPECT_EQ(differences.count, 1u);
+  EXPECT_THAT(differences.first[0],
+              HasSubstr("; they differ in: operation waited for, beginning of an iteration"));
+  Trace renamed = TwoByTwo();
+  std::swap(renamed.communicators[0].ranks[0], renamed.communicators[0].ranks[1]);
+  EXPECT_THAT(DiffTraces(TwoByTwo(), renamed).first[0],
+              HasSubstr("; they differ in: ranks of the communicator"));
+}
+
 TEST(TraceCsvTest, RowsAreOperations) {
   Trace trace = TwoByTwo();
   trace.communicators[0].name = "a \"b\"";
+  trace.operations[0][1].measured_ps = 1'234;
   std::string text;
   WriteTraceCsv(trace, [&](const std::string& piece) { text += piece; });
   EXPECT_THAT(text,
-              HasSubstr("\n0,0,AllReduce,\"a \"\"b\"\"\",2,100,uint8,100,0,,0,0,,5000000,0\n"));
+              HasSubstr("\n0,0,AllReduce,\"a \"\"b\"\"\",2,100,uint8,100,0,,0,0,,5000000,,0\n"));
+  EXPECT_THAT(text, HasSubstr(",1234,0\n"));
 }
 
 }  // namespace
