@@ -50,6 +50,12 @@ TEST(LogLineReaderTest, LeavesOutWhatIsNotText) {
   EXPECT_EQ(pieces, (std::vector<Piece>{{"red ", false, 1}, {"hole", false, 2}}));
 }
 
+// encoding/json of Go writes these three so, unless it is told otherwise.
+TEST(LogLineReaderTest, EscapesOfJsonAreTheirCharacters) {
+  EXPECT_EQ(Pieces("{\"log\":\"1 Bytes -\\u003e Algo \\u003ca\\u003e \\u0026 \\u0041\"}\n"),
+            (std::vector<Piece>{{"{\"log\":\"1 Bytes -> Algo <a> & \\u0041\"}", false, 1}}));
+}
+
 TEST(LogLineReaderTest, AnUnfinishedEscapeEndsWithItsLine) {
   EXPECT_EQ(Pieces("a\x1b[\nb\n"), (std::vector<Piece>{{"a", false, 1}, {"b", false, 2}}));
 }

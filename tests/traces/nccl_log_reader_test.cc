@@ -225,14 +225,40 @@ TEST(NcclLogReaderTest, WithoutInitLinesACompleteJobIsRankedByHostAndDevice) {
               Contains(HasSubstr("global ranks follow the order of host name, device and pid")));
 }
 
+// The second job takes the same two GPUs, or is the next of a sweep.
+TEST(NcclLogReaderTest, TheLogOfSeveralJobsIsRefused) {
+  for (const uint32_t second_size : {2u, 4u}) {
+    std::string log;
+    const auto add_job = [&](uint32_t first_pid, uint32_t ranks) {
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        const std::string prefix = fmt::format("h:{}:1 [{}] NCCL INFO ", first_pid + rank, rank);
+        const std::string comm = fmt::format("0x55aa{}", rank);
+        log += fmt::format(
+            "{}comm {} rank {} nranks {} cudaDev {} nvmlDev {} busId {}b000 commId "
+            "0x{} - Init COMPLETE\n",
+            prefix, comm, rank, ranks, rank, rank, rank + 1, first_pid);
+        log += prefix + CallMessage({.comm = comm, .nranks = ranks}) + "\n";
+      }
+    };
+    add_job(100, 2);
+    add_job(200, second_size);
+    const ImportResult result = Import(log);
+    EXPECT_FALSE(result.import.trace);
+    EXPECT_THAT(result.diagnostics.ToString(),
+                HasSubstr(":5:1: error: processes 100 and 200 of h use the same GPU (busId 1b000), "
+                          "and no communicator has all processes: these are several jobs "
+                          "(expected the log of one)"));
+  }
+}
+
 TEST(NcclLogReaderTest, DisjointCommunicatorsWithoutAJobCommunicatorAreRankedByHostAndDevice) {
   std::string log;
   for (uint32_t rank = 0; rank < 4; ++rank) {
     const std::string comm = fmt::format("0x55aa{}", rank);
     log += fmt::format(
-        "{}comm {} rank {} nranks 2 cudaDev {} nvmlDev 0 busId 1b000 commId 0x{} - "
+        "{}comm {} rank {} nranks 2 cudaDev {} nvmlDev 0 busId {}b000 commId 0x{} - "
         "Init COMPLETE\n",
-        Prefix(rank, 2), comm, rank % 2, rank % 2, 5 + rank / 2);
+        Prefix(rank, 2), comm, rank % 2, rank % 2, rank % 2 + 1, 5 + rank / 2);
     log += Prefix(rank, 2) + CallMessage({.comm = comm}) + "\n";
   }
   const ImportResult result = Import(log);

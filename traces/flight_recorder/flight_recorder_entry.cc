@@ -69,6 +69,7 @@ std::optional<FlightRecorderEntry> ParseFlightRecorderEntry(const Value& value) 
   entry.record_id = value.UnsignedOf("record_id");
   entry.sequence = value.UnsignedOf("collective_seq_id");
   if (!entry.sequence) entry.sequence = value.UnsignedOf("seq_id");
+  entry.message_sequence = value.UnsignedOf("p2p_seq_id");
   const std::string state = value.TextOf("state");
   if (state == "scheduled") entry.state = FlightRecorderEntry::State::kScheduled;
   if (state == "started") entry.state = FlightRecorderEntry::State::kStarted;
@@ -87,6 +88,7 @@ std::optional<FlightRecorderEntry> ParseFlightRecorderEntry(const Value& value) 
   if (kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv) {
     record.root_or_peer = PeerIn(record.collective);
     entry.sequence.reset();
+    entry.is_message = true;
   }
   return entry;
 }

@@ -22,6 +22,9 @@ struct FlightRecorderEntry {
 
   std::optional<uint64_t> record_id;
   std::optional<uint64_t> sequence;  // among the group's collectives; absent for Send and Recv
+  // Among the group's Sends and Recvs; those of one batch share a number.
+  std::optional<uint64_t> message_sequence;
+  bool is_message = false;
   State state = State::kCompleted;
   int64_t measured_ps = 0;        // 0: not recorded
   bool duration_is_none = false;  // recorded, but NaN, infinite, negative or beyond 11 days

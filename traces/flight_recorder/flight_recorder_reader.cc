@@ -60,13 +60,39 @@ std::optional<uint32_t> RankInName(std::string_view name) {
 struct PlacedEntry {
   FlightRecorderEntry entry;
   uint64_t line = 0;
+  uint32_t batch = 0;  // number of its batch of Sends and Recvs; 0: none
 };
 
 struct DumpFile {
   std::vector<PlacedEntry> entries;
   std::map<std::string, std::vector<uint32_t>> ranks_of_group;
   std::string version;
+  uint32_t batch_count = 0;
+  // By group: the last Sends and Recvs, by place in `entries`, which have one sequence number.
+  std::map<std::string, std::vector<size_t>> last_messages;
 };
+
+// Adds a Send or Recv to those that may be a batch.
+void NoteMessage(DumpFile& dump) {
+  const FlightRecorderEntry& entry = dump.entries.back().entry;
+  std::vector<size_t>& last = dump.last_messages[entry.record.group_name];
+  if (!last.empty() &&
+      dump.entries[last.front()].entry.message_sequence != entry.message_sequence) {
+    last.clear();
+  }
+  last.push_back(dump.entries.size() - 1);
+}
+
+// Ends a batch of Sends and Recvs (batch_isend_irecv), which a "coalesced" entry of their group and
+// sequence number follows: they begin together.
+void EndBatch(const FlightRecorderEntry& coalesced, DumpFile& dump) {
+  const auto at = dump.last_messages.find(coalesced.record.group_name);
+  if (at == dump.last_messages.end() || at->second.empty()) return;
+  const std::vector<size_t> messages = std::exchange(at->second, {});
+  if (dump.entries[messages.front()].entry.message_sequence != coalesced.message_sequence) return;
+  ++dump.batch_count;
+  for (const size_t message : messages) dump.entries[message].batch = dump.batch_count;
+}
 
 class FlightRecorderImport {
  public:
@@ -160,13 +186,17 @@ class FlightRecorderImport {
 
   void AddEntry(const Value& value, uint64_t line, uint32_t index, DumpFile& dump) {
     auto entry = ParseFlightRecorderEntry(value);
-    if (entry && IsPseudoCollective(entry->record.collective)) return;
+    if (entry && IsPseudoCollective(entry->record.collective)) {
+      if (entry->record.collective.ends_with("coalesced")) EndBatch(*entry, dump);
+      return;
+    }
     ++report_.files[index].calls_seen;
     if (!entry) {
       report_.Drop(CallDropReason::kMalformedRecord, index, line, "an entry without a name");
       return;
     }
     dump.entries.push_back({.entry = *std::move(entry), .line = line});
+    if (dump.entries.back().entry.is_message) NoteMessage(dump);
   }
 
   void AddCalls(DumpFile& dump, uint32_t index) {
@@ -193,6 +223,7 @@ class FlightRecorderImport {
       }
       TraceOperation& operation = call.operation;
       operation.stream = job_.StreamOf(rank, operation.communicator);
+      operation.group = placed.batch;
       operation.measured_ps = entry.measured_ps;
       wrong_durations_.Count(entry.duration_is_none);
       operation.source_file = index;

@@ -11,6 +11,19 @@ namespace {
 
 constexpr char kEscapeCharacter = '\x1b';
 
+// Puts back the characters that Go's encoder of JSON escapes in each string (encoding/json:
+// HTMLEscape), and with it the drivers of containers' logs.
+void UndoEscapesOfJson(std::string& text) {
+  constexpr std::pair<std::string_view, char> kEscapes[] = {
+      {"\\u003e", '>'}, {"\\u003c", '<'}, {"\\u0026", '&'}};
+  for (const auto& [escape, character] : kEscapes) {
+    for (size_t at = text.find(escape); at != std::string::npos; at = text.find(escape, at)) {
+      text.replace(at, escape.size(), 1, character);
+      ++at;
+    }
+  }
+}
+
 }  // namespace
 
 bool LogLineReader::Next() {
@@ -35,11 +48,10 @@ bool LogLineReader::Next() {
         line_break != nullptr ? static_cast<const char*>(line_break) : begin + available;
     Append(begin, end);
     stream_.Skip(static_cast<size_t>(end - begin) + (line_break != nullptr ? 1 : 0));
-    if (line_break != nullptr) {
-      in_line_ = false;
-      return true;
-    }
-    if (text_.size() >= line_bytes_max_) return true;
+    if (line_break == nullptr && text_.size() < line_bytes_max_) continue;
+    if (line_break != nullptr) in_line_ = false;
+    if (text_.find("\\u00") != std::string::npos) UndoEscapesOfJson(text_);
+    return true;
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Reads the physical lines of a log with arbitrary bytes. The lines that it returns are bounded in
 // length and free of NUL bytes (holes of sparse files), terminal escape sequences and carriage
-// returns.
+// returns; '>', '<' and '&' that a log shipper has written as \\u003e and so on are themselves
+// again.
 #pragma once
 
 #include <cstdint>

@@ -294,6 +294,7 @@ class LogCollector {
     CommunicatorHandle& handle = result_.handles[index];
     handle.rank = record.rank;
     if (record.cuda_device) handle.init_device = record.cuda_device;
+    if (!record.bus_id.empty()) handle.bus_id = record.bus_id;
     if (!record.comm_id.empty()) handle.comm_id = record.comm_id;
     if (record.phase == LogInit::Phase::kComplete) handle.complete = true;
     // Graph lines that the thread has printed for the rank belong to the communicator that it now

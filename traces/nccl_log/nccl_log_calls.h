@@ -31,6 +31,7 @@ struct CommunicatorHandle {
   std::optional<uint32_t> global_rank;  // RCCL
   std::optional<uint32_t> init_device;  // from the Init line
   std::optional<uint32_t> call_device;  // the first call's [DEV]
+  std::string bus_id;                   // of the GPU; empty if not printed
   std::string comm_id;
   std::optional<uint32_t> parent;  // handle of the same process
   uint64_t split_number = 0;       // index of this split among the parent's splits

@@ -116,6 +116,7 @@ class GlobalRanks {
     if (endpoints == 0) return;
     const bool has_job_communicator = endpoints <= size_max;
     placement_.rank_count = std::max({size_max, known_ranks_max_, endpoints});
+    if (!has_job_communicator && HasSeveralJobs()) return;
     if (has_job_communicator && placement_.rank_count == size_max) {
       for (uint32_t g = 0; g < placement_.communicators.size(); ++g) {
         if (placement_.communicators[g].size == size_max && !draft_.crowded[g]) TakeRanksOfJob(g);
@@ -131,6 +132,28 @@ class GlobalRanks {
     } else if (unplaced > 0) {
       PlaceByName(unplaced);
     }
+  }
+
+  // Reports an error if two processes use one GPU, which NCCL does not allow the ranks of a job.
+  bool HasSeveralJobs() {
+    std::map<std::pair<std::string, std::string>, uint32_t> process_of_gpu;
+    for (const CommunicatorHandle& handle : draft_.logged.handles) {
+      if (handle.bus_id.empty()) continue;
+      const LogProcess& process = draft_.logged.processes[handle.process];
+      const auto [at, is_new] =
+          process_of_gpu.try_emplace({process.host, handle.bus_id}, handle.process);
+      if (is_new || at->second == handle.process) continue;
+      const LogProcess& other = draft_.logged.processes[at->second];
+      draft_.diagnostics.Error(
+          {.file = draft_.report.files[process.first_file].path,
+           .line = static_cast<int>(process.first_line)},
+          "",
+          fmt::format("processes {} and {} of {} use the same GPU (busId {}), and no communicator "
+                      "has all processes: these are several jobs (expected the log of one)",
+                      other.pid, process.pid, process.host, handle.bus_id));
+      return true;
+    }
+    return false;
   }
 
   // Where ranks are symmetric, processes of unknown rank take the lowest free ones; else this is

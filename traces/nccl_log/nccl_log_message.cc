@@ -31,6 +31,8 @@ bool ParseInitFields(LogFieldReader fields, LogInit& init) {
     } else if (key == "cudaDev") {
       if (!ParseNumber(fields.Token(), number)) return false;
       init.cuda_device = number;
+    } else if (key == "busId") {
+      init.bus_id = fields.Token();
     } else if (key == "commId") {
       init.comm_id = fields.Token();
     } else if (key == "parent") {

@@ -11,12 +11,16 @@ namespace railyard {
 namespace {
 
 // The line of a call, or one of those that communicators and devices have at the beginning of a
-// log, in the words of each version.
+// log, in the words of each version. Without calls, what surrounds a table of nccl-tests says less
+// than the table.
 bool LooksLikeNcclLog(std::string_view head) {
-  return head.find("NCCL INFO") != std::string_view::npos ||
-         head.find("NCCL WARN") != std::string_view::npos ||
-         (head.find("opCount ") != std::string_view::npos &&
-          head.find("sendbuff ") != std::string_view::npos);
+  const auto holds = [&](std::string_view text) {
+    return head.find(text) != std::string_view::npos;
+  };
+  const bool has_calls = holds("opCount ");
+  if (has_calls && holds("sendbuff ")) return true;
+  const bool has_table = holds("# nThread ") && holds(" minBytes ");
+  return (holds("NCCL INFO") || holds("NCCL WARN")) && (has_calls || !has_table);
 }
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

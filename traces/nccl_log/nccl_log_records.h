@@ -63,6 +63,7 @@ struct LogInit {
   uint32_t rank = 0;
   uint32_t rank_count = 0;
   std::optional<uint32_t> cuda_device;
+  std::string_view bus_id;              // of the GPU, "1b000"; empty if not printed
   std::string_view comm_id;             // "0x3f…"; empty if not printed
   std::optional<uint64_t> parent;       // of a communicator from ncclCommSplit
   std::optional<uint64_t> split_count;  // index among the parent's splits; since 2.24

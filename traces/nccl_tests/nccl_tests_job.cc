@@ -140,7 +140,7 @@ void NcclTestsJob::Add(const NcclTestsTable& table, const NcclTestsCall& call) {
     }
   }
   rank_count_ = std::max(rank_count_, table.ranks);
-  report_.Import(placed.operation.kind, call.file, call.bytes);
+  placed.bytes = call.bytes;
   calls_.push_back(placed);
 }
 
@@ -197,6 +197,9 @@ std::optional<Trace> NcclTestsJob::Finish(Diagnostics& diagnostics) {
   trace.operations.resize(rank_count_);
   AddProgramsOfRanks(trace);
   if (!CheckTrace(trace, report_.files.front().path, diagnostics)) return std::nullopt;
+  for (const PlacedCall& call : calls_) {
+    report_.Import(call.operation.kind, call.operation.source_file, call.bytes);
+  }
   return trace;
 }
 

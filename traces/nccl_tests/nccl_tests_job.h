@@ -57,9 +57,10 @@ class NcclTestsJob {
 
   explicit NcclTestsJob(ImportReport& report) : report_(report) {}
 
-  // Adds a call that the report has counted as seen: it is imported, or dropped for a reason.
+  // Adds a call that the report has counted as seen: it is kept, or dropped for a reason.
   void Add(const NcclTestsTable& table, const NcclTestsCall& call);
-  // Returns the trace; nullopt without any call, or after an error.
+  // Returns the trace, whose calls the report then counts as imported; nullopt without any call, or
+  // after an error.
   std::optional<Trace> Finish(Diagnostics& diagnostics);
 
  private:
@@ -67,6 +68,7 @@ class NcclTestsJob {
     NcclTest test = NcclTest::kAllReduce;
     TraceOperation operation;
     uint32_t ranks = 0;
+    uint64_t bytes = 0;  // as its row states them
   };
   void AddProgramsOfRanks(Trace& trace) const;
 

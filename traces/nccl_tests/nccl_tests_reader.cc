@@ -34,8 +34,8 @@ bool LooksLikeNcclTests(std::string_view head) {
     return head.find(text) != std::string_view::npos;
   };
   if (IsJson(head)) return holds("\"start_time\"") && holds("\"args\"") && holds("_perf");
-  // Where NCCL's log is in between, it has the calls of each rank.
-  return !holds("NCCL INFO") && holds("# nThread ") && holds(" nGpus ") && holds(" minBytes ");
+  // Calls in NCCL's log say more: which rank made them.
+  return !holds("opCount ") && holds("# nThread ") && holds(" nGpus ") && holds(" minBytes ");
 }
 
 template <typename Number>
@@ -85,6 +85,10 @@ class NcclTestsImport {
     }
     report_.assumed.push_back(
         "the iterations of a row are one call, with their mean time; calls follow each other");
+    if (has_cpu_times_) {
+      report_.assumed.push_back(
+          "times of the CPU (-C 1) are those of launches: such calls have no measured duration");
+    }
     std::optional<Trace> trace = job_.Finish(diagnostics_);
     const DroppedCalls& unnamed = report_.DroppedFor(CallDropReason::kUnnamedOperation);
     if (!trace && !diagnostics_.HasErrors() && !unnamed.first_lines.empty()) {
@@ -121,6 +125,7 @@ class NcclTestsImport {
     } else if (comment.starts_with("# nThread ")) {
       table_ = {.test = std::exchange(named_before_, std::nullopt)};
       is_in_table_ = true;
+      has_cpu_time_columns_ = false;
       group_.reset();
     } else if (comment.starts_with("# nccl-tests version ")) {
       const size_t library = comment.find("nccl-library=");
@@ -128,6 +133,8 @@ class NcclTestsImport {
     } else if (comment.starts_with("# Out of bounds values") ||
                comment.starts_with("# Avg bus bandwidth")) {
       is_in_table_ = false;
+    } else if (comment.find(" cputime ") != std::string_view::npos) {
+      has_cpu_time_columns_ = true;
     } else {
       ReadRank(comment);
     }
@@ -170,7 +177,11 @@ class NcclTestsImport {
                        .root = row.root,
                        .in_place = in_place,
                        .line = report_.files[file_].lines_read};
-    Add(call, ParseMeasuredUs(time), time);
+    if (has_cpu_time_columns_) {
+      AddUnmeasured(call);
+    } else {
+      Add(call, ParseMeasuredUs(time), time);
+    }
   }
 
   // --- JSON --------------------------------------------------------------------------------------
@@ -216,6 +227,11 @@ class NcclTestsImport {
           .root = std::string_view(root).substr(std::min(root.find_first_not_of(' '), root.size())),
           .in_place = in_place,
           .line = line};
+      // With -C the CPU's time to launch the call is printed in its place.
+      if (half->Find("time") == nullptr && half->Find("cpu_time") != nullptr) {
+        AddUnmeasured(call);
+        continue;
+      }
       const std::string time = half->TextOf("time");
       Add(call, ParseMeasuredUs(time), time);
     }
@@ -231,6 +247,17 @@ class NcclTestsImport {
       return;
     }
     call.measured_ps = std::llround(*measured_us * static_cast<double>(kPsPerUs));
+    Place(call);
+  }
+
+  void AddUnmeasured(NcclTestsCall& call) {
+    ++report_.files[file_].calls_seen;
+    call.file = file_;
+    has_cpu_times_ = true;
+    Place(call);
+  }
+
+  void Place(const NcclTestsCall& call) {
     NcclTestsTable table = table_;
     if (!table.test) {
       table.test = FindNcclTest(report_.files[file_].path);
@@ -250,6 +277,8 @@ class NcclTestsImport {
   std::optional<NcclTest> named_before_;  // the test of the next table
   bool is_in_table_ = false;              // between its first comment and its last
   bool has_name_of_file_ = false;
+  bool has_cpu_time_columns_ = false;
+  bool has_cpu_times_ = false;  // of any table
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

@@ -222,6 +222,30 @@ std::string Message(int record, const std::string& name, const std::string& stat
                   "\"is_p2p\": true");
 }
 
+// batch_isend_irecv: its Sends and Recvs and the "coalesced" entry behind them have one p2p_seq_id.
+TEST(FlightRecorderReaderTest, MessagesOfABatchAreAGroup) {
+  const auto message = [](int record, const std::string& name, int number) {
+    return Replaced(Message(record, name, "completed"), "\"is_p2p\": true",
+                    fmt::format("\"is_p2p\": true, \"p2p_seq_id\": {}", number));
+  };
+  const auto rank = [&](int self, int other) {
+    const std::string recv = fmt::format("recv {}<-{}", self, other);
+    const std::string send = fmt::format("send {}->{}", self, other);
+    return Dump(message(0, recv, 1) + "," + message(1, send, 1) + "," + message(2, "coalesced", 1) +
+                "," + message(3, self == 0 ? send : recv, 2) + "," + message(4, recv, 3) + "," +
+                message(5, send, 3) + "," + message(6, "coalesced", 3));
+  };
+  const Imported imported = Import({rank(0, 1), rank(1, 0)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  for (uint32_t r = 0; r < 2; ++r) {
+    std::vector<uint32_t> groups;
+    for (const TraceOperation& operation : imported.import.trace->operations[r]) {
+      groups.push_back(operation.group);
+    }
+    EXPECT_EQ(groups, (std::vector<uint32_t>{1, 1, 0, 2, 2}));
+  }
+}
+
 TEST(FlightRecorderReaderTest, APeerWithoutItsRecvIsLate) {
   for (const std::string state : {"started", "scheduled"}) {
     const Imported imported =

@@ -240,11 +240,53 @@ TEST(NcclTestsReaderTest, TablesOfRcclTestsAreRead) {
   EXPECT_EQ(import.trace->operations[1][2].datatype, Datatype::kBfloat16);
 }
 
-TEST(NcclTestsReaderTest, ALogOfNcclAroundTheTableIsReadAsALog) {
+// A log without its calls (NCCL_DEBUG=WARN, or INFO without NCCL_DEBUG_SUBSYS) says less than the
+// table that it surrounds, and one with them more.
+TEST(NcclTestsReaderTest, ALogOfNcclAroundTheTableIsReadAsALogIfItHasCalls) {
+  const std::string table = Head("all_reduce_perf", 4) + Row(1024, 256, kTimes);
+  const std::string call =
+      "host:1:1 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 256 datatype 7 "
+      "op 0 root 0 comm 0x3 [nranks=4] stream 0x4\n";
+  for (const std::string line :
+       {"host:1:1 [0] NCCL INFO NCCL version 2.29.3\n", "host:1:1 [0] NCCL WARN a warning\n"}) {
+    ImportedFiles files;
+    ASSERT_TRUE(files.Import({files.Write("out.txt", line + table)}).trace) << files.findings();
+    EXPECT_EQ(files.import().report.format, "nccl-tests");
+    ImportedFiles log;
+    log.Import({log.Write("out.txt", line + call + table)});
+    EXPECT_EQ(log.import().report.format, "nccl-log");
+  }
+}
+
+// src/util.cu: jsonKey(report_cputime ? "cpu_time" : "time"); the text's header has "cputime".
+TEST(NcclTestsReaderTest, TimesOfTheCpuAreNoDurations) {
   ImportedFiles files;
-  files.Import({files.Write("out.txt", "host:1:1 [0] NCCL INFO NCCL version 2.29.3\n" +
-                                           Head("all_reduce_perf", 4) + Row(1024, 256, kTimes))});
-  EXPECT_EQ(files.import().report.format, "nccl-log");
+  std::string text = Head("all_reduce_perf", 4) + Row(1024, 256, kTimes);
+  text.replace(text.find("    time "), 9, " cputime ");
+  const TraceImport& import = files.Import(
+      {files.Write("a.txt", text), files.Write("b.json", R"({"start_time": "2025-01-01 00:00:00",
+    "args": ["./build/all_reduce_perf"], "nccl_version": 22903, "config": {"devices": [
+      {"rank": 0, "group": 0}, {"rank": 1, "group": 0}, {"rank": 2, "group": 0},
+      {"rank": 3, "group": 0}]},
+    "results": [{"size": 1024, "count": 256, "type": "float", "redop": "sum", "root": "-1",
+      "out_of_place": {"cpu_time": 29.25, "alg_bw": 0.1}, "in_place": {"cpu_time": 12.5}}]})")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  ASSERT_EQ(import.trace->operations[0].size(), 4u);
+  for (const TraceOperation& operation : import.trace->operations[0]) {
+    EXPECT_EQ(operation.measured_ps, 0);
+  }
+  EXPECT_THAT(import.report.assumed, Contains(HasSubstr("have no measured duration")));
+}
+
+TEST(NcclTestsReaderTest, NoCallOfAFileThatIsCutShortIsImported) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write("b.json", R"({"start_time": "2025-01-01",
+    "args": ["./build/all_reduce_perf"], "config": {"devices": [{"rank": 0}, {"rank": 1}]},
+    "results": [{"size": 1024, "count": 256, "type": "float", "redop": "sum", "root": "-1",
+      "out_of_place": {"time": 29.25}, "in_place": null},)")});
+  EXPECT_FALSE(import.trace);
+  EXPECT_EQ(files.Kind(CollectiveKind::kAllReduce), std::pair(uint64_t{0}, uint64_t{0}));
+  EXPECT_EQ(import.report.calls_seen(), import.report.calls_dropped());
 }
 
 TEST(NcclTestsLineTest, StatisticsAndTimeStampsMoveColumns) {
