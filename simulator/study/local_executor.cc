@@ -104,15 +104,15 @@ class LocalExecution {
   // The next run gets the memory and the core before this one's result is on disk.
   void End(const RunningRun& run, int exit) {
     const std::string path = publisher_.UnpublishedPath(run.run);
-    // A process that is killed when its result is complete has ended: nothing is left to do.
-    const bool is_complete = exit == kKilled && !run.is_over_time && HasResult(path);
+    // A process that is killed, or is asked to end, when its result is complete has ended: nothing
+    // is left to do.
+    const bool is_stopped = exit == kKilled || run.is_over_time;
+    const bool is_complete = is_stopped && HasResult(path);
     const bool was_killed = exit == kKilled && !run.is_over_time && !is_complete;
     if (was_killed && queue_.Retry(run.run)) return;
     std::optional<RunEnd> end;
-    if (run.is_over_time) {
-      end = RunEnd{kTimeLimitExit, kTimeLimit};
-    } else if (!is_complete) {
-      end = RunEnd{exit};
+    if (!is_complete) {
+      end = run.is_over_time ? RunEnd{kTimeLimitExit, kTimeLimit} : RunEnd{exit};
     }
     const StudyRunResult result = ReadRunResult(work_.study, path, end);
     if (!was_killed && result.seconds && result.peak_memory_bytes) {

@@ -69,14 +69,9 @@ std::string DigestOfFile(const std::string& path) {
 // Larger files are data: what they quote are no names of files.
 constexpr uint64_t kTextBytesMax = 4 << 20;
 
-// The texts in quotes of a file of protobuf text, without their escapes, which no name of a file
-// needs.
-std::vector<std::string> QuotedTexts(const std::string& path) {
+// The texts in quotes of protobuf text, without their escapes, which no name of a file needs.
+std::vector<std::string> QuotedTexts(const std::string& content) {
   std::vector<std::string> texts;
-  std::error_code error;
-  if (fs::file_size(path, error) > kTextBytesMax || error) return texts;
-  std::ifstream file(path, std::ios::binary);
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
   for (size_t at = content.find_first_of("\"'"); at != std::string::npos;) {
     const size_t end = content.find_first_of(std::string("\n") + content[at], at + 1);
     if (end == std::string::npos) break;
@@ -84,6 +79,13 @@ std::vector<std::string> QuotedTexts(const std::string& path) {
     at = content.find_first_of("\"'", end + 1);
   }
   return texts;
+}
+
+std::vector<std::string> QuotedTextsOfFile(const std::string& path) {
+  std::error_code error;
+  if (fs::file_size(path, error) > kTextBytesMax || error) return {};
+  std::ifstream file(path, std::ios::binary);
+  return QuotedTexts({std::istreambuf_iterator<char>(file), {}});
 }
 
 // Regular files that `text`, relative to `directory`, names: a path or a pattern.
@@ -114,7 +116,7 @@ class Contents {
   void Add(const std::string& file, std::map<std::string, std::string>& digests) {
     if (digests.contains(file)) return;
     digests[file] = DigestOf(file);
-    AddNamedBy(QuotedTexts(file), fs::path(file).parent_path(), digests);
+    AddNamedBy(QuotedTextsOfFile(file), fs::path(file).parent_path(), digests);
   }
 
  private:
@@ -166,16 +168,18 @@ class KeyMaker {
   }
 
  private:
-  // A file's name is relative to the current directory; in a message that is set it may be relative
-  // to the scenario.
+  // The value is a name, or a message or list with names in quotes. A name is relative to the
+  // current directory; in a message it may be relative to the scenario.
   const std::map<std::string, std::string>& FilesOfSetting(const std::string& set,
                                                            const std::string& scenario) {
     const fs::path directory = fs::path(scenario).parent_path();
     const std::string value = set.substr(set.find('=') + 1);
     const auto [entry, is_new] = files_of_value_.try_emplace({directory.string(), value});
     if (is_new) {
-      contents_.AddNamedBy({value}, fs::path(), entry->second);
-      contents_.AddNamedBy({value}, directory, entry->second);
+      std::vector<std::string> names = QuotedTexts(value);
+      names.push_back(value);
+      contents_.AddNamedBy(names, fs::path(), entry->second);
+      contents_.AddNamedBy(names, directory, entry->second);
     }
     return entry->second;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +27,11 @@ enum class AxisSource : uint8_t {
   kScenario,   // the names of the study's scenarios
   kPointName,  // the names of named points; empty for other points
 };
+
+// Names the columns of statistics.csv that hold a figure's statistics, in order.
+inline constexpr std::array<const char*, 12> kStatisticColumns = {
+    "mean", "mean_low", "mean_high", "p50", "p50_low", "p50_high",
+    "p90",  "p90_low",  "p90_high",  "p99", "p99_low", "p99_high"};
 
 struct StudyAxis {
   std::string name{};

@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,10 +39,32 @@ constexpr std::array<std::pair<const char*, AxisSource>, 7> kSources = {{
 constexpr const char* kExpectedSource =
     "values, range, log_range, uniform, log_uniform, choice or expression";
 
-// Columns of the tables that have axes, too. SQLite's names do not differ by case.
-constexpr std::array<const char*, 11> kColumns = {
-    "run",    "point", "seed",    "exit", "status",           "seconds",
-    "figure", "runs",  "missing", "mean", "peak_memory_bytes"};
+// Columns of the tables that have axes, too, beside kStatisticColumns. SQLite's names do not differ
+// by case.
+constexpr std::array<const char*, 10> kColumns = {
+    "run",     "point",  "seed", "exit",    "status",
+    "seconds", "figure", "runs", "missing", "peak_memory_bytes"};
+
+// Finds fields that several sets and axes set, of which only the last would have an effect, and the
+// seed, which the study sets.
+class FieldSetters {
+ public:
+  explicit FieldSetters(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+
+  // Notes that `setter`, element `index` of a list of `cursor`, sets the field.
+  void Add(const std::string& field, const std::string& setter, const ProtoCursor& cursor,
+           const char* list, int index) {
+    const auto [entry, is_new] = setters_.try_emplace(field, setter);
+    if (is_new) return;
+    cursor.Error(diagnostics_, list,
+                 fmt::format("sets {}, as {} does (expected one of them)", field, entry->second),
+                 index);
+  }
+
+ private:
+  std::map<std::string, std::string> setters_ = {{"seed", "the list of seeds"}};
+  Diagnostics& diagnostics_;
+};
 
 struct CaseInsensitive {
   bool operator()(const std::string& a, const std::string& b) const {
@@ -364,8 +387,14 @@ std::string NumberText(double number) {
 void LoadAxes(const ProtoCursor& cursor, Study& study, Diagnostics& diagnostics) {
   AddLeadingAxes(cursor, study);
   std::set<std::string, CaseInsensitive> names(kColumns.begin(), kColumns.end());
+  names.insert(kStatisticColumns.begin(), kStatisticColumns.end());
   for (const StudyAxis& axis : study.axes) names.insert(axis.name);
   names.insert(study.figures.begin(), study.figures.end());
+  FieldSetters setters(diagnostics);
+  for (size_t i = 0; i < study.sets.size(); ++i) {
+    setters.Add(study.sets[i].substr(0, study.sets[i].find('=')), fmt::format("sets[{}]", i),
+                cursor, "sets", static_cast<int>(i));
+  }
   const SampleSpec sample = LoadSample(cursor, diagnostics);
   size_t values = 0;
   // Named points may be the only ones.
@@ -394,6 +423,9 @@ void LoadAxes(const ProtoCursor& cursor, Study& study, Diagnostics& diagnostics)
       axis.Error(diagnostics, "name",
                  fmt::format("another column is called {} as well (expected another name)",
                              Quote(loaded.name)));
+    }
+    for (size_t field = 0; field < loaded.fields.size(); ++field) {
+      setters.Add(loaded.fields[field], loaded.path, axis, "fields", static_cast<int>(field));
     }
     values += loaded.values.size();
     study.axes.push_back(std::move(loaded));

@@ -50,12 +50,14 @@ int ExitOf(const std::string& status) {
   return status == "JOB_ABORTED" ? 3 : 4;
 }
 
-}  // namespace
-
-bool HasResult(const std::string& directory) {
-  const std::string status = StatusOf(ReadSummary(directory));
+// Whether a result of that status is one: of a run that came to its end.
+bool IsResult(const std::string& status) {
   return !status.empty() && status != "INTERRUPTED" && status != "RUNNING";
 }
+
+}  // namespace
+
+bool HasResult(const std::string& directory) { return IsResult(StatusOf(ReadSummary(directory))); }
 
 StudyRunResult ReadRunResult(const Study& study, const std::string& directory,
                              std::optional<RunEnd> end) {
@@ -69,7 +71,7 @@ StudyRunResult ReadRunResult(const Study& study, const std::string& directory,
   const rapidjson::Document summary = ReadSummary(directory);
   run.status = StatusOf(summary);
   run.exit = end ? end->exit : ExitOf(run.status);
-  run.has_result = !run.status.empty();
+  run.has_result = IsResult(run.status);
   if (!run.has_result) return run;
   const rapidjson::Value* const seconds = Find(summary, "wall_seconds");
   if (seconds != nullptr && seconds->IsNumber()) run.seconds = seconds->GetDouble();

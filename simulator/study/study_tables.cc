@@ -243,8 +243,7 @@ ResultTable StudyTables::Statistics() const {
   columns.insert(columns.end(), {{"figure", ColumnType::kText},
                                  {"runs", ColumnType::kInteger},
                                  {"missing", ColumnType::kInteger}});
-  for (const char* const name : {"mean", "mean_low", "mean_high", "p50", "p50_low", "p50_high",
-                                 "p90", "p90_low", "p90_high", "p99", "p99_low", "p99_high"}) {
+  for (const char* const name : kStatisticColumns) {
     columns.push_back({name, ColumnType::kReal});
   }
   return {.name = "statistics",

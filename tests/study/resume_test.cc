@@ -91,6 +91,25 @@ TEST_F(ResumeTest, ALargerStudyKeepsWhatItSharesWithTheSmaller) {
   EXPECT_EQ(after[7], before[3]);
 }
 
+// The study names the file in a message that it sets, not the scenario.
+TEST_F(ResumeTest, ARunWhoseFileHasChangedIsRunAgain) {
+  const std::string header = "source_gpu,destination_gpu,payload_bytes\n";
+  const std::string pairs = scratch_.Write("pairs.csv", header + "0,8,1000000\n");
+  scratch_.Write("base.textproto", RailOptimized(2) + Program("ALL_REDUCE", "1MiB"));
+  const std::string study = scratch_.Write(
+      "s.textproto",
+      "scenario: \"base.textproto\"\nfigures: [\"simulated_time_ps\"]\n"
+      "axes { name: \"job\" fields: \"workload.program\" values: \"{ collectives { kind: "
+      "ALL_TO_ALL_V pair_bytes: '" +
+          pairs + "' } }\" }\n");
+  const ProgramExit first = Railyard(Command(study, "s"));
+  ASSERT_EQ(first.status, 0) << first.errors;
+  const std::string before = Points("s");
+  scratch_.Write("pairs.csv", header + "0,8,50000000\n");
+  ASSERT_EQ(Railyard(Command(study, "s", {"--resume"})).status, 0);
+  EXPECT_NE(Points("s"), before);
+}
+
 TEST_F(ResumeTest, AnotherScenarioIsRunAgain) {
   ASSERT_EQ(Railyard(Command(WriteStudy("\"1MiB\""), "s")).status, 0);
   const std::string before = Points("s");

@@ -316,15 +316,34 @@ TEST_F(StudyPointsTest, TheCheckedPointsOfALargeStudyHaveItsPairs) {
   EXPECT_EQ(pairs.size(), 2u * 3 + 2 * 2);
 }
 
-// A fabric's seed is a whole number, and 1.5 is neither the least nor the greatest of its values.
+// A time-out of a NIC is a whole number, and 1.5 is neither the least nor the greatest of its
+// values.
 TEST_F(StudyPointsTest, ValuesThatAreNoneOfTheirFieldsAreSuspicious) {
   const auto study = Load(
       "axes { name: \"at\" fields: \"watchdog.no_progress\" unit: \"s\" "
       "range { first: 1 last: 400 step: 1 } }\n"
-      "axes { name: \"draw\" fields: \"seed\" range { first: 1 last: 2 count: 3 } }\n");
+      "axes { name: \"draw\" fields: \"nccl.IB_TIMEOUT\" range { first: 1 last: 2 count: 3 } }\n");
   ASSERT_TRUE(study.has_value()) << errors_;
   ASSERT_EQ(study->points.size(), 1'200u);
   EXPECT_THAT(SuspiciousPoints(*study), ElementsAre(1u));
+}
+
+TEST_F(StudyPointsTest, AFieldIsSetByOneSetOrAxis) {
+  const std::string axis = "axes { fields: \"x\" values: [\"1\", \"2\"] }\n";
+  ExpectError(axis + "axes { name: \"y\" fields: \"x\" values: \"3\" }",
+              "sets x, as axes[0] does (expected one of them)");
+  ExpectError("sets: \"x=3\"\n" + axis, "sets x, as sets[0] does (expected one of them)");
+  ExpectError("sets: [\"a=3\", \"a=4\"]\n" + axis,
+              "sets a, as sets[0] does (expected one of them)");
+  ExpectError("sets: \"seed=7\"\n" + axis,
+              "sets seed, as the list of seeds does (expected one of them)");
+}
+
+TEST_F(StudyPointsTest, NoAxisHasTheNameOfAColumn) {
+  for (const std::string name : {"mean_low", "P50", "p99_high", "seed", "peak_memory_bytes"}) {
+    ExpectError("axes { name: \"" + name + "\" fields: \"x\" values: \"3\" }",
+                "another column is called \"" + name + "\" as well (expected another name)");
+  }
 }
 
 }  // namespace
