@@ -14,6 +14,7 @@
 #include "simulator/cli/cli.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/fabric_option.h"
+#include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
 #include "simulator/measure/nccl_tests_rows.h"
@@ -111,6 +112,11 @@ ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64
   if (!IsPlatformFile(output)) {
     PrintError(fmt::format(
         "--calibrate: {} would be taken for a name (expected a '/' or a '.' in it)", output));
+    return kExitInput;
+  }
+  CheckOutputs({{"--calibrate", output}}, {}, diagnostics);
+  if (diagnostics.HasErrors()) {
+    fmt::print(stderr, "{}", diagnostics.ToString());
     return kExitInput;
   }
   const auto text = UncalibratedText(fabric_);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +34,10 @@ class CompareCommand : public Command {
         ->add_option("--threshold", threshold_percent_,
                      "The largest difference in percent that ends with exit status 0, not 5 "
                      "(default: 1)")
-        ->check(CLI::Range(0.0, 1e6));
+        ->check(CLI::Range(0.0, 1e6))
+        ->check([](const std::string& text) {
+          return std::isnan(std::strtod(text.c_str(), nullptr)) ? "is no number" : std::string();
+        });
     parser()->add_option("--json", json_, "Write the comparison as JSON; -: to standard output");
     parser()->add_option("--html", html_, "Write the comparison as a page for a browser");
   }

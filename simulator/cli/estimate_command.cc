@@ -48,25 +48,26 @@ class EstimateCommand : public Command {
   ExitStatus Run() override {
     Diagnostics diagnostics;
     const auto plan = LoadPlanFile(plan_, sets_, diagnostics);
-    CheckOutputs({{"--pairs", pairs_}}, {plan_}, diagnostics);
+    CheckOutputs({{"--pairs", pairs_}}, {plan_, fabric_}, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!plan || diagnostics.HasErrors()) return kExitInput;
     const Trace trace = Synthesize(*plan);
     if (fabric_.empty()) {
-      Report(*plan, VolumeOf(trace), trace.rank_count);
+      Report(*plan, VolumeOf(trace), trace.rank_count, trace.rank_count);
       return kExitDone;
     }
     return EstimateOnFabric(*plan, trace);
   }
 
  private:
-  // `gpus`: among which there may be pairs.
-  void Report(const Plan& plan, const PlanVolume& volume, uint64_t gpus) const {
-    if (pairs_ != "-") fmt::print("{}{}", Describe(plan, volume), Table(volume, gpus));
+  // `ranks` is the number of the job's ranks, and `gpus` that of GPUs among which there may be
+  // pairs.
+  void Report(const Plan& plan, const PlanVolume& volume, uint32_t ranks, uint64_t gpus) const {
+    if (pairs_ != "-") fmt::print("{}{}", Describe(plan, volume, ranks), Table(volume, gpus));
     WritePairs(volume);
   }
 
-  static std::string Describe(const Plan& plan, const PlanVolume& volume) {
+  static std::string Describe(const Plan& plan, const PlanVolume& volume, uint32_t ranks) {
     const Parallelism& parts = plan.parallelism;
     const bool is_layered = plan.layered.has_value();
     const double parameters = static_cast<double>(is_layered ? ParameterCount(*plan.layered)
@@ -77,9 +78,13 @@ class EstimateCommand : public Command {
         "{}: {:.4g} billion parameters ({:.4g} {}) on {} GPUs: tensor {} x context {} x data "
         "{} x pipeline {}{}\n",
         plan.name, parameters / 1e9, active / 1e9, is_layered ? "without embeddings" : "active",
-        parts.RankCount(), parts.tensor(), parts.context(), parts.data(), parts.pipeline(),
+        ranks, parts.tensor(), parts.context(), parts.data(), parts.pipeline(),
         parts.expert > 1 ? fmt::format(", experts over {}", parts.expert) : "");
-    text += fmt::format("Computation of the GPU that computes longest: {}\n",
+    const auto* const training = std::get_if<Training>(&plan.job);
+    text += fmt::format("Computation of the GPU that computes longest{}: {}\n",
+                        training != nullptr && training->iterations > 1
+                            ? fmt::format(", in {} iterations", training->iterations)
+                            : "",
                         FormatDuration(volume.compute_ps));
     if (plan.parallelism.expert > 1) {
       const RoutedTokens routed = RoutedTokensOf(plan);
@@ -87,15 +92,18 @@ class EstimateCommand : public Command {
           fmt::format("Tokens sent to experts, once for each of theirs: {}; dropped beside: {}\n",
                       routed.sent, routed.dropped);
     }
-    const auto* const training = std::get_if<Training>(&plan.job);
     if (training == nullptr) return text;
-    const double samples =
-        static_cast<double>(training->micro_batch) * training->micro_batches * parts.data();
-    text += fmt::format("Operations per iteration: {:.4g} PFLOP (3 forward passes)\n",
-                        3 *
-                            (is_layered ? ForwardFlops(*plan.layered)
-                                        : ForwardFlops(plan.model, 1, training->sequence)) *
-                            samples / 1e15);
+    // Frozen layers have no gradients, and adapters have operations of their own.
+    const bool trains_all = !training->fine_tuning.lora && training->fine_tuning.frozen_layers == 0;
+    if (trains_all) {
+      const double samples =
+          static_cast<double>(training->micro_batch) * training->micro_batches * parts.data();
+      text += fmt::format("Operations per iteration: {:.4g} PFLOP (3 forward passes)\n",
+                          3 *
+                              (is_layered ? ForwardFlops(*plan.layered)
+                                          : ForwardFlops(plan.model, 1, training->sequence)) *
+                              samples / 1e15);
+    }
     if (parts.pipeline() > 1 && training->schedule == PipelineScheduleKind::kOneFOneB) {
       const double before = parts.pipeline() - 1;
       text += fmt::format("Bubble (p - 1) / (p - 1 + m): {:.1f} %\n",
@@ -136,7 +144,7 @@ class EstimateCommand : public Command {
                               .Build(diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
-    Report(plan, VolumeOnFabric(*scenario), option->gpus);
+    Report(plan, VolumeOnFabric(*scenario), trace.rank_count, option->gpus);
     if (pairs_ == "-") return kExitDone;  // standard output is the table's
     const CallTimes times(trace, scenario->fabric, option->scenario);
     if (!times.error().empty()) {

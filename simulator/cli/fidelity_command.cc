@@ -89,7 +89,9 @@ class FidelityCommand : public Command {
     }
     const std::vector<OtherTime> others =
         times_.empty() ? std::vector<OtherTime>() : ReadOtherTimes(times_, rows, diagnostics);
-    CheckOutputs({{"--json", json_}, {"--html", html_}}, files_, diagnostics);
+    std::vector<std::string> inputs = files_;
+    inputs.push_back(times_);
+    CheckOutputs({{"--json", json_}, {"--html", html_}}, inputs, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (html_.empty() && !times_.empty()) {
       fmt::print(stderr, "--times: error: has no effect without --html (expected both)\n");
@@ -104,12 +106,12 @@ class FidelityCommand : public Command {
       if (shows_progress)
         fmt::print(stderr, "\r{} of {} points{}", done, of, done == of ? "\n" : "");
     });
+    if (!html_.empty() && result.rows.empty()) {
+      fmt::print(stderr, "--html: error: no row was simulated (expected one or more)\n");
+      return kExitInput;
+    }
     if (!json_.empty()) WriteOutput(json_, FidelityJson(result));
     if (!html_.empty()) {
-      if (result.rows.empty()) {
-        fmt::print(stderr, "--html: error: no row was simulated (expected one or more)\n");
-        return kExitInput;
-      }
       WriteOutput(html_, FidelityPage(MakeScoreboard(result, rows, others), result));
     }
     if (json_ != "-") fmt::print("{}", FidelityTable(result));

@@ -276,11 +276,14 @@ class StudyCommand : public Command {
       is_cut_off |= cost.is_cut_off;
     }
     const double mean = sum / static_cast<double>(costs.size());
+    const size_t at_a_time = std::min<size_t>(jobs, runs.size());
     fmt::print("{} of {}: by {} of them {}{} each, {}{} in all with {} at a time\n",
                Counted(runs.size(), "run"), study.ScenarioPaths(), costs.size(),
                is_cut_off ? "more than " : "about ", DurationText(InPicoseconds(mean)),
                is_cut_off ? "more than " : "about ",
-               DurationText(InPicoseconds(mean * static_cast<double>(runs.size()) / jobs)), jobs);
+               DurationText(InPicoseconds(mean * static_cast<double>(runs.size()) /
+                                          static_cast<double>(at_a_time))),
+               at_a_time);
     return kExitDone;
   }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -229,6 +231,9 @@ class TopoCommand : public Command {
     std::vector<std::string> inputs = fabrics_;
     inputs.insert(inputs.end(), {workload_, prices_});
     CheckOutputs({{"--json", json_}, {"--html", html_}}, inputs, diagnostics);
+    if (std::error_code error; !std::filesystem::is_regular_file(workload_, error)) {
+      diagnostics.Error({.file = workload_}, "", "there is no such file");
+    }
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (diagnostics.HasErrors()) return kExitInput;
     ExitStatus status = kExitDone;

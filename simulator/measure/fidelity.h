@@ -46,8 +46,8 @@ struct FidelityResult {
 FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_max,
                            const std::function<void(size_t, size_t)>& progress);
 
-// Returns the value of |error| below which a share of `quantile` lies. Precondition: `errors` is
-// not empty.
+// Returns the smallest |error| that more than a share of `quantile` does not exceed: of an even
+// number, the median is the larger of the two in the middle. Precondition: `errors` is not empty.
 double ErrorQuantile(const std::vector<double>& errors, double quantile);
 
 std::string FidelityTable(const FidelityResult& result);

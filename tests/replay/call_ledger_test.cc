@@ -42,7 +42,7 @@ struct Ledger {
       job,
       plans,
       {.count_payload = [this](uint32_t id) { counted.push_back(id); },
-       .tell = [this](uint32_t id, double share) { told.emplace_back(id, share); }}};
+       .on_progress = [this](uint32_t id, double share) { told.emplace_back(id, share); }}};
   CallLedger ledger;
 };
 

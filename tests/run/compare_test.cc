@@ -46,6 +46,7 @@ TEST_F(Compare, ADifferenceBeyondTheThresholdIsAnExitStatus) {
   EXPECT_EQ(all["pairs"].GetInt(), 10);
   EXPECT_GT(all["difference"].GetDouble(), 0.1);
   EXPECT_EQ(Railyard({"compare", slow, fast, "--threshold", "1000"}).status, 0);
+  EXPECT_EQ(Railyard({"compare", slow, fast, "--threshold", "nan"}).status, 2);
 }
 
 TEST_F(Compare, ADirectoryWithoutAResultIsRefused) {

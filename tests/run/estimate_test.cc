@@ -183,5 +183,25 @@ TEST_F(EstimateTest, ACommandEstimatesOnAFabric) {
       << small.errors;
 }
 
+TEST_F(EstimateTest, APlansRanksAreThoseOfItsJobAndItsFabricIsNotOverwritten) {
+  const std::string folder = std::string(RAILYARD_SOURCE_DIR) + "/workloads/examples/";
+  // 16 ranks decode, and 16 others fill the cache.
+  const ProgramExit serving = Railyard({"estimate", folder + "mixtral_8x7b_serving_32.textproto"});
+  EXPECT_NE(serving.output.find(" on 32 GPUs: "), std::string::npos) << serving.output;
+  // Half of a fine-tuned model has no gradients: its operations are not three forward passes.
+  const ProgramExit tuning = Railyard({"estimate", folder + "llama_2_7b_lora_8.textproto"});
+  EXPECT_EQ(tuning.status, 0) << tuning.errors;
+  EXPECT_EQ(tuning.output.find("forward passes"), std::string::npos) << tuning.output;
+  EXPECT_NE(tuning.output.find(", in 2 iterations: "), std::string::npos) << tuning.output;
+
+  const std::string text = "rail_optimized { servers: 4 }\n";
+  const std::string fabric = scratch_.Write("fabric.textproto", text);
+  const ProgramExit refused = Railyard(
+      {"estimate", folder + "gpt_1_5b_4.textproto", "--fabric", fabric, "--pairs", fabric});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.errors.find("is read by this command"), std::string::npos) << refused.errors;
+  EXPECT_EQ(ReadText(fabric), text);
+}
+
 }  // namespace
 }  // namespace railyard::testing

@@ -70,6 +70,14 @@ TEST_F(TopoCompareTest, MistakesInAnyFabricOrTheScenarioAreFound) {
   const ProgramExit wrong_job = Railyard({"topo", "compare", good, good, "--workload", wrong});
   EXPECT_EQ(wrong_job.status, 2);
   EXPECT_THAT(wrong_job.errors, HasSubstr("unknown field \"potatoes\""));
+
+  const std::string nothing = scratch_.Path("nothing.textproto");
+  const std::string json = scratch_.Path("table.json");
+  const ProgramExit no_job =
+      Railyard({"topo", "compare", good, good, "--workload", nothing, "--json", json});
+  EXPECT_EQ(no_job.status, 2);
+  EXPECT_EQ(no_job.errors, nothing + ": error: there is no such file\n");
+  EXPECT_FALSE(std::filesystem::exists(json));
 }
 
 }  // namespace
