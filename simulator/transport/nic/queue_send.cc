@@ -235,7 +235,8 @@ bool QueueTransport::HasUnrepairedLoss(FlowId queue_pair) const {
   const auto is_lost = [](const SendQueue& queue) {
     return queue.Is(SendQueue::kHasLost) && !queue.Is(SendQueue::kBroken);
   };
-  return is_lost(send_queues_[2 * queue_pair]) || is_lost(send_queues_[2 * queue_pair + 1]);
+  const uint32_t data = 2 * queue_pair;
+  return is_lost(send_queues_[data]) || is_lost(send_queues_[data + 1]);
 }
 
 void QueueTransport::CompleteMessages(uint32_t queue_id) {
