@@ -75,6 +75,7 @@ struct DumpFile {
 // Adds a Send or Recv to those that may be a batch.
 void NoteMessage(DumpFile& dump) {
   const FlightRecorderEntry& entry = dump.entries.back().entry;
+  if (!entry.message_sequence) return;  // nothing says where a batch begins
   std::vector<size_t>& last = dump.last_messages[entry.record.group_name];
   if (!last.empty() &&
       dump.entries[last.front()].entry.message_sequence != entry.message_sequence) {

@@ -246,6 +246,22 @@ TEST(FlightRecorderReaderTest, MessagesOfABatchAreAGroup) {
   }
 }
 
+// A "coalesced" entry then does not say which of the messages before it were in its batch.
+TEST(FlightRecorderReaderTest, MessagesWithoutNumbersAreNoGroup) {
+  const Imported imported = Import(
+      {Dump(Message(0, "send 0->1", "completed") + "," + Message(1, "send 0->1", "completed") +
+            "," + Message(2, "coalesced", "completed")),
+       Dump(Message(0, "recv 1<-0", "completed") + "," + Message(1, "recv 1<-0", "completed") +
+            "," + Message(2, "coalesced", "completed"))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  for (uint32_t r = 0; r < 2; ++r) {
+    ASSERT_EQ(imported.import.trace->operations[r].size(), 2u);
+    for (const TraceOperation& operation : imported.import.trace->operations[r]) {
+      EXPECT_EQ(operation.group, 0u);
+    }
+  }
+}
+
 TEST(FlightRecorderReaderTest, APeerWithoutItsRecvIsLate) {
   for (const std::string state : {"started", "scheduled"}) {
     const Imported imported =
