@@ -102,7 +102,7 @@ class TraceCutter {
     return true;
   }
 
-  // Whether the operation stays: as what it is, as computation, as computation of length 0, or not
+  // Says whether the operation stays as it is, as computation, as computation of length 0, or not
   // at all.
   enum class Fate { kCall, kComputation, kWait, kLeftOut };
   Fate FateOf(uint32_t communicator, const TraceOperation& operation, uint64_t number) const {

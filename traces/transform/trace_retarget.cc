@@ -169,14 +169,13 @@ class TraceRetargeter {
         continue;
       }
       const uint64_t old_size = trace_.communicators[old].ranks.size();
-      if (!is_message && old_size > 1 && RanksOf(kind, old, place).size() == 1) {
+      std::vector<uint32_t> ranks = RanksOf(kind, old, place);
+      if (!is_message && old_size > 1 && ranks.size() == 1) {
         operation = AsComputation(operation);
         continue;
       }
-      operation.communicator = CommunicatorOf(kind, old, place);
-      const auto size =
-          static_cast<uint32_t>(result_.communicators[operation.communicator].ranks.size());
-      if (!is_message) Resize(kind, old_size, size, operation);
+      if (!is_message) Resize(kind, old_size, ranks.size(), operation);
+      operation.communicator = Communicator({kind, false}, old, std::move(ranks));
     }
     result_.operations[rank] = std::move(operations);
     return true;
@@ -203,10 +202,7 @@ class TraceRetargeter {
     if (operation.root >= size) operation.root = 0;
   }
 
-  uint32_t CommunicatorOf(GroupKind kind, uint32_t old, const Place& place) {
-    return Communicator({kind, false}, old, RanksOf(kind, old, place));
-  }
-
+  // Returns the ranks of the new communicator that the rank at `place` uses for an old one.
   std::vector<uint32_t> RanksOf(GroupKind kind, uint32_t old, const Place& place) const {
     std::vector<uint32_t> ranks;
     if (kind == GroupKind::kStages) {
