@@ -50,7 +50,7 @@ int ExitOf(const std::string& status) {
   return status == "JOB_ABORTED" ? 3 : 4;
 }
 
-// Whether a result of that status is one: of a run that came to its end.
+// Returns whether the status is that of a run that came to its end.
 bool IsResult(const std::string& status) {
   return !status.empty() && status != "INTERRUPTED" && status != "RUNNING";
 }

@@ -11,8 +11,8 @@ namespace {
 
 constexpr char kEscapeCharacter = '\x1b';
 
-// Puts back the characters that Go's encoder of JSON escapes in each string (encoding/json:
-// HTMLEscape), and with it the drivers of containers' logs.
+// Puts back the characters that Docker's driver json-file escapes (moby:
+// daemon/logger/jsonfilelog/jsonlog/jsonlogbytes.go), as Go's encoding/json does.
 void UndoEscapesOfJson(std::string& text) {
   constexpr std::pair<std::string_view, char> kEscapes[] = {
       {"\\u003e", '>'}, {"\\u003c", '<'}, {"\\u0026", '&'}};

@@ -139,8 +139,8 @@ TEST(TrainingPlanTest, ZeroTwoGathersEachChunkOfAnInterleavedPipelineOnce) {
     EXPECT_EQ(gathered("ZERO_2", rank), gathered("ZERO_1", rank));
 }
 
-// Where the group has more GPUs than there are key and value heads, several hold the same ones:
-// each of 4 GPUs holds one pair of 2 or of 4, and two pairs of 8.
+// GPUs of a group share key and value heads if it has more GPUs than the model has heads: each of
+// 4 GPUs holds one pair of 2 or of 4, and two pairs of 8.
 TEST(TrainingPlanTest, KeyAndValueHeadsAreCopiedWhereTheGroupHasMoreGpus) {
   const auto reduced = [](uint32_t kv_heads) {
     const Plan plan = PlanOf({"parallelism.tensor=4", "parallelism.data=2", "model.heads=16",

@@ -58,7 +58,8 @@ void AddAttention(const ModelConfig& model, WeightList& list) {
     list.Matrix(heads * latent.value_head_dim, hidden, kDivided, false);
   } else {
     list.Matrix(hidden, heads * model.head_dim, kDivided, qkv_bias);
-    // More GPUs than key heads hold copies of whole heads.
+    // More GPUs than key heads hold copies of whole heads (vLLM, layers/linear.py:
+    // num_kv_head_replicas).
     list.Matrix(hidden, 2 * uint64_t{model.kv_heads} * model.head_dim, model.kv_heads, qkv_bias);
     list.Matrix(heads * model.head_dim, hidden, kDivided, false);
   }
