@@ -22,7 +22,8 @@ TEST(LayerWorkTest, TensorParallelismDividesMatrices) {
 }
 
 // Two bytes per element: the matrices, the norm, and 8 heads' keys and values of 128 each, of which
-// each of 8 GPUs holds one head's, and each of 16 too.
+// each of 8 GPUs holds one head's, and each of 16 too: so do their matrices of 2048 columns, which
+// 16 GPUs hold twice.
 TEST(LayerWorkTest, DecodingReadsWeightsAndCache) {
   const ModelConfig& model = FindModelPreset("llama-2-70b")->config;
   const AttentionInput input{.tokens = 1, .attended_pairs = 1000, .cached_tokens = 1000};
@@ -31,7 +32,7 @@ TEST(LayerWorkTest, DecodingReadsWeightsAndCache) {
   EXPECT_EQ(LayerWork(model, 0, 8).Attention(input).memory_bytes,
             2.0 * (8192 * (8192 + 2048 + 8192) / 8.0 + 8192) + 2.0 * 1000 * 2 * 128);
   EXPECT_EQ(LayerWork(model, 0, 16).Attention(input).memory_bytes,
-            2.0 * (8192 * (8192 + 2048 + 8192) / 16.0 + 8192) + 2.0 * 1000 * 2 * 128);
+            2.0 * (8192 * ((8192 + 8192) / 16.0 + 2048 / 8.0) + 8192) + 2.0 * 1000 * 2 * 128);
 }
 
 // A token needs 2 of 8 experts of 3 x 4096 x 14336; two tokens need 8 x (1 - (3/4)^2) = 3.5.
