@@ -22,7 +22,7 @@ std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& di
   std::string line;
   bool has_row = false;
   for (int number = 1; std::getline(file, line); ++number) {
-    const auto parsed = ParseNcclTestsLine(line);
+    const auto parsed = ParseNcclTestsLine(WithoutLauncherPrefix(line));
     if (!parsed) continue;
     has_row = true;
     const SourceLocation where{path, number, 1};

@@ -158,6 +158,19 @@ TEST(NcclLogTimesTest, AWrappedCallIsJoined) {
   }
 }
 
+// Ray's LogDeduplicator prints one of the lines that differ in numbers alone, and how many there
+// were.
+TEST(NcclLogTimesTest, LinesThatRayLeftOutAreCounted) {
+  std::string line = CallLine(0, {});
+  line.insert(line.size() - 1, " [repeated 3x across cluster]");
+  std::string other = CallLine(1, {});
+  other.insert(other.size() - 1, " [repeated 1x across cluster]");
+  const ImportResult result = Import(Inits() + line + other + "x [repeated 9x across cluster]\n");
+  ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
+  EXPECT_THAT(result.import.report.assumed,
+              Contains(HasSubstr("Ray left out 2 lines of NCCL because they resembled others")));
+}
+
 TEST(NcclLogTimesTest, ACallMayBeWrappedTwiceAndLoseItsBlanks) {
   std::string line = CallLine(0, {});
   line.replace(line.find(" recvbuff"), 1, "\n");

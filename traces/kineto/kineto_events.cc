@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "simulator/units/units.h"
 #include "traces/reading/json_events.h"
 #include "traces/reading/number.h"
 #include "traces/trace/trace_check.h"
@@ -40,8 +41,9 @@ enum class Field : uint8_t {
   kCorrelation,
   kDevice,
   kStream,
+  kSequence,
 };
-constexpr size_t kFieldCount = static_cast<size_t>(Field::kStream) + 1;
+constexpr size_t kFieldCount = static_cast<size_t>(Field::kSequence) + 1;
 
 // Compares with a text of constant length, which takes a few instructions.
 template <size_t kBytes>
@@ -63,6 +65,8 @@ Field EventField(std::string_view key) {
 // Compares keys of args by their length first, so that most others are skipped at once.
 Field ArgumentField(std::string_view key) {
   switch (key.size()) {
+    case 3:
+      return Is(key, "Seq") ? Field::kSequence : Field::kNone;
     case 4:
       return Is(key, "Rank") ? Field::kRootOrRank : Field::kNone;
     case 5:
@@ -242,8 +246,27 @@ class EventCollector {
       const auto id = NumberOf<uint64_t>(Get(Field::kExternalId));
       ++file_.host_calls;
       const uint32_t record = RecordNumber();
-      if (id && record != 0) file_.record_of_external_id[*id] = record;
+      if (id && *id != 0 && record != 0) file_.record_of_external_id[*id] = record;
+      AddMessage(record, id.value_or(0));
+    } else if (Get(Field::kName).starts_with("nccl:") && category != "gpu_user_annotation") {
+      AddHostEvent({.title = Get(Field::kName)});
     }
+  }
+
+  void AddMessage(uint32_t record, uint64_t external_id) {
+    if (record == 0) return;
+    const auto kind = PytorchKind(file_.records[record - 1].collective);
+    if (kind != CollectiveKind::kSend && kind != CollectiveKind::kRecv) return;
+    AddHostEvent({.external_id = external_id,
+                  .record = record,
+                  .sequence = NumberOf<uint64_t>(Get(Field::kSequence))});
+  }
+
+  void AddHostEvent(KinetoHostEvent event) {
+    const auto start = ParseEventTime(Get(Field::kStart));
+    if (!start) return;
+    event.start = *start;
+    file_.host_events.push_back(std::move(event));
   }
 
   bool HasSizes() const {
@@ -359,6 +382,11 @@ class EventCollector {
 };
 
 }  // namespace
+
+EventTime EndOf(const KinetoKernel& kernel) {
+  const int64_t picoseconds = kernel.start->picoseconds + kernel.duration_ps;
+  return {kernel.start->microseconds + picoseconds / kPsPerUs, picoseconds % kPsPerUs};
+}
 
 bool ReadKinetoFile(InputStream& stream, KinetoFile& file, Diagnostics& diagnostics) {
   JsonBytes bytes(stream);

@@ -29,6 +29,20 @@ struct KinetoKernel {
   uint64_t correlation = 0;
   uint64_t external_id = 0;  // 0 for none
   uint32_t record = 0;       // one more than its index in KinetoFile::records; 0 for none
+  uint32_t batch = 0;        // one more than its index in KinetoFile::batches; 0 for none
+};
+
+// Returns the start of a kernel, which it must have, and its duration later.
+EventTime EndOf(const KinetoKernel& kernel);
+
+// Describes a Send or Recv as the host makes it or, if `record` is 0, the title of a work, which
+// may be a mark between them (MessageBatches).
+struct KinetoHostEvent {
+  EventTime start = {};
+  uint64_t external_id = 0;  // 0 for none
+  uint32_t record = 0;       // one more than its index in KinetoFile::records
+  std::optional<uint64_t> sequence = {};
+  std::string title = {};
 };
 
 struct KinetoFile {
@@ -41,6 +55,9 @@ struct KinetoFile {
   // The records; equal ones are stored once, because a job repeats the same calls.
   std::vector<CommsRecord> records;
   std::unordered_map<uint64_t, uint32_t> record_of_external_id;  // one more than the index
+  std::vector<KinetoHostEvent> host_events;
+  // The records of Sends and Recvs that one kernel runs, by the numbers that KinetoKernel has.
+  std::vector<std::vector<uint32_t>> batches;
   uint64_t host_calls = 0;   // records of calls as the host makes them
   int64_t base_time_ns = 0;  // since 1970, to which times of events are relative; 0: not stated
   std::optional<EventTime> first_kernel;  // of any kind: when the GPU began

@@ -53,16 +53,19 @@ class KinetoImport {
     ReadKinetoFile(stream, file, diagnostics_);
     ImportedFile& reported = report_.files[file_index];
     reported.bytes_read = stream.bytes_read();
-    reported.calls_seen = file.kernels.size();
     if (report_.nccl_version.empty()) report_.nccl_version = file.nccl_version;
     if (file.world_size > 0) job_.StateRankCount(file.world_size);
     // Streams of one rank are put together again by the order in which their kernels began.
     std::stable_sort(file.kernels.begin(), file.kernels.end(), StartsBefore);
+    JoinKernelsOfCalls(file);
     const uint32_t rank = file.rank ? *file.rank : job_.RankByPlace(stream.name(), report_);
     // Every profile of a job states the same number of ranks.
     if (!has_sized_groups_) execution_traces_.SizeGroups(file.world_size);
     has_sized_groups_ = true;
     Pair(file, rank);
+    for (const KinetoKernel& kernel : file.kernels) {
+      reported.calls_seen += kernel.batch == 0 ? 1 : file.batches[kernel.batch - 1].size();
+    }
     if (file.host_calls > 0 && !file.first_kernel) without_kernels_ = stream.name();
     CheckOrder(file, rank, stream.name());
     AddCalls(file, rank, file_index);
@@ -79,16 +82,18 @@ class KinetoImport {
   }
 
  private:
-  // Gives kernels without sizes those of the rank's execution trace.
+  // Gives kernels without sizes the calls of the host's records or of the rank's execution trace.
   void Pair(KinetoFile& file, uint32_t rank) {
-    unpaired_.clear();
+    unpaired_ = PairWithBatches(file);
+    if (!unpaired_.empty()) unpaired_ = ", and " + unpaired_;
+    has_batches_ = has_batches_ || !file.batches.empty();
     for (const ExecutionTraceCalls::File& trace : execution_traces_.files()) {
       if (trace.rank != rank) continue;
       const std::string why = PairWithExecutionTrace(trace, file);
       if (why.empty()) {
         has_pairs_ = true;
       } else {
-        unpaired_ = ", and the rank's execution trace does not have it: " + why;
+        unpaired_ += ", and the rank's execution trace does not have it: " + why;
       }
       return;
     }
@@ -151,24 +156,42 @@ class KinetoImport {
         drop(CallDropReason::kRecordedTwice, kernel.name);
         continue;
       }
-      CapturedCall call;
-      if (const auto defect = SizeOf(file, kernel, call)) {
-        drop(defect->reason, fmt::format("{}: {}", kernel.name, defect->detail));
-        continue;
+      std::vector<CapturedCall> calls;
+      for (const uint32_t record : RecordsOf(file, kernel)) {
+        CapturedCall call;
+        if (const auto defect = SizeOf(file, kernel, record, call)) {
+          drop(defect->reason, fmt::format("{}: {}", kernel.name, defect->detail));
+        } else {
+          calls.push_back(std::move(call));
+        }
       }
+      if (calls.empty()) continue;
       const auto free = stream_is_free.try_emplace(kernel.device_stream, *file.first_kernel).first;
-      call.operation.compute_before_ps =
+      calls.front().operation.compute_before_ps =
           std::max<int64_t>(PicosecondsBetween(free->second, *kernel.start).value_or(0), 0);
-      call.operation.measured_ps = kernel.duration_ps;
       wrong_durations_.Count(kernel.duration_is_none);
       free->second = EndOf(kernel);
-      NoteEnd(call.operation, rank, EndOf(kernel), file.base_time_ns);
-      call.operation.stream = job_.StreamOf(rank, kernel.device_stream);
-      call.operation.source_file = file_index;
-      call.operation.source_line =
-          static_cast<uint32_t>(std::min<uint64_t>(kernel.line, UINT32_MAX));
-      job_.Add(rank, std::move(call));
+      NoteEnd(calls.front().operation, rank, EndOf(kernel), file.base_time_ns);
+      const uint32_t group = kernel.batch == 0 ? 0 : ++batches_of_rank_[rank];
+      for (CapturedCall& call : calls) {
+        call.operation.group = group;
+        call.operation.measured_ps = kernel.duration_ps;
+        call.operation.stream = job_.StreamOf(rank, kernel.device_stream);
+        call.operation.source_file = file_index;
+        call.operation.source_line =
+            static_cast<uint32_t>(std::min<uint64_t>(kernel.line, UINT32_MAX));
+        job_.Add(rank, std::move(call));
+      }
     }
+  }
+
+  // Returns the numbers of the records of the calls that a kernel runs: its own, that of its launch
+  // or those of its batch; 0 if it has none.
+  static std::vector<uint32_t> RecordsOf(const KinetoFile& file, const KinetoKernel& kernel) {
+    if (kernel.batch != 0) return file.batches[kernel.batch - 1];
+    if (kernel.record != 0) return {kernel.record};
+    const auto launched = file.record_of_external_id.find(kernel.external_id);
+    return {launched == file.record_of_external_id.end() ? 0 : launched->second};
   }
 
   // Ends of all ranks are relative to that of the first call.
@@ -187,20 +210,10 @@ class KinetoImport {
            std::pair(b.start->microseconds, b.start->picoseconds);
   }
 
-  static EventTime EndOf(const KinetoKernel& kernel) {
-    const int64_t picoseconds = kernel.start->picoseconds + kernel.duration_ps;
-    return {kernel.start->microseconds + picoseconds / kPsPerUs, picoseconds % kPsPerUs};
-  }
-
-  // Finds the size of the kernel's collective in its own arguments or in the record that launched
-  // it.
+  // Finds the size of a kernel's call in the record of this number.
   std::optional<CommsDefect> SizeOf(const KinetoFile& file, const KinetoKernel& kernel,
-                                    CapturedCall& call) {
-    uint32_t record = kernel.record;
+                                    uint32_t record, CapturedCall& call) {
     const auto launched = file.record_of_external_id.find(kernel.external_id);
-    if (launched != file.record_of_external_id.end()) {
-      if (record == 0) record = launched->second;
-    }
     if (record == 0) {
       return CommsDefect{CallDropReason::kSizesNotRecorded,
                          (kernel.has_shortened_parts ? "not all of its parts are listed"
@@ -245,6 +258,12 @@ class KinetoImport {
           "a collective ends on all of its ranks at one time, so that the median difference of the "
           "ends is that of the clocks; gaps are by a rank's own clock, so that it has no effect");
     }
+    if (has_batches_) {
+      report_.assumed.push_back(
+          "kernels of Sends and Recvs without sizes are the host's batches of messages, in the "
+          "order "
+          "of their launches");
+    }
     if (has_pairs_) {
       report_.assumed.push_back(
           "kernels without sizes are the calls of the execution trace of their rank, in order");
@@ -266,6 +285,8 @@ class KinetoImport {
   std::optional<EventTime> first_end_;
   bool has_sized_groups_ = false;
   bool has_pairs_ = false;
+  bool has_batches_ = false;
+  std::map<uint32_t, uint32_t> batches_of_rank_;
   bool has_times_ = false;
   bool has_unstated_root_ = false;
   WrongDurations wrong_durations_;

@@ -18,6 +18,7 @@
 #include "traces/nccl_log/nccl_log_reader.h"
 #include "traces/nccl_log/wrapped_call.h"
 #include "traces/reading/input_files.h"
+#include "traces/reading/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -74,6 +75,13 @@ class LogCollector {
   // is only one.
   LoggedCalls Finish() {
     AdoptOrphans();
+    if (lines_left_out_ > 0) {
+      report_.assumed.push_back(
+          fmt::format("Ray left out {} of NCCL because they resembled others: their calls are "
+                      "missing (expected "
+                      "a log with RAY_DEDUP_LOGS=0)",
+                      Counted(lines_left_out_, "line")));
+    }
     if (calls_joined_ > 0) {
       report_.assumed.push_back(fmt::format(
           "{} wrapped over several lines {} joined again, where only one reading is a call",
@@ -98,6 +106,7 @@ class LogCollector {
   // ---- Lines. ----
 
   void AddLine(const std::string& text) {
+    CountLeftOut(text);
     if (!wrapped_.text().empty()) {
       switch (wrapped_.Append(text)) {
         case WrappedCall::Appended::kCallGoesOn:
@@ -118,6 +127,19 @@ class LogCollector {
     } else {
       AddRecords(records);
     }
+  }
+
+  // Ray writes lines that differ in their numbers alone once: "… [repeated 3x across cluster]".
+  void CountLeftOut(std::string_view text) {
+    constexpr std::string_view kBegin = "[repeated ";
+    const size_t end = text.find("x across cluster]");
+    if (end == std::string_view::npos || text.find("NCCL") == std::string_view::npos) return;
+    const size_t begin = text.rfind(kBegin, end);
+    if (begin == std::string_view::npos) return;
+    const size_t digits = begin + kBegin.size();
+    constexpr uint64_t kLinesMax = 1'000'000;  // of one message: more is no number of Ray's
+    const uint64_t lines = NumberOf<uint64_t>(text.substr(digits, end - digits)).value_or(0);
+    if (lines > 1 && lines <= kLinesMax) lines_left_out_ += lines - 1;
   }
 
   void FlushWrapped() {
@@ -406,6 +428,7 @@ class LogCollector {
   WrappedCall wrapped_;
   uint64_t wrapped_line_ = 0;  // where it begins
   uint64_t calls_joined_ = 0;
+  uint64_t lines_left_out_ = 0;
   std::string key_;
   std::array<RecentProcess, 64> recent_;  // by process number
   std::set<std::string> hosts_;

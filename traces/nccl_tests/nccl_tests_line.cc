@@ -39,6 +39,14 @@ bool IsDigits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+// Returns true for a comment, and for a line that begins with two numbers, as rows do.
+bool BelongsToTable(std::string_view line) {
+  Words words;
+  const size_t count = SplitWords(line, words);
+  if (count > 0 && words[0].starts_with('#')) return true;
+  return count > 1 && IsDigits(words[0]) && IsDigits(words[1]);
+}
+
 }  // namespace
 
 std::optional<NcclTestsLine> ParseNcclTestsLine(std::string_view line) {
@@ -80,6 +88,12 @@ std::string_view WithoutLauncherPrefix(std::string_view line) {
   const size_t first = line.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return line;
   const std::string_view text = line.substr(first);
+  for (const std::string_view separator : {": ", "] ", "| ", " F "}) {
+    const size_t at = BelongsToTable(text) ? std::string_view::npos : text.find(separator);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = text.substr(at + separator.size());
+    if (BelongsToTable(rest)) return rest;
+  }
   size_t end = 0;  // of the prefix
   if (text.front() == '[') {
     end = std::min(text.find(']'), text.size() - 1) + 1;

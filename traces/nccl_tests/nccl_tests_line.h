@@ -33,8 +33,10 @@ struct DefectiveRow {
 // Returns nullopt for rows, and for lines that do not begin with a number.
 std::optional<DefectiveRow> FindDefectOfRow(std::string_view line);
 
-// Returns the line without what a launcher writes before it: "0: " (srun -l), "[0] " (mpirun -l),
-// "[1,0]<stdout>:" (mpirun --tag-output).
+// Returns the line without what a launcher or a log writes before it: "0: " (srun -l), "[0] "
+// (mpirun -l), "[1,0]<stdout>:" (mpirun --tag-output) and, where a comment or a size and a count
+// follow, "node1: " (pdsh), "[pod/name/container] " (kubectl logs --prefix), "name-1  | " (docker
+// compose) and "2026-01-31T12:00:00.000000000Z stdout F " (containerd).
 std::string_view WithoutLauncherPrefix(std::string_view line);
 
 // The smallest and largest time that a row may state: no collective takes less than a nanosecond,

@@ -58,7 +58,7 @@ constexpr std::array<std::pair<std::string_view, CollectiveKind>, 14> kKinds = {
     {"recvanysource", CollectiveKind::kRecv},
 }};
 
-constexpr std::array<std::pair<std::string_view, Datatype>, 34> kDatatypes = {{
+constexpr std::array<std::pair<std::string_view, Datatype>, 35> kDatatypes = {{
     {"float", Datatype::kFloat32},
     {"float32", Datatype::kFloat32},
     {"fp32", Datatype::kFloat32},
@@ -93,6 +93,7 @@ constexpr std::array<std::pair<std::string_view, Datatype>, 34> kDatatypes = {{
     {"float8e5m2", Datatype::kFloat8E5M2},
     {"float8e4m3fnuz", Datatype::kFloat8E4M3},
     {"float8e5m2fnuz", Datatype::kFloat8E5M2},
+    {"float8e8m0fnu", Datatype::kUint8},  // scales, which NCCL moves as bytes
 }};
 
 // Elements to or from each rank. Parts are listed along the first dimension of a tensor, so that

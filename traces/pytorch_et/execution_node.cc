@@ -98,6 +98,14 @@ void ReadAttributes(const Value& node, CommsRecord& record) {
   }
 }
 
+// Returns the number in [number, is_of_messages] if it is one of messages.
+std::optional<uint64_t> MessageSequence(const Value& sequence) {
+  if (!sequence.IsList() || sequence.items.size() != 2) return std::nullopt;
+  const Value& is_of_messages = sequence.items[1];
+  const bool is_true = is_of_messages.kind == Value::Kind::kTrue || is_of_messages.text == "true";
+  return is_true ? sequence.items[0].Unsigned() : std::nullopt;
+}
+
 // After the name of the collective: parts sent, parts received, then [size] or [start, stride,
 // size].
 void ReadWhatFollowsTheName(const std::vector<Value>& values, size_t name, CommsRecord& record) {
@@ -137,6 +145,7 @@ std::optional<CommsNode> ParseCommsNode(const Value& node) {
     record.group_name = "#" + group.text;
   }
   parsed.rank_argument = Narrow(values[name - 1].Unsigned()).value_or(0);
+  if (name >= 3) parsed.message_sequence = MessageSequence(values[name - 3]);
   ReadWhatFollowsTheName(values, name, record);
   if (name >= 4) {
     record.in_elements = ElementsIn(values.front());

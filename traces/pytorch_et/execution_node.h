@@ -17,6 +17,8 @@ struct CommsNode {
   uint64_t id = 0;
   CommsRecord record;          // group_name is that of the schema, or "#N" for pointer N
   uint32_t rank_argument = 0;  // rank of the process or, for a rooted collective, the root
+  // Counts Sends and Recvs apart from collectives; nullopt if it does not, as before PyTorch 2.5.
+  std::optional<uint64_t> message_sequence = {};
 };
 
 // Parses a record_param_comms node, in which `record.collective` may also be a pseudo-collective.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/pytorch/message_batches.h"
 #include "traces/pytorch_et/execution_node.h"
 #include "traces/trace/trace_check.h"
 
@@ -32,7 +33,8 @@ struct ExecutionTraceCalls::Nodes {
   };
 
   std::vector<PlacedNode> nodes;
-  std::map<std::string, ProcessGroup> groups;  // by name and by pointer
+  std::vector<std::pair<uint64_t, std::string>> marks;  // id and title of works
+  std::map<std::string, ProcessGroup> groups;           // by name and by pointer
   std::optional<uint32_t> rank;
 };
 
@@ -55,7 +57,10 @@ ExecutionTraceCalls::File& ExecutionTraceCalls::ReadFile(InputStream& stream, Im
   std::stable_sort(
       nodes.nodes.begin(), nodes.nodes.end(),
       [](const Nodes::PlacedNode& a, const Nodes::PlacedNode& b) { return a.node.id < b.node.id; });
+  std::stable_sort(nodes.marks.begin(), nodes.marks.end());
   file.rank = RankOf(nodes, stream.name(), report);
+  MessageBatches batches;
+  auto mark = nodes.marks.begin();
   std::optional<uint64_t> last_id;
   for (Nodes::PlacedNode& placed : nodes.nodes) {
     if (last_id == placed.node.id) {
@@ -64,9 +69,21 @@ ExecutionTraceCalls::File& ExecutionTraceCalls::ReadFile(InputStream& stream, Im
       continue;
     }
     last_id = placed.node.id;
+    for (; mark != nodes.marks.end() && mark->first < placed.node.id; ++mark) {
+      batches.AddMark(mark->second);
+    }
     CommsRecord record = std::move(placed.node.record);
     PlaceGroup(nodes, record, report);
+    if (IsPointToPoint(record.collective)) {
+      batches.AddMessage(record.group_name, placed.node.message_sequence);
+    }
     file.calls.push_back({placed.line, std::move(record)});
+  }
+  for (; mark != nodes.marks.end(); ++mark) batches.AddMark(mark->second);
+  const std::vector<uint32_t> numbers = batches.Numbers();
+  auto number = numbers.begin();
+  for (Call& call : file.calls) {
+    if (IsPointToPoint(call.record.collective)) call.batch = *number++;
   }
   return files_.emplace_back(std::move(file));
 }
@@ -79,6 +96,9 @@ void ExecutionTraceCalls::AddNode(const Value& value, uint64_t line, Nodes& node
       nodes.groups[group.name] = group;
       if (!group.pointer.empty()) nodes.groups[group.pointer] = group;
     }
+  }
+  if (name.starts_with("nccl:")) {
+    if (const auto id = value.UnsignedOf("id")) nodes.marks.emplace_back(*id, name);
   }
   if (name != "record_param_comms") return;
   auto node = ParseCommsNode(value);

@@ -26,6 +26,9 @@ class ExecutionTraceCalls {
   struct Call {
     uint64_t line = 0;
     CommsRecord record;
+    // Shared by the Sends and Recvs that PyTorch made in one batch, each of which is also one
+    // kernel; 0 for other calls.
+    uint32_t batch = 0;
   };
   struct Defect {
     uint64_t line = 0;

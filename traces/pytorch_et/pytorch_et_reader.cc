@@ -33,8 +33,9 @@ class ExecutionTraceImport {
     calls_.SizeGroups();
     for (uint32_t index = 0; index < calls_.files().size(); ++index) {
       const ExecutionTraceCalls::File& file = calls_.files()[index];
-      for (const auto& [line, record] : file.calls) {
+      for (const auto& [line, record, batch] : file.calls) {
         CapturedCall call;
+        call.operation.group = batch;
         if (auto defect = CallOfRecord(record, job_, call)) {
           report_.Drop(defect->reason, index, line, std::move(defect->detail));
           continue;

@@ -276,6 +276,98 @@ TEST(KinetoReaderTest, PeersOfSubgroupsAreRanksOfTheirGroup) {
   EXPECT_THAT(outside.import.report.ToString(), HasSubstr("its peer 1 is not in its group"));
 }
 
+// Returns the host's record of a Send or Recv to or from the other of two ranks, in a batch: the
+// kernel is launched after it, when the batch ends.
+std::string Message(const std::string& start, const std::string& name, uint32_t rank, int elements,
+                    int external_id, const std::string& sequence = "") {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 9, "tid": 9,
+"ts": {}, "dur": 0.5, "args": {{"External id": {}, "Collective name": "{}", "dtype": "Float",
+"In msg nelems": {}, "Out msg nelems": {}, "Group size": 2, "Process Group Name": "0",
+"Process Group Ranks": "[0, 1]", "Rank": {}{}}}}})",
+      start, external_id, name, elements, elements, 1 - rank, sequence);
+}
+
+std::string EndOfBatch(const std::string& start) {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "user_annotation", "name": "nccl:coalesced", "pid": 9, "tid": 9,
+"ts": {}, "dur": 1}})",
+      start);
+}
+
+std::string SendRecvKernel(const std::string& start, const std::string& duration, int correlation,
+                           int external_id) {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv",
+"pid": 0, "tid": 20, "ts": {}, "dur": {},
+"args": {{"device": 0, "stream": 20, "correlation": {}, "External id": {}}}}})",
+      start, duration, correlation, external_id);
+}
+
+// Each rank sends to the other and receives from it in one batch, twice, and once more by itself:
+// without batches the two first Sends would wait for each other.
+TEST(KinetoReaderTest, ABatchOfMessagesIsTheKernelThatRunsIt) {
+  for (const bool has_marks : {true, false}) {
+    const auto file = [&](uint32_t rank) {
+      const auto sequence = [&](int number) {
+        return has_marks ? "" : fmt::format(R"(, "Seq": {})", number);
+      };
+      const std::string mark = has_marks ? EndOfBatch("12") + "," + EndOfBatch("22") + "," : "";
+      return File(rank, mark + Message("10", "send", rank, 100, 1, sequence(1)) + "," +
+                            Message("11", "recv", rank, 100, 2, sequence(1)) + "," +
+                            Message("20", "send", rank, 300, 3, sequence(2)) + "," +
+                            Message("21", "recv", rank, 300, 4, sequence(2)) + "," +
+                            Message("30", rank == 0 ? "send" : "recv", rank, 7, 5, sequence(3)) +
+                            "," + SendRecvKernel("130", "2", 103, 5) + "," +
+                            SendRecvKernel("115", "5", 102, 0) + "," +
+                            SendRecvKernel("100", "10", 101, 0));
+    };
+    const Imported imported = Import({file(0), file(1)});
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    EXPECT_EQ(imported.import.report.calls_seen(), 10u);
+    EXPECT_EQ(imported.import.report.calls_imported(), 10u);
+    const auto& program = imported.import.trace->operations[1];
+    ASSERT_EQ(program.size(), 5u);
+    EXPECT_NE(program[0].group, 0u);
+    EXPECT_EQ(program[0].group, program[1].group);
+    EXPECT_EQ(program[2].group, program[3].group);
+    EXPECT_NE(program[0].group, program[2].group);
+    EXPECT_EQ(program[4].group, 0u);
+    EXPECT_EQ(program[0].kind, CollectiveKind::kSend);
+    EXPECT_EQ(program[1].kind, CollectiveKind::kRecv);
+    EXPECT_EQ(program[1].count, 100u);
+    EXPECT_EQ(program[3].count, 300u);
+    EXPECT_EQ(program[1].measured_ps, 10'000'000);
+    EXPECT_EQ(program[2].compute_before_ps, 5'000'000);
+    EXPECT_EQ(program[3].compute_before_ps, 0);
+    EXPECT_EQ(program[4].measured_ps, 2'000'000);
+  }
+}
+
+TEST(KinetoReaderTest, BatchesThatAreNotTheKernelsAreNotGuessedAt) {
+  const Imported imported = Import({File(
+      0, Message("10", "send", 0, 100, 1) + "," + EndOfBatch("12") + "," +
+             SendRecvKernel("100", "10", 101, 0) + "," + SendRecvKernel("120", "10", 102, 0))});
+  EXPECT_FALSE(imported.import.trace);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 2u);
+  EXPECT_THAT(imported.import.report.ToString(),
+              HasSubstr("1 batches of Sends and Recvs are not 2 kernels"));
+}
+
+// NCCL runs a group of many Sends and Recvs by several kernels.
+TEST(KinetoReaderTest, KernelsOfOneLaunchAreOneCall) {
+  const auto file = [](uint32_t rank) {
+    return File(rank, Message("10", rank == 0 ? "send" : "recv", rank, 100, 5) + "," +
+                          SendRecvKernel("100", "10", 101, 5) + "," +
+                          SendRecvKernel("112", "8", 102, 5));
+  };
+  const Imported imported = Import({file(0), file(1)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.calls_seen(), 2u);
+  ASSERT_EQ(imported.import.trace->operations[0].size(), 1u);
+  EXPECT_EQ(imported.import.trace->operations[0][0].measured_ps, 20'000'000);
+}
+
 // PyTorch lists 30 parts at most.
 TEST(KinetoReaderTest, ListsOfPartsThatAreShortenedAreNoSizes) {
   const std::string exchange =

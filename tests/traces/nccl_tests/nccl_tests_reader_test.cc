@@ -200,8 +200,10 @@ TEST(NcclTestsReaderTest, DefectiveRowsOfATableAreCounted) {
 
 TEST(NcclTestsReaderTest, PrefixesOfLaunchersAreNotPartOfARow) {
   const std::string text = Head("all_gather_perf", 4) + Row(1024, 64, kTimes);
-  for (const std::string prefix : {"0: ", " 12: ", "[0] ", "[1,0]<stdout>:", "[1,0]<stdout>: ",
-                                   "[prterun-host-7@1,0]<stdout>: "}) {
+  for (const std::string prefix :
+       {"0: ", " 12: ", "[0] ", "[1,0]<stdout>:", "[1,0]<stdout>: ",
+        "[prterun-host-7@1,0]<stdout>: ", "node-1: ", "[pod/nccl-tests-0/main] ", "worker-1  | ",
+        "2026-01-31T12:00:00.000000000Z stdout F "}) {
     std::string prefixed;
     size_t begin = 0;
     for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {

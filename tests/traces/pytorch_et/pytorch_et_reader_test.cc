@@ -68,6 +68,40 @@ TEST(PytorchEtReaderTest, CallsAreInTheOrderOfTheirNodes) {
   EXPECT_EQ(imported.import.trace->rank_count, 2u);
 }
 
+// Each rank sends to the other and receives from it in one batch, whose end is marked or whose
+// messages have one sequence number; then rank 0 sends by itself.
+TEST(PytorchEtReaderTest, BatchesOfMessagesAreGroups) {
+  const auto mark = [](int id, const std::string& name) {
+    return fmt::format(R"(,{{"name": "{}", "id": {}, "inputs": [], "outputs": []}})", name, id);
+  };
+  for (const bool has_marks : {true, false}) {
+    const auto file = [&](uint32_t rank) {
+      const auto message = [&](int id, const std::string& sequence, const std::string& name) {
+        return "," + Node(id, fmt::format(R"([1, 2, 0, 12, 4, "cuda:0"], {}, ["0", ""], {}, "{}",
+[], [], 0, 1, 2)",
+                                          has_marks ? "0" : sequence, 1 - rank, name));
+      };
+      return File(Node(1, fmt::format(R"([1, 2, 0, 12, 4, "cuda:0"], 1, ["0", ""], {},
+"allreduce", [], [], 0, 1, 2)",
+                                      rank)) +
+                  message(3, "[1, true]", "send") + message(5, "[1, true]", "recv") +
+                  (has_marks ? mark(6, "nccl:coalesced") : "") +
+                  message(8, "[2, true]", rank == 0 ? "send" : "recv") +
+                  (has_marks ? mark(9, "nccl:send 0->1") : ""));
+    };
+    const Imported imported = Import({file(0), file(1)});
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    EXPECT_EQ(imported.import.report.calls_imported(), 8u);
+    const auto& program = imported.import.trace->operations[1];
+    ASSERT_EQ(program.size(), 4u);
+    EXPECT_NE(program[1].group, 0u);
+    EXPECT_EQ(program[1].group, program[2].group);
+    EXPECT_EQ(program[2].kind, CollectiveKind::kRecv);
+    EXPECT_EQ(program[2].peer, 0u);
+    EXPECT_NE(program[3].group, program[1].group);
+  }
+}
+
 TEST(PytorchEtReaderTest, HostileFilesAreFindingsOrCountedDrops) {
   const std::string good =
       Node(5, R"([1, 2, 0, 12, 4, "cuda:0"], 1, 5555, 0, "allreduce", [], [], 0, 1, 2)");
