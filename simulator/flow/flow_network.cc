@@ -35,6 +35,7 @@ FlowNetwork::FlowNetwork(const FabricGraph& graph, FabricNetwork& network)
                          .set_rate =
                              [this](LinkId link, uint64_t rate_bps) {
                                rates_.SetCapacity(link, rate_bps);
+                               ++rate_changes_;
                                RequestSolve();
                              }});
   // An end of a bundle that has no flows any more, or a later end, is without effect; messages
@@ -115,6 +116,8 @@ void FlowNetwork::Begin(PipeId id) {
   if (bundle.flows.empty()) {
     bundle.served = 0;
     bundle.since_ps = engine_.NowPs();
+    if (!bundle.is_active) active_.push_back(bundle_id);
+    bundle.is_active = true;
   } else {
     Advance(bundle);
   }
@@ -147,11 +150,15 @@ void FlowNetwork::RequestSolve() {
 
 // --- Time ----------------------------------------------------------------------------------------
 
-void FlowNetwork::Advance(Bundle& bundle) const {
+uint64_t FlowNetwork::ServedNow(const Bundle& bundle) const {
   const auto passed_ps = static_cast<uint64_t>(engine_.NowPs() - bundle.since_ps);
-  bundle.since_ps = engine_.NowPs();
   const Wide served = Wide{bundle.rate} * passed_ps;
-  bundle.served += static_cast<uint64_t>(served >> (kFlowRateBits - kServedBits));
+  return bundle.served + static_cast<uint64_t>(served >> (kFlowRateBits - kServedBits));
+}
+
+void FlowNetwork::Advance(Bundle& bundle) const {
+  bundle.served = ServedNow(bundle);
+  bundle.since_ps = engine_.NowPs();
 }
 
 // Computes the end of the first flow from the time of the last change of the rate or of the flows,
@@ -242,7 +249,12 @@ void FlowNetwork::OnEnd(BundleId id) {
 void FlowNetwork::Leave(PipeId id) {
   Pipe& pipe = pipes_[id];
   const FlowMessage& message = pipe.messages[pipe.left++ % kMessagesMax];
-  Count(pipe.bundle, message);
+  if (pipe.counted_bytes == 0) {
+    Count(pipe.bundle, message);
+  } else {
+    CountPart(bundles_[pipe.bundle], message, pipe.counted_bytes, message.wire_bytes);
+    pipe.counted_bytes = 0;
+  }
   pipe.last_arrival_ps = std::max(engine_.NowPs() + message.latency_ps, pipe.last_arrival_ps + 1);
   engine_.ScheduleFabric(pipe.last_arrival_ps, event_order::kFlowArrival, id, id);
 }
@@ -291,7 +303,55 @@ void FlowNetwork::Settle(Bundle& bundle) {
   bundle.uncounted = 0;
 }
 
+// Counts what crosses the links between two of a message's bytes. All of its parts together are
+// what Settle() counts for it.
+void FlowNetwork::CountPart(const Bundle& bundle, const FlowMessage& message, uint64_t from_bytes,
+                            uint64_t to_bytes) {
+  uint64_t before = 0;
+  for (const FlowPath& path : bundle.route) {
+    const uint64_t behind = before + path.weight;
+    const auto between = [&](uint64_t bytes) {
+      const auto share = [&](uint64_t weight) {
+        return static_cast<uint64_t>(Wide{bytes} * weight / bundle.weights);
+      };
+      const uint64_t on_path = share(behind) - share(before);
+      const auto up_to = [&](uint64_t wire_bytes) {
+        return static_cast<uint64_t>(Wide{on_path} * wire_bytes / message.wire_bytes);
+      };
+      return up_to(to_bytes) - up_to(from_bytes);
+    };
+    const uint64_t payload = between(message.payload_bytes);
+    const uint64_t wire = between(message.wire_bytes);
+    for (const LinkId link : path.links) network_.CountFlowOnLink(link, payload, wire);
+    before = behind;
+  }
+}
+
+// Counts what has left of messages under way, so that a time series has it when it crosses.
+void FlowNetwork::SettleUnderWay(const Bundle& bundle) {
+  const uint64_t served = ServedNow(bundle);
+  for (const Flow& flow : bundle.flows) {
+    Pipe& pipe = pipes_[flow.pipe];
+    const FlowMessage& message = pipe.messages[pipe.left % kMessagesMax];
+    const auto left = std::max<int64_t>(0, static_cast<int64_t>(flow.finish - served));
+    const uint64_t left_bytes = DivideUp(static_cast<uint64_t>(left), uint64_t{1} << kServedBits);
+    const uint64_t bytes = message.wire_bytes - std::min(message.wire_bytes, left_bytes);
+    if (bytes <= pipe.counted_bytes) continue;
+    CountPart(bundle, message, pipe.counted_bytes, bytes);
+    pipe.counted_bytes = bytes;
+  }
+}
+
 void FlowNetwork::SettleAll() {
+  if (settled_ps_ != engine_.NowPs()) {  // the counters of all links are read at one time
+    settled_ps_ = engine_.NowPs();
+    std::erase_if(active_, [this](BundleId id) {
+      Bundle& bundle = bundles_[id];
+      bundle.is_active = !bundle.flows.empty();
+      if (bundle.is_active) SettleUnderWay(bundle);
+      return !bundle.is_active;
+    });
+  }
   for (const BundleId id : uncounted_) {
     Settle(bundles_[id]);
     bundles_[id].is_uncounted = false;

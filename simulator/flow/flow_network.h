@@ -75,8 +75,11 @@ class FlowNetwork final : public StateOwner {
   // Sends a message after those that the pipe has. Precondition: fewer than kMessagesMax of the
   // pipe's messages have not arrived.
   void Send(PipeId pipe, const FlowMessage& message);
-  // Returns the rate that one flow alone would have on the pipe's route, in bits per second.
+  // Returns the rate that one flow alone would have on the pipe's route, in bits per second. It
+  // holds as long as rate_changes() returns the same.
   uint64_t RateAloneBps(PipeId pipe) const;
+  // Returns how often the rate of a link has changed.
+  uint64_t rate_changes() const { return rate_changes_; }
 
   std::string state_name() const override { return "flows"; }
   void Visit(StateArchive& archive) override;
@@ -94,6 +97,7 @@ class FlowNetwork final : public StateOwner {
     uint8_t posted = 0;  // message counters modulo 256
     uint8_t left = 0;
     uint8_t arrived = 0;
+    uint64_t counted_bytes = 0;  // of the head's bytes: those in the links' counters
     std::array<FlowMessage, kMessagesMax> messages{};
   };
   // Describes a flow of a bundle. `finish` is a copy of its pipe's.
@@ -120,6 +124,7 @@ class FlowNetwork final : public StateOwner {
     uint64_t uncounted = 0;
     bool is_uncounted = false;  // in uncounted_
     bool is_changed = false;    // in changed_
+    bool is_active = false;     // in active_
     uint64_t payload_bytes = 0;
     uint64_t wire_bytes = 0;
   };
@@ -139,7 +144,11 @@ class FlowNetwork final : public StateOwner {
   void RequestSolve();
   void Solve();
   void Count(BundleId bundle, const FlowMessage& message);
+  void CountPart(const Bundle& bundle, const FlowMessage& message, uint64_t from_bytes,
+                 uint64_t to_bytes);
+  uint64_t ServedNow(const Bundle& bundle) const;
   void Settle(Bundle& bundle);
+  void SettleUnderWay(const Bundle& bundle);
   void SettleAll();
 
   FabricNetwork& network_;
@@ -150,9 +159,12 @@ class FlowNetwork final : public StateOwner {
   std::vector<Bundle> bundles_;
   std::unordered_multimap<uint64_t, BundleId> bundle_of_route_;  // by a hash of the route
   std::vector<BundleId> uncounted_;
+  std::vector<BundleId> active_;   // bundles that may have flows
   std::vector<BundleId> changed_;  // bundles whose flows have changed at this instant
   std::vector<PipeId> left_;       // pipes of which messages left in this event
   std::vector<PipeUser*> notified_users_;
+  int64_t settled_ps_ = -1;  // when messages under way were last counted
+  uint64_t rate_changes_ = 0;
   uint64_t under_way_ = 0;  // messages that have not arrived
   bool is_solve_pending_ = false;
 };

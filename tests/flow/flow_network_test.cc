@@ -133,6 +133,35 @@ TEST_F(FlowNetworkTest, ALinkThatIsDegradedSlowsWhatIsUnderWay) {
   ExpectLeft({{0, kAlonePs / 2 + 4 * kAlonePs / 2}});
 }
 
+// A time series reads the counters while messages are under way; what it reads changes no sum.
+TEST_F(FlowNetworkTest, LinksCountWhatHasLeftOfAMessage) {
+  Build(2);
+  Send(Open({Path(0, 1)}), kBytes);
+  const auto bytes = [this] {
+    const LinkCounters counters = network().CountersOfLink(Uplink(0));
+    return counters.payload_bytes + counters.header_bytes;
+  };
+  for (const uint64_t quarter : {1, 2, 3}) {
+    At(kAlonePs / 4 * static_cast<int64_t>(quarter), [&bytes, quarter] {
+      EXPECT_NEAR(static_cast<double>(bytes()), static_cast<double>(quarter * kBytes / 4), 1);
+    });
+  }
+  engine().Run();
+  EXPECT_EQ(bytes(), kBytes);
+  EXPECT_EQ(network().CountersOfLink(Uplink(0)).payload_bytes, kBytes - 1'000);
+}
+
+TEST_F(FlowNetworkTest, TheRateAloneFollowsTheLinks) {
+  Build(2);
+  const PipeId pipe = Open({Path(0, 1)});
+  const uint64_t rate_bps = flows_->RateAloneBps(pipe);
+  EXPECT_EQ(flows_->rate_changes(), 0u);
+  At(1, [this] { network().SetLinkRate(Uplink(0), kRate / 4); });
+  engine().Run();
+  EXPECT_EQ(flows_->rate_changes(), 1u);
+  EXPECT_EQ(flows_->RateAloneBps(pipe), rate_bps / 4);
+}
+
 // Four flows have a quarter of their common link each. What the last of them leaves of its uplink,
 // three quarters, the fifth takes, and ends three times the bytes in the same time.
 TEST_F(FlowNetworkTest, RatesAreMaxMinFair) {

@@ -76,6 +76,53 @@ TEST_F(MscclLoaderTest, StepsBecomeALane) {
   EXPECT_TRUE(lanes[0][3].step.store);
 }
 
+// In place, an AllGather has its contribution in the result; msccl-tools write no buffer i then.
+TEST_F(MscclLoaderTest, AnAllGatherMayBeInPlace) {
+  const auto text = [](const char* in_place) {
+    std::string all =
+        fmt::format(R"(<algo name="ag" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2")"
+                    R"( coll="allgather" inplace="{}" outofplace="{}">)",
+                    in_place, in_place[0] == '1' ? '0' : '1');
+    for (int gpu = 0; gpu < 2; ++gpu) {
+      all += fmt::format(R"(<gpu id="{0}"><tb id="0" send="{1}" recv="{1}" chan="0">)"
+                         R"(<step s="0" type="s" srcbuf="o" srcoff="{0}" dstbuf="o" dstoff="{0}")"
+                         R"( cnt="1" depid="-1" deps="-1" hasdep="0"/>)"
+                         R"(<step s="1" type="r" srcbuf="o" srcoff="{1}" dstbuf="o" dstoff="{1}")"
+                         R"( cnt="1" depid="-1" deps="-1" hasdep="0"/></tb></gpu>)",
+                         gpu, 1 - gpu);
+    }
+    return all + "</algo>";
+  };
+  EXPECT_NE(Load(text("1")), nullptr) << findings_;
+  EXPECT_EQ(Load(text("0")), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("reads a slot in which nothing is"));
+}
+
+// Each GPU reduces its chunk in i, where no result is to be, and has all of them in o.
+TEST_F(MscclLoaderTest, OutOfPlaceTheResultIsInTheOutput) {
+  std::string text = R"(<algo name="ar" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2")"
+                     R"( coll="allreduce" inplace="0" outofplace="1">)";
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    text +=
+        fmt::format(R"(<gpu id="{0}"><tb id="0" send="{1}" recv="{1}" chan="0">)", gpu, 1 - gpu);
+    int s = 0;
+    const auto step = [&](const char* type, char from, char to, int chunk) {
+      text +=
+          fmt::format(R"(<step s="{}" type="{}" srcbuf="{}" srcoff="{}" dstbuf="{}" dstoff="{}")"
+                      R"( cnt="1" depid="-1" deps="-1" hasdep="0"/>)",
+                      s++, type, from, chunk, to, chunk);
+    };
+    step("s", 'i', 'i', 1 - gpu);
+    step("rrc", 'i', 'i', gpu);
+    step("s", 'i', 'o', gpu);
+    step("cpy", 'i', 'o', gpu);
+    step("r", 'o', 'o', 1 - gpu);
+    text += "</tb></gpu>";
+  }
+  const auto algorithm = Load(text + "</algo>");
+  EXPECT_NE(algorithm, nullptr) << findings_;
+}
+
 TEST_F(MscclLoaderTest, WrongAlgorithmsAreFound) {
   // The last step reduces what it should take over: a contribution is there twice.
   EXPECT_EQ(Load(Ring("rrc")), nullptr);

@@ -121,6 +121,41 @@ TEST_F(FlowModeTest, ADegradedLinkCostsWhatItLacks) {
   EXPECT_NEAR(run.Real("collectives.stretch.max"), 48.0 / 12.5, 0.4);
 }
 
+// Connections that open while a link is slow are not slow, or fast, when it no longer is: what is
+// left of it, the order in which ranks begin, is that of packets.
+TEST_F(FlowModeTest, ALinkThatIsRepairedLeavesWhatItLeavesOfPackets) {
+  for (const char* fault : {"link: \"server0/nic*--leaf*\" rate: \"10Gbps\"",
+                            "link: \"server0/gpu0--server0/nvswitch*\" rate: \"1Gbps\""}) {
+    SCOPED_TRACE(fault);
+    std::vector<double> last;
+    for (const char* mode : {"flow", "packet"}) {
+      const EndedRun run = RunText(
+          RailOptimized(2) +
+              "workload { program { collectives { kind: ALL_REDUCE bytes: \"64KiB\" repeat: 40 } } "
+              "}\nfaults { kind: DEGRADE " +
+              std::string(fault) + " at: \"0s\" until: \"500us\" }\n",
+          With(mode));
+      ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+      EXPECT_GT(run.Real("collectives.stretch.max"), 1.4);
+      last.push_back(run.Query("SELECT stretch FROM collectives ORDER BY start_ps DESC LIMIT 1")
+                         .Real(0, "stretch"));
+    }
+    EXPECT_NEAR(last[0], last[1], 0.03);
+  }
+}
+
+// All load is through one spine.
+TEST_F(FlowModeTest, NoLinkIsBusyForMoreThanTheTime) {
+  const EndedRun run = RunText(
+      "fabric { leaf_spine { servers { count: 6 gpus: 4 nics: 4 } nics_per_leaf: 4 spines: 1 } }\n"
+      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"12MiB\" } } }\n",
+      With("flow", {"--no-baseline"}));
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  const auto rows = run.Query("SELECT MAX(utilization) AS most FROM link_series");
+  EXPECT_LT(rows.Real(0, "most"), 1.01);
+  EXPECT_GT(rows.Real(0, "most"), 0.9);
+}
+
 TEST_F(FlowModeTest, WhatActsOnPacketsIsRefused) {
   ExpectRefused(Ring("faults { kind: LINK_DOWN link: \"server0/nic0--leaf0\" at: \"1us\" until: "
                      "\"2us\" }\n"),

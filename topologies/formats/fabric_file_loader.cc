@@ -151,8 +151,8 @@ std::optional<FabricGraph> LoadFabricFile(const std::string& path, FabricFileFor
     }
     case FabricFileFormat::kScenarioText:
       diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
-                        "is a scenario (expected a fabric: a file with what stands in the "
-                        "scenario's fabric { })");
+                        "is a scenario (expected a fabric, as railyard topo show SCENARIO --text "
+                        "FABRIC writes it)");
       return std::nullopt;
     case FabricFileFormat::kFabricText:
       break;

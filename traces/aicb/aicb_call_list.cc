@@ -8,14 +8,14 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/units.h"
 #include "traces/reading/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
 namespace {
 
-constexpr double kPsPerMs = 1e9;
-constexpr double kTimeMaxMs = 1e9;  // 12 days
+constexpr double kTimeMaxPs = 1e18;  // 12 days
 
 struct NamedKind {
   std::string_view name;
@@ -108,10 +108,11 @@ bool AicbCallListParser::ReadRow(const std::vector<std::string_view>& cells) {
     return true;
   }
   if (type == "computation") {
-    const std::optional<int64_t> elapsed_ps = ElapsedPs(cells);
-    if (!elapsed_ps) return false;
-    if (*elapsed_ps > 0) {
-      calls_.push_back({.compute_before_ps = *elapsed_ps, .line = static_cast<uint32_t>(line_)});
+    const std::optional<double> elapsed = Elapsed(cells);
+    if (!elapsed) return false;
+    if (*elapsed > 0) {
+      computations_.push_back({.call = calls_.size(), .elapsed = *elapsed});
+      calls_.push_back({.line = static_cast<uint32_t>(line_)});
     }
     return true;
   }
@@ -129,15 +130,35 @@ bool AicbCallListParser::ReadRow(const std::vector<std::string_view>& cells) {
   return true;
 }
 
-std::optional<int64_t> AicbCallListParser::ElapsedPs(const std::vector<std::string_view>& cells) {
+std::optional<double> AicbCallListParser::Elapsed(const std::vector<std::string_view>& cells) {
   const std::string_view text = Cell(cells, "_elapsed_time");
-  if (text == "None" || text.empty()) return 0;  // a list that has not been run
-  double ms = 0;
-  if (!ParseNumber(text, ms) || !(ms >= 0) || ms > kTimeMaxMs) {
+  if (text == "None" || text.empty()) return 0;  // a row that has not been run
+  double elapsed = 0;
+  if (!ParseNumber(text, elapsed) || !(elapsed >= 0) || elapsed * kPsPerNs > kTimeMaxPs) {
     Error(fmt::format("_elapsed_time {} is no time (expected milliseconds)", Quote(text)));
     return std::nullopt;
   }
-  return std::llround(ms * kPsPerMs);
+  return elapsed;
+}
+
+// AICB fills in the computation that it has measured for a model, in nanoseconds, before it runs
+// the calls, and overwrites it with its own times, in milliseconds, when it runs them.
+bool AicbCallListParser::Finish() {
+  const double unit_ps = has_measured_calls_ ? kPsPerMs : kPsPerNs;
+  for (const Computation& computation : computations_) {
+    AicbCall& call = calls_[computation.call];
+    if (computation.elapsed * unit_ps > kTimeMaxPs) {
+      line_ = static_cast<int>(call.line);
+      return Error(fmt::format("_elapsed_time {} is no time (expected at most 12 days)",
+                               computation.elapsed));
+    }
+    call.compute_before_ps = std::llround(computation.elapsed * unit_ps);
+  }
+  if (!has_measured_calls_ && !computations_.empty()) {
+    report_.assumed.push_back(
+        "No call has a time: the list has not been run, and computation is in nanoseconds.");
+  }
+  return true;
 }
 
 bool AicbCallListParser::ReadCall(const std::vector<std::string_view>& cells, CollectiveKind kind) {
@@ -157,9 +178,14 @@ bool AicbCallListParser::ReadCall(const std::vector<std::string_view>& cells, Co
     return true;
   }
   call.group = group->group;
-  const std::optional<int64_t> elapsed_ps = ElapsedPs(cells);
-  if (!elapsed_ps) return false;
-  call.measured_ps = *elapsed_ps;
+  const std::optional<double> elapsed = Elapsed(cells);
+  if (!elapsed) return false;
+  if (*elapsed * kPsPerMs > kTimeMaxPs) {
+    return Error(
+        fmt::format("_elapsed_time {} ms is no time (expected at most 12 days)", *elapsed));
+  }
+  call.measured_ps = std::llround(*elapsed * kPsPerMs);
+  has_measured_calls_ = has_measured_calls_ || *elapsed > 0;
   const std::string_view size = Cell(cells, "comm_group_size");
   if (size != "None" && !size.empty()) {
     uint32_t ranks = 0;

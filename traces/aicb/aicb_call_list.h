@@ -25,6 +25,8 @@ class AicbCallListParser {
       : file_(file), report_(report), diagnostics_(diagnostics) {}
   // Returns false after an error.
   bool ReadLine(std::string_view line);
+  // Must be called after the last line. Returns false after an error.
+  bool Finish();
 
   const std::vector<AicbCall>& calls() const { return calls_; }
   // Returns the size of a group as rows state it; 0 if no row does.
@@ -36,8 +38,8 @@ class AicbCallListParser {
   bool Error(std::string what);
   bool ReadRow(const std::vector<std::string_view>& cells);
   bool ReadCall(const std::vector<std::string_view>& cells, CollectiveKind kind);
-  // Returns the measured duration of a row, 0 if it states none; nullopt after an error.
-  std::optional<int64_t> ElapsedPs(const std::vector<std::string_view>& cells);
+  // Returns _elapsed_time of a row, 0 if it states none; nullopt after an error.
+  std::optional<double> Elapsed(const std::vector<std::string_view>& cells);
   std::string_view Cell(const std::vector<std::string_view>& cells, std::string_view column) const;
 
   const std::string& file_;
@@ -47,6 +49,12 @@ class AicbCallListParser {
   std::vector<AicbCall> calls_;
   std::array<uint32_t, kAicbGroupCount> sizes_{};
   uint32_t ranks_ = 0;
+  struct Computation {
+    size_t call = 0;  // its place in `calls_`
+    double elapsed = 0;
+  };
+  std::vector<Computation> computations_;
+  bool has_measured_calls_ = false;
   bool ends_iteration_ = false;
   int line_ = 0;
 };

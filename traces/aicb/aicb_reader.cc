@@ -78,9 +78,14 @@ class FileReader {
           "of data parallel ranks.");
     }
     if (workload->pipeline > 1) {
+      report_.assumed.push_back("Every stage of the pipeline has these layers.");
       report_.assumed.push_back(
-          "Every stage of the pipeline has these layers; what stages send to one another is not in "
-          "the file.");
+          workload->stage_bytes == 0
+              ? "What stages send to one another is not in the file."
+              : fmt::format(
+                    "What stages send to one another, {} bytes (pp_comm) for a micro-batch, is "
+                    "not imported.",
+                    workload->stage_bytes));
     }
     std::vector<AicbCall> calls = CallsOf(*workload);
     for (const AicbCall& call : calls) {
@@ -92,7 +97,7 @@ class FileReader {
 
   void ReadCallList(InputStream& stream) {
     AicbCallListParser parser(stream.name(), report_, diagnostics_);
-    if (!ReadLines(stream, parser)) return;
+    if (!ReadLines(stream, parser) || !parser.Finish()) return;
     AicbParallelism parallelism;
     const auto size_of = [&](AicbGroup group) { return std::max(1u, parser.size_of(group)); };
     parallelism.tensor = size_of(AicbGroup::kTensor);

@@ -108,6 +108,11 @@ bool AicbWorkloadParser::ReadHead(const std::vector<std::string_view>& words) {
     if (words[i] == "ep:") value = &workload_.expert;
     if (words[i] == "pp:") value = &workload_.pipeline;
     if (words[i] == "all_gpus:") value = &workload_.ranks;
+    if ((words[i] == "pp_comm:" || words[i] == "pp_comm") &&
+        !ParseUpTo(words[i + 1], kOperationBytesMax, workload_.stage_bytes)) {
+      return Error(fmt::format("{} {} is out of range (expected bytes, 0 to {})", words[i],
+                               Quote(words[i + 1]), kOperationBytesMax));
+    }
     if ((words[i] == "checkpoints:" || words[i] == "checkpoint_initiates:") &&
         words[i + 1] != "0") {
       return Error(fmt::format("{} {}: recomputed layers are not read (expected 0)", words[i],

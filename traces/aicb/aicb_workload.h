@@ -35,7 +35,8 @@ struct AicbWorkload {
   uint32_t tensor = 1;
   uint32_t pipeline = 1;
   uint32_t expert = 1;
-  uint32_t ranks = 0;  // 0 if not stated
+  uint32_t ranks = 0;        // 0 if not stated
+  uint64_t stage_bytes = 0;  // that a stage sends to the next for a micro-batch; 0 if not stated
   uint64_t layers_stated = 0;
   std::vector<Layer> layers;
 };

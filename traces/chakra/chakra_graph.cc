@@ -138,6 +138,7 @@ std::optional<uint32_t> ChakraGraph::CommunicatorOf(const std::string& group, ui
     }
   } else if (group.empty() || users_[group].size() == ranks_.size()) {
     for (uint32_t rank = 0; rank < ranks; ++rank) communicator.ranks.push_back(rank);
+    took_groups_from_one_ = took_groups_from_one_ || (!group.empty() && ranks_.size() < ranks);
   } else if (ranks_.size() == ranks) {
     communicator.ranks = users_[group];
     took_groups_from_use_ = true;

@@ -45,6 +45,8 @@ class ChakraGraph {
   uint64_t shortened_durations() const { return shortened_durations_; }
   bool took_ctrl_deps() const { return took_ctrl_deps_; }
   bool took_groups_from_use() const { return took_groups_from_use_; }
+  // Returns true if a group without a list has all ranks, on the word of those that have a file.
+  bool took_groups_from_one() const { return took_groups_from_one_; }
 
   // Returns the graph of `ranks` ranks. Calls are dropped if their communicator is not stated or
   // contradicts `groups`. Ranks without a file have no operations.
@@ -90,6 +92,7 @@ class ChakraGraph {
   uint64_t shortened_durations_ = 0;
   bool took_ctrl_deps_ = false;
   bool took_groups_from_use_ = false;
+  bool took_groups_from_one_ = false;
   std::map<std::string, std::vector<uint32_t>, std::less<>> users_;  // by group: ranks of its files
   // These belong to the rank that is being read.
   Rank* rank_ = nullptr;

@@ -2,6 +2,7 @@
 #include "traces/chakra/chakra_reader.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -74,6 +75,13 @@ std::optional<uint32_t> RankOf(std::string_view path) {
   path = path.substr(0, dot);
   size_t begin = path.size();
   while (begin > 0 && path[begin - 1] >= '0' && path[begin - 1] <= '9') --begin;
+  // "NAME.0.et" as Chakra's tools write it, and "rank0.et", "et_0.json", "0.et"; "resnet50.et" is
+  // no rank's.
+  const std::string_view name = path.substr(0, begin);
+  if (!name.empty() && !name.ends_with("rank") &&
+      std::isalpha(static_cast<unsigned char>(name.back())) != 0) {
+    return std::nullopt;
+  }
   uint32_t rank = 0;
   const auto [stop, error] = std::from_chars(path.data() + begin, path.data() + path.size(), rank);
   if (error != std::errc() || rank >= kTraceRanksMax) return std::nullopt;
@@ -137,6 +145,11 @@ class FilesReader {
     DependencyGraph graph = graph_.Take(ranks, groups_);
     graph.repeats_another = has_file;
     graph.repeats_another.flip();
+    if (graph_.took_groups_from_one()) {
+      report.assumed.push_back(
+          "A group without a list of its ranks has all ranks of the job: there is the file of "
+          "one.");
+    }
     if (graph_.took_groups_from_use()) {
       report.assumed.push_back(
           "A group without a list of its ranks has those whose files call on it.");
@@ -165,11 +178,15 @@ class FilesReader {
                                      *options_.ranks, least));
       return 0;
     }
-    if (least > 1) return least;
+    // One file alone is the program of all ranks, whatever the rank in its name; with messages or
+    // groups it is that of its rank.
+    const bool is_alone = graph_.rank_count() == 1 && groups_.empty() && !graph_.has_messages();
+    if (!is_alone) return least;
+    const uint32_t ranks = std::max(least, kRanksAssumed);
     import_.report.assumed.push_back(fmt::format(
         "The job has {} ranks, which the file of one does not say (--ranks says another number).",
-        kRanksAssumed));
-    return kRanksAssumed;
+        ranks));
+    return ranks;
   }
 
   bool CanReconstruct(uint32_t missing) {

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/units.h"
 #include "traces/inspector/inspector_record.h"
 #include "traces/reading/captured_job.h"
 #include "traces/reading/process_placement.h"
@@ -65,13 +66,27 @@ class InspectorImport {
   }
 
   std::optional<Trace> Finish() {
+    const std::set<std::string> separated = SeparateRanks(communicators_);
     const ProcessPlacement placement = PlaceProcesses(communicators_);
     report_.assumed.insert(report_.assumed.end(), placement.assumed.begin(),
                            placement.assumed.end());
     // Lines without an event trace keep their place behind the last one with a time.
     for (auto& [process, calls] : calls_of_process_) {
       SortByTime(calls);
-      for (PlacedCall& call : calls) Add(placement, call);
+      const std::vector<uint32_t> groups = GroupMessages(calls);
+      for (size_t i = 0; i < calls.size(); ++i) {
+        PlacedCall& call = calls[i];
+        if (separated.contains(process)) {
+          call.process = RankOfProcess(process, call.communicator_rank, call.communicator);
+        }
+        Add(placement, call, groups[i]);
+      }
+    }
+    if (has_groups_) {
+      report_.assumed.push_back(
+          "Inspector records no groups: Sends and Recvs of a communicator that follow each other, "
+          "each "
+          "before the others end where times are recorded, are one, until one comes again");
     }
     if (const uint64_t missing = MissingNumbers(); missing > 0) {
       report_.assumed.push_back(fmt::format(
@@ -195,7 +210,50 @@ class InspectorImport {
     calls = std::move(sorted);
   }
 
-  void Add(const ProcessPlacement& placement, PlacedCall& placed) {
+  // Returns for each call of a process the number of the group to which it belongs, from 1; 0 for
+  // none. Messages that are not of one ncclGroup may get one, too; without it those that are would
+  // wait for each other.
+  std::vector<uint32_t> GroupMessages(const std::vector<PlacedCall>& calls) {
+    std::vector<uint32_t> group_of(calls.size());
+    std::vector<size_t> members;
+    std::set<std::pair<CollectiveKind, uint32_t>> messages;
+    int64_t end_us = INT64_MIN;  // of the last message whose times are recorded
+    uint32_t groups = 0;
+    const auto close = [&] {
+      if (members.size() > 1) {
+        ++groups;
+        has_groups_ = true;
+        for (const size_t member : members) group_of[member] = groups;
+      }
+      members.clear();
+      messages.clear();
+      end_us = INT64_MIN;
+    };
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const InspectorCall& call = calls[i].call;
+      if (!IsSendOrRecv(*call.kind)) {
+        close();
+        continue;
+      }
+      if (!members.empty()) {
+        const PlacedCall& first = calls[members.front()];
+        const bool is_later = call.start_us && end_us != INT64_MIN && *call.start_us >= end_us;
+        const bool same = first.communicator == calls[i].communicator &&
+                          first.communicator_rank == calls[i].communicator_rank;
+        if (!same || is_later || messages.contains({*call.kind, *call.peer})) close();
+      }
+      members.push_back(i);
+      messages.insert({*call.kind, *call.peer});
+      if (call.start_us && call.measured_ps > 0 &&
+          *call.start_us < INT64_MAX - call.measured_ps / kPsPerUs) {
+        end_us = std::max(end_us, *call.start_us + call.measured_ps / kPsPerUs);
+      }
+    }
+    close();
+    return group_of;
+  }
+
+  void Add(const ProcessPlacement& placement, PlacedCall& placed, uint32_t group) {
     const auto rank = placement.rank_of_process.find(placed.process);
     if (rank == placement.rank_of_process.end()) {
       report_.Drop(CallDropReason::kUnknownRank, placed.file, placed.line, placed.process);
@@ -213,6 +271,7 @@ class InspectorImport {
     operation.count = call.bytes;
     operation.datatype = Datatype::kUint8;
     operation.peer = call.peer.value_or(0);
+    operation.group = group;
     operation.stream = job_.StreamOf(rank->second, operation.communicator);
     operation.algorithm = call.algorithm;
     operation.protocol = call.protocol;
@@ -240,6 +299,7 @@ class InspectorImport {
   std::map<std::string, SeenCommunicator> communicators_;
   std::map<std::string, std::vector<PlacedCall>> calls_of_process_;
   bool has_stats_ = false;
+  bool has_groups_ = false;
   uint64_t stated_records_ = 0;
   uint64_t stated_dropped_ = 0;
   uint64_t calls_after_stats_ = 0;

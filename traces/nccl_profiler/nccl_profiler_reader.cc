@@ -236,7 +236,7 @@ class NcclProfilerImport {
     }
     for (SeenCall& seen : calls_) {
       if (!ambiguous.contains(seen.process)) continue;
-      seen.process += fmt::format(" of rank {} in {}", seen.rank, seen.communicator);
+      seen.process = RankOfProcess(seen.process, seen.rank, seen.communicator);
     }
   }
 

@@ -30,13 +30,16 @@ constexpr NamedKind kKinds[] = {{"ncclAllReduce", CollectiveKind::kAllReduce},
 
 void NsysJob::Add(NsysRange&& range, uint32_t file) {
   const ProcessId id{file, range.process};
+  Process& process = processes_[id];
   if (range.communicator && range.rank && range.rank_count && *range.rank >= 0 &&
       *range.rank < *range.rank_count && *range.rank_count <= kTraceRanksMax) {
-    Communicator& communicator = communicators_[*range.communicator];
-    communicator.size = static_cast<uint32_t>(*range.rank_count);
-    communicator.process_of.try_emplace(static_cast<uint32_t>(*range.rank), id);
+    const std::string name = fmt::format("{:#x}", *range.communicator);
+    const auto rank = static_cast<uint32_t>(*range.rank);
+    SeenCommunicator& communicator = communicators_[name];
+    communicator.size = std::max(communicator.size, static_cast<uint32_t>(*range.rank_count));
+    communicator.process_of_rank.try_emplace(rank, NameOf(id));
+    process.ranks_of[name][range.thread].insert(rank);
   }
-  Process& process = processes_[id];
   if (range.name == "ncclGroupStart") {
     if (process.depth_of[range.thread]++ == 0) process.group_of[range.thread] = ++process.groups;
     return;
@@ -52,85 +55,95 @@ void NsysJob::Add(NsysRange&& range, uint32_t file) {
   ++report_.files[file].calls_seen;
   const auto group = process.group_of.find(range.thread);
   process.calls.push_back({.kind = known->kind,
-                           .file = file,
                            .group = group == process.group_of.end() ? 0 : group->second,
                            .range = std::move(range)});
 }
 
-bool NsysJob::NumberProcesses() {
-  const Communicator* largest = nullptr;
-  for (const auto& [number, communicator] : communicators_) {
-    if (communicator.process_of.size() != communicator.size) continue;
-    if (largest == nullptr || communicator.size > largest->size) largest = &communicator;
-  }
-  if (largest == nullptr) return false;
-  for (const auto& [rank, process] : largest->process_of) rank_of_[process] = rank;
-  report_.assumed.push_back(
-      fmt::format("The largest communicator, of {} ranks, is the job.", largest->size));
-  report_.assumed.push_back(
-      "Calls follow one another without gaps: the ranges are the host's, not the GPU's.");
-  return true;
+std::string NsysJob::NameOf(const ProcessId& id) const {
+  return fmt::format("process {:#x} of {}", id.second, report_.files[id.first].path);
 }
 
-std::optional<CallDropReason> NsysJob::Fill(const ProcessId& id, const Call& call,
-                                            TraceOperation& operation, Trace& trace) {
+std::optional<uint32_t> NsysJob::RankIn(const Process& process, const std::string& communicator,
+                                        uint64_t thread) {
+  const auto joined = process.ranks_of.find(communicator);
+  if (joined == process.ranks_of.end()) return std::nullopt;
+  const auto& ranks_of_thread = joined->second;
+  // Where a process is one rank, any of its threads makes the calls.
+  const auto at =
+      ranks_of_thread.size() == 1 ? ranks_of_thread.begin() : ranks_of_thread.find(thread);
+  if (at == ranks_of_thread.end() || at->second.size() != 1) return std::nullopt;
+  return *at->second.begin();
+}
+
+std::optional<NsysJob::Drop> NsysJob::Place(const ProcessId& id, const Process& process,
+                                            const Call& call) {
   const NsysRange& range = call.range;
-  if (!range.bytes || !range.communicator) return CallDropReason::kSizesNotRecorded;
-  if (*range.bytes == 0) return CallDropReason::kZeroCount;
-  if (!rank_of_.contains(id)) return CallDropReason::kUnknownRank;
-  const auto at = communicators_.find(*range.communicator);
-  if (at == communicators_.end()) return CallDropReason::kAmbiguousCommunicator;
-  Communicator& communicator = at->second;
-  if (communicator.process_of.size() != communicator.size) return CallDropReason::kRanksMissing;
-  if (*range.bytes > kOperationBytesMax / communicator.size) return CallDropReason::kOutOfRange;
-  const bool is_p2p = call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kRecv;
-  const int64_t other = is_p2p ? range.peer.value_or(-1) : range.root.value_or(0);
-  if (other < 0 || other >= communicator.size) return CallDropReason::kOutOfRange;
-  if (!communicator.index) {
-    TraceCommunicator stated;
-    stated.name = fmt::format("{:#x}", at->first);
-    for (const auto& [rank, process] : communicator.process_of) {
-      const auto number = rank_of_.find(process);
-      if (number == rank_of_.end()) return CallDropReason::kUnknownRank;
-      stated.ranks.push_back(number->second);
-    }
-    communicator.index = static_cast<uint32_t>(trace.communicators.size());
-    trace.communicators.push_back(std::move(stated));
+  if (!range.bytes || !range.communicator) return Drop{CallDropReason::kSizesNotRecorded, {}};
+  const std::string communicator = fmt::format("{:#x}", *range.communicator);
+  const auto seen = communicators_.find(communicator);
+  if (seen == communicators_.end()) {
+    return Drop{CallDropReason::kAmbiguousCommunicator,
+                fmt::format("no ncclCommInitRank of communicator {} was captured", communicator)};
   }
+  const auto rank_in = RankIn(process, communicator, range.thread);
+  if (!rank_in) {
+    return Drop{CallDropReason::kUnknownRank,
+                fmt::format("its thread is not one rank of communicator {}", communicator)};
+  }
+  std::string name = NameOf(id);
+  if (separated_.contains(name)) name = RankOfProcess(name, *rank_in, communicator);
+  const auto rank = placement_.rank_of_process.find(name);
+  if (rank == placement_.rank_of_process.end()) return Drop{CallDropReason::kUnknownRank, name};
+  const auto members = placement_.ranks_of_communicator.find(communicator);
+  CapturedCall captured;
+  TraceOperation& operation = captured.operation;
   operation.kind = call.kind;
-  operation.communicator = *communicator.index;
+  operation.communicator =
+      job_.GroupOf(communicator, seen->second.size,
+                   members == placement_.ranks_of_communicator.end() ? std::vector<uint32_t>()
+                                                                     : members->second);
   operation.count = *range.bytes;
   operation.datatype = Datatype::kUint8;
-  (is_p2p ? operation.peer : operation.root) = static_cast<uint32_t>(other);
-  if (is_p2p) operation.group = call.group;
-  operation.source_file = call.file;
+  const bool is_message = IsSendOrRecv(call.kind);
+  const int64_t other = is_message ? range.peer.value_or(-1) : range.root.value_or(0);
+  if (other < 0 || other >= int64_t{kTraceRanksMax}) {
+    return Drop{CallDropReason::kOutOfRange, fmt::format("its root or peer is {}", other)};
+  }
+  (is_message ? operation.peer : operation.root) = static_cast<uint32_t>(other);
+  if (is_message) operation.group = call.group;
+  operation.source_file = id.first;
+  captured.stated_bytes = *range.bytes > kOperationBytesMax ? 0 : *range.bytes;
+  job_.Add(rank->second, std::move(captured));
   return std::nullopt;
 }
 
-void NsysJob::AddCalls(const ProcessId& id, const Process& process, Trace& trace) {
-  for (const Call& call : process.calls) {
-    TraceOperation operation;
-    if (const auto why = Fill(id, call, operation, trace)) {
-      report_.Drop(*why, call.file, 0,
-                   fmt::format("{} at {} ns", call.range.name, call.range.start_ns));
-      continue;
-    }
-    trace.operations[rank_of_.at(id)].push_back(operation);
-    report_.Import(call.kind, call.file, *call.range.bytes);
-  }
-}
-
 std::optional<Trace> NsysJob::Take(Diagnostics& diagnostics) {
-  Trace trace;
-  trace.origin = "nsys";
-  NumberProcesses();
-  trace.rank_count = static_cast<uint32_t>(rank_of_.size());
-  for (const ImportedFile& file : report_.files) trace.source_files.push_back(file.path);
-  trace.operations.resize(trace.rank_count);
-  for (const auto& [id, process] : processes_) AddCalls(id, process, trace);
-  if (report_.calls_imported() == 0) return std::nullopt;
-  if (!CheckTrace(trace, trace.source_files.front(), diagnostics)) return std::nullopt;
-  return trace;
+  separated_ = SeparateRanks(communicators_);
+  placement_ = PlaceProcesses(communicators_);
+  report_.assumed.insert(report_.assumed.end(), placement_.assumed.begin(),
+                         placement_.assumed.end());
+  uint32_t rank_count = 0;
+  for (const auto& [id, communicator] : communicators_) {
+    rank_count = std::max(rank_count, communicator.size);
+  }
+  if (rank_count > 0) {
+    job_.StateRankCount(rank_count);
+    report_.assumed.push_back(
+        fmt::format("The largest communicator, of {} ranks, is the job.", rank_count));
+  }
+  for (const auto& [process, rank] : placement_.rank_of_process) job_.AddRank(rank);
+  report_.assumed.push_back(
+      "Calls follow one another without gaps: the ranges are the host's, not the GPU's.");
+  for (const auto& [id, process] : processes_) {
+    for (const Call& call : process.calls) {
+      const auto drop = Place(id, process, call);
+      if (!drop) continue;
+      report_.Drop(drop->reason, id.first, 0,
+                   fmt::format("{} at {} ns{}{}", call.range.name, call.range.start_ns,
+                               drop->detail.empty() ? "" : ": ", drop->detail));
+    }
+  }
+  return BuildTrace(std::move(job_), options_, report_, diagnostics);
 }
 
 }  // namespace railyard

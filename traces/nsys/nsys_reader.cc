@@ -26,10 +26,11 @@ void Unpack(InputStream& stream, const std::string& path) {
   file.Close();
 }
 
-TraceImport ReadFiles(const InputFiles& files, const ImportOptions&, Diagnostics& diagnostics) {
+TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
+                      Diagnostics& diagnostics) {
   TraceImport import;
   const int errors_before = diagnostics.error_count();
-  NsysJob job(import.report);
+  NsysJob job(options, import.report);
   files.ForEach(
       [&](InputStream& stream) {
         const auto index = static_cast<uint32_t>(import.report.files.size());

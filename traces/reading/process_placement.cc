@@ -10,12 +10,18 @@
 namespace railyard {
 namespace {
 
-// The global ranks of all members, from those of some; empty if they do not make a line.
+// Returns the global ranks of all members; empty if some are not seen and the others do not make a
+// line.
 std::vector<uint32_t> Members(const SeenCommunicator& communicator,
                               const std::map<std::string, uint32_t>& rank_of_process,
                               uint32_t rank_count) {
   int64_t stride = 1;
   const auto& seen = communicator.process_of_rank;
+  std::vector<uint32_t> ranks;
+  if (seen.size() == communicator.size) {
+    for (const auto& [rank, process] : seen) ranks.push_back(rank_of_process.at(process));
+    return ranks;
+  }
   const auto first = seen.begin();
   const int64_t first_rank = rank_of_process.at(first->second);
   if (seen.size() > 1) {
@@ -25,7 +31,6 @@ std::vector<uint32_t> Members(const SeenCommunicator& communicator,
     if (ranks_between % distance != 0) return {};
     stride = ranks_between / distance;
   }
-  std::vector<uint32_t> ranks;
   for (uint32_t r = 0; r < communicator.size; ++r) {
     const int64_t rank = first_rank + (int64_t{r} - first->first) * stride;
     const auto process = seen.find(r);
@@ -37,6 +42,26 @@ std::vector<uint32_t> Members(const SeenCommunicator& communicator,
 }
 
 }  // namespace
+
+std::set<std::string> SeparateRanks(std::map<std::string, SeenCommunicator>& communicators) {
+  std::set<std::string> separated;
+  for (const auto& [id, communicator] : communicators) {
+    std::set<std::string_view> seen;
+    for (const auto& [rank, process] : communicator.process_of_rank) {
+      if (!seen.insert(process).second) separated.insert(process);
+    }
+  }
+  for (auto& [id, communicator] : communicators) {
+    for (auto& [rank, process] : communicator.process_of_rank) {
+      if (separated.contains(process)) process = RankOfProcess(process, rank, id);
+    }
+  }
+  return separated;
+}
+
+std::string RankOfProcess(std::string_view process, uint32_t rank, std::string_view communicator) {
+  return fmt::format("{} of rank {} in {}", process, rank, communicator);
+}
 
 ProcessPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators) {
   ProcessPlacement placement;

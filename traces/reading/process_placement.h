@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace railyard {
@@ -20,9 +22,15 @@ struct ProcessPlacement {
   std::vector<std::string> assumed;                                    // sentences
 };
 
+// Returns the processes that are seen as several ranks of a communicator, because each drives
+// several GPUs, and makes each of their ranks in each communicator a process by its RankOfProcess()
+// in `communicators`.
+std::set<std::string> SeparateRanks(std::map<std::string, SeenCommunicator>& communicators);
+std::string RankOfProcess(std::string_view process, uint32_t rank, std::string_view communicator);
+
 // Places the processes. A process's global rank is its rank in its largest communicator, which is
-// assumed to have all ranks. Members of another communicator are inferred from the known processes
-// if their ranks have a constant stride.
+// assumed to have all ranks. Members of another communicator that are not seen are inferred from
+// the known processes if their ranks have a constant stride.
 ProcessPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators);
 
 }  // namespace railyard

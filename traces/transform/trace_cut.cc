@@ -33,6 +33,7 @@ class TraceCutter {
     result_.nccl_version = trace_.nccl_version;
     result_.source_files = trace_.source_files;
     result_.operations.resize(result_.rank_count);
+    FindFirstIteration();
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       if (new_rank_[rank] == kGone) continue;
       if (!CutRank(rank)) return std::nullopt;
@@ -168,6 +169,20 @@ class TraceCutter {
     }
   }
 
+  // Finds the first iteration of which any rank keeps an operation: it is that of the whole result.
+  void FindFirstIteration() {
+    first_iteration_ = UINT64_MAX;
+    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+      if (new_rank_[rank] == kGone) continue;
+      const std::vector<Fate> fates = FatesOf(rank);
+      uint64_t iteration = 0;
+      for (size_t i = 0; i < fates.size() && iteration < first_iteration_; ++i) {
+        if (trace_.operations[rank][i].begins_iteration) ++iteration;
+        if (fates[i] != Fate::kLeftOut) first_iteration_ = std::min(first_iteration_, iteration);
+      }
+    }
+  }
+
   bool CutRank(uint32_t rank) {
     const std::vector<TraceOperation>& operations = trace_.operations[rank];
     const std::vector<Fate> fates = FatesOf(rank);
@@ -179,7 +194,7 @@ class TraceCutter {
       TraceOperation operation = operations[i];
       if (operation.begins_iteration) {
         ++iteration;
-        begins = cut_.iterations.Contains(iteration) && iteration > cut_.iterations.first;
+        begins = cut_.iterations.Contains(iteration) && iteration > first_iteration_;
       }
       if (fates[i] == Fate::kLeftOut) continue;
       if (operation.kind != CollectiveKind::kCompute) {
@@ -227,6 +242,7 @@ class TraceCutter {
   std::vector<uint32_t> new_rank_;             // by rank
   std::vector<std::vector<uint32_t>> member_;  // by communicator, by communicator rank
   std::vector<bool> is_kept_;                  // by communicator
+  uint64_t first_iteration_ = 0;
   bool has_calls_ = false;
 };
 

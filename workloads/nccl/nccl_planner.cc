@@ -242,7 +242,9 @@ bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {
 }
 
 bool NcclPlanner::HasNvls() const {
-  return settings_.nvls_enable && layout_.nvswitch &&
+  const uint32_t first_version =
+      layout_.node_count() > 1 ? kFirstNvlsOverServersVersion : kFirstNvlsVersion;
+  return settings_.nvls_enable && settings_.version >= first_version && layout_.nvswitch &&
          layout_.generation >= GpuGeneration::kHopper && heads_ != nullptr && heads_->heads() >= 2;
 }
 

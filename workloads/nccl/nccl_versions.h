@@ -5,6 +5,11 @@
 
 namespace railyard {
 
+// The first version that has NVLS, in one server: 2.17 (NVIDIA/nccl issue 807).
+inline constexpr uint32_t kFirstNvlsVersion = 21700;
+// The first version that has NVLS over several servers, with IB SHARP or as NVLSTree: 2.18 ("Add
+// inter-node algorithms for NVLink SHARP" in the release notes of 2.18.1).
+inline constexpr uint32_t kFirstNvlsOverServersVersion = 21800;
 // The first version that has PAT and NCCL_PAT_ENABLE, encoded as by ncclGetVersion: 2.23.
 inline constexpr uint32_t kFirstPatVersion = 22300;
 // The first version for GPUs of compute capability 10: 2.25.

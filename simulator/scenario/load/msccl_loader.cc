@@ -125,6 +125,8 @@ class MscclReader {
         !Number(root, "nchunksperloop", 1, kAlgorithmChunksMax, chunks)) {
       return false;
     }
+    // A file that states neither is taken for both.
+    runs_in_place_ = Attribute(root, "inplace") != "0" || Attribute(root, "outofplace") == "0";
     algorithm_->kind = at->second;
     algorithm_->rank_count = static_cast<uint32_t>(gpus);
     if (algorithm_->HasBlocks() && chunks % gpus != 0) {
@@ -192,6 +194,7 @@ class MscclReader {
   bool Run() {
     slots_.resize(algorithm_->rank_count);
     last_write_.resize(algorithm_->rank_count);
+    first_read_.resize(algorithm_->rank_count);
     bool is_done = false;
     for (bool moved = true; moved;) {
       moved = false;
@@ -315,6 +318,9 @@ class MscclReader {
       slots_[gpu][to] = {.chunk = value->chunk, .is_own = false};
     }
     auto& lane = LaneOf(gpu, block.channel);
+    if (made.step.load_local && from.buffer == 'o') {
+      first_read_[gpu].try_emplace(from, block.channel, lane.size());
+    }
     if (does.keeps) last_write_[gpu][to] = {block.channel, lane.size()};
     lane.push_back(made);
     return true;
@@ -349,18 +355,28 @@ class MscclReader {
       const int64_t first = gathers ? int64_t{gpu} * algorithm_->chunk_count : 0;
       return Value{.chunk = static_cast<uint32_t>(first + slot.offset), .is_own = true};
     }
+    // An AllGather in place has its contribution where the result is to have it, and no buffer i.
+    if (slot.buffer == 'o' && gathers && runs_in_place_ && slot.offset / own == gpu) {
+      return Value{.chunk = static_cast<uint32_t>(slot.offset), .is_own = true};
+    }
     return std::nullopt;
   }
 
-  // The last write to a slot of the result is what the rank ends with.
+  // The last write to a slot of the result is what the rank ends with. Out of place, the result is
+  // in o alone; in place, AllReduce and ReduceScatter have it in i.
   void StoreResults() {
     for (uint32_t gpu = 0; gpu < last_write_.size(); ++gpu) {
       for (const auto& [slot, place] : last_write_[gpu]) {
-        if (slot.buffer == 's') continue;
+        if (slot.buffer == 's' || (slot.buffer == 'i' && !runs_in_place_)) continue;
         ExplicitStep& last = LaneOf(gpu, place.first)[place.second];
         const bool is_of_rank = algorithm_->kind != CollectiveKind::kReduceScatter ||
                                 last.chunk / algorithm_->chunk_count == gpu;
         last.step.store = is_of_rank;
+      }
+      // Of an AllGather in place, what is there already is taken as stored when it is first sent.
+      for (const auto& [slot, place] : first_read_[gpu]) {
+        if (last_write_[gpu].contains(slot)) continue;
+        LaneOf(gpu, place.first)[place.second].step.store = true;
       }
     }
   }
@@ -369,10 +385,13 @@ class MscclReader {
   Diagnostics& diagnostics_;
   std::shared_ptr<ExplicitAlgorithm> algorithm_ = std::make_shared<ExplicitAlgorithm>();
   int64_t chunks_ = 1;
+  bool runs_in_place_ = true;
   std::vector<std::map<int64_t, MscclBlock>> gpus_;  // thread blocks by id
   std::vector<std::map<Slot, Value>> slots_;         // by GPU
   std::map<std::tuple<int64_t, uint32_t, int64_t>, std::deque<uint32_t>> messages_;
   std::vector<std::map<Slot, std::pair<int64_t, size_t>>> last_write_;  // by GPU: channel, step
+  // By GPU: where it first reads its contribution of a slot of the result: channel, step.
+  std::vector<std::map<Slot, std::pair<int64_t, size_t>>> first_read_;
   uint64_t chunk_steps_ = 0;
 };
 

@@ -354,6 +354,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string
     RefuseBefore(*nccl, field, first_version, planner.version, nccl->Text("version", trace_version),
                  diagnostics);
   };
+  refuse_before("NVLS_ENABLE", kFirstNvlsVersion);
   refuse_before("PXN_DISABLE", kFirstPxnVersion);
   refuse_before("P2P_NET_CHUNKSIZE", kFirstP2pNetVersion);
   refuse_before("P2P_NVL_CHUNKSIZE", kFirstP2pNvlVersion);

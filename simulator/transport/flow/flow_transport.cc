@@ -42,6 +42,14 @@ FlowId FlowTransport::Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex de
     SIM_CHECK(!route.back().links.empty(), "a flow without a route");
   }
   flow.pipe = carriers_.Open(*this, id, route);
+  FollowRates(flow);
+  flows_.push_back(std::move(flow));
+  return id;
+}
+
+void FlowTransport::FollowRates(Flow& flow) const {
+  if (flow.rate_changes == carriers_.rate_changes()) return;
+  flow.rate_changes = carriers_.rate_changes();
   flow.rate_alone_bps = carriers_.RateAloneBps(flow.pipe);
   const FlowId first = flow.queue_pairs.front();
   const auto grant_bytes = static_cast<uint32_t>(rdma_.WireBytes(kClearToSendBytes));
@@ -54,8 +62,6 @@ FlowId FlowTransport::Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex de
                                 network_.PathLatencyPs(to_nic, full_packet_bytes_);
   flow.ack_latency_ps = std::max<int64_t>(
       0, network_.PathLatencyPs(rdma_.AckPath(first), ack_bytes_) - behind_nic_ps);
-  flows_.push_back(std::move(flow));
-  return id;
 }
 
 int64_t FlowTransport::LatencyPs(const Flow& flow, uint64_t packet_bytes) const {
@@ -68,6 +74,7 @@ int64_t FlowTransport::LatencyPs(const Flow& flow, uint64_t packet_bytes) const 
 void FlowTransport::Post(FlowId id, const PostedMessage& message) {
   Flow& flow = flows_[id];
   if (flow.is_closed) return;
+  FollowRates(flow);
   // Each queue pair carries a part, with headers of its own.
   const uint64_t parts = flow.queue_pairs.size();
   const uint64_t part_bytes = (message.size.bytes + parts - 1) / parts;
@@ -85,6 +92,7 @@ void FlowTransport::Post(FlowId id, const PostedMessage& message) {
 void FlowTransport::Grant(FlowId id, bool tells_sender) {
   Flow& flow = flows_[id];
   if (!tells_sender || flow.is_closed) return;
+  FollowRates(flow);
   flow.last_grant_ps =
       std::max(network_.engine().NowPs() + flow.grant_latency_ps, flow.last_grant_ps + 1);
   ScheduleAnswer(flow.last_grant_ps, id, Answer::kGrant);

@@ -56,6 +56,7 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
     std::vector<FlowId> queue_pairs;
     PipeId pipe = PipeId::kNone;
     uint64_t rate_alone_bps = 0;
+    uint64_t rate_changes = UINT64_MAX;  // of links, when rate and latencies were computed
     int64_t grant_latency_ps = 0;
     int64_t ack_latency_ps = 0;  // from the arrival in memory on
     int64_t last_grant_ps = 0;
@@ -66,14 +67,16 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
 
     static constexpr auto Fields() {
       constexpr std::string_view kOpened = "it is decided when the flow is opened";
+      constexpr std::string_view kOfRates = "it follows from the rates of the links";
       return FieldTable("flow", field::NoState("user", &Flow::user, kOpened),
                         field::NoState("source_gpu", &Flow::source_gpu, kOpened),
                         field::NoState("destination_gpu", &Flow::destination_gpu, kOpened),
                         field::NoState("queue_pairs", &Flow::queue_pairs, kOpened),
                         field::NoState("pipe", &Flow::pipe, kOpened),
-                        field::NoState("rate_alone_bps", &Flow::rate_alone_bps, kOpened),
-                        field::NoState("grant_latency_ps", &Flow::grant_latency_ps, kOpened),
-                        field::NoState("ack_latency_ps", &Flow::ack_latency_ps, kOpened),
+                        field::NoState("rate_alone_bps", &Flow::rate_alone_bps, kOfRates),
+                        field::NoState("rate_changes", &Flow::rate_changes, kOfRates),
+                        field::NoState("grant_latency_ps", &Flow::grant_latency_ps, kOfRates),
+                        field::NoState("ack_latency_ps", &Flow::ack_latency_ps, kOfRates),
                         field::NoState("last_grant_ps", &Flow::last_grant_ps,
                                        "an event is pending while it lies ahead"),
                         field::Quiescent("unacknowledged", &Flow::unacknowledged),
@@ -89,6 +92,8 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
   void ScheduleAnswer(int64_t time_ps, FlowId flow, Answer answer);
   // Returns the time from the departure of a message's last byte to the arrival of its last packet.
   int64_t LatencyPs(const Flow& flow, uint64_t packet_bytes) const;
+  // Computes what follows from the rates of the links, if they have changed since that was done.
+  void FollowRates(Flow& flow) const;
 
   FlowNetwork& carriers_;
   FabricNetwork& network_;

@@ -268,6 +268,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
     PipeId pipe = PipeId::kNone;
     uint64_t rate_alone_bps = 0;
     int64_t full_packet_ps = 0;  // latency of a message with a full packet
+    uint64_t rate_changes = 0;   // of links, when rate and latency were computed
   };
   [[gnu::noinline]] void Carry(FlowId flow, uint32_t slot, uint64_t bytes);
   void OpenCarrier(FlowId flow);

@@ -58,11 +58,15 @@ int64_t LoadStoreTransport::LatencyPs(FlowId flow_id, uint64_t packet_bytes) con
 
 void LoadStoreTransport::OpenCarrier(FlowId flow_id) {
   if (carrier_of_flow_.size() <= flow_id) carrier_of_flow_.resize(flows_.size());
-  if (carrier_of_flow_[flow_id].pipe != PipeId::kNone) return;
-  const PipeId pipe = carriers_->Open(*this, flow_id, RouteOf(flow_id));
+  if (carrier_of_flow_[flow_id].pipe == PipeId::kNone) {
+    const PipeId pipe = carriers_->Open(*this, flow_id, RouteOf(flow_id));
+    carrier_of_flow_[flow_id].pipe = pipe;
+  } else if (carrier_of_flow_[flow_id].rate_changes == carriers_->rate_changes()) {
+    return;
+  }
   Carrier& carrier = carrier_of_flow_[flow_id];
-  carrier.pipe = pipe;
-  carrier.rate_alone_bps = carriers_->RateAloneBps(pipe);
+  carrier.rate_changes = carriers_->rate_changes();
+  carrier.rate_alone_bps = carriers_->RateAloneBps(carrier.pipe);
   carrier.full_packet_ps = LatencyPs(flow_id, packet_payload_bytes_);
 }
 

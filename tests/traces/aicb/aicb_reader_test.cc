@@ -100,6 +100,32 @@ TEST(AicbReaderTest, CallListsNameTheirGroups) {
   ExpectMatches(*import.trace);
 }
 
+// As aicb.py dumps a list with computation before it runs it.
+TEST(AicbReaderTest, ComputationOfAListThatHasNotBeenRunIsInNanoseconds) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write(
+      "c.csv",
+      "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,"
+      "algbw,busbw,count\n"
+      "CommType.all_reduce,CommGroup.dp_group,4,64,s,None,None,,None,None,None,1\n"
+      "CommType.computation,CommGroup.all,None,((4096 1 5120)),s,None,None,,1234567,None,None,1\n"
+      "CommType.all_reduce,CommGroup.tp_group,2,64,s,None,None,,None,None,None,1\n")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->operations[0].back().compute_before_ps, 1'234'567'000);
+  EXPECT_THAT(import.report.ToString(), HasSubstr("computation is in nanoseconds"));
+}
+
+TEST(AicbReaderTest, BytesBetweenStagesAreNamed) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write(
+      "w.txt",
+      "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 4 vpp: 8 ga: 2 "
+      "all_gpus: 16 checkpoints: 0 checkpoint_initiates: 0 pp_comm: 50331648\n1\n"
+      "mlp_row -1 1000 ALLREDUCE 8388608 1000 ALLREDUCE 8388608 1000 NONE 0 100\n")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(import.report.ToString(), HasSubstr("50331648 bytes (pp_comm)"));
+}
+
 struct BadText {
   const char* text;
   const char* finding;

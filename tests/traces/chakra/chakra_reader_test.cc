@@ -130,6 +130,18 @@ TEST(ChakraReaderTest, GroupsHaveTheRanksOfTheirFile) {
   ExpectMatches(*import.trace);
 }
 
+// The number in a model's name is no rank, and the rank in a name says nothing about the job's
+// size.
+TEST(ChakraReaderTest, TheNameOfAFileAloneDoesNotSizeTheJob) {
+  for (const char* name : {"resnet50.et", "job.3.et", "rank3.et", "trace.et"}) {
+    ImportedFiles files;
+    const TraceImport& import = files.Import({files.Write(name, FileOf({Collective(1, 0, 64)}))});
+    ASSERT_TRUE(import.trace) << files.findings();
+    EXPECT_EQ(import.trace->rank_count, 8u) << name;
+    EXPECT_THAT(import.report.ToString(), HasSubstr("The job has 8 ranks")) << name;
+  }
+}
+
 TEST(ChakraReaderTest, OneFileIsTheProgramOfAllRanks) {
   ImportedFiles files;
   const std::string path = files.Write("job.0.et", FileOf({Collective(1, 0, 64)}));

@@ -57,6 +57,62 @@ std::string Call(const std::string& header, const std::string& kind, int sequenc
                              header, header.empty() ? "" : ", ", kind, sequence, bytes, more));
 }
 
+// A message of 400 us.
+std::string Message(const std::string& header, const std::string& kind, int peer, int start_us) {
+  const std::string times =
+      start_us < 0 ? "" : fmt::format(R"(, "event_trace_ts": {{"p2p_start_ts": {}}})", start_us);
+  return OneLine(fmt::format(R"j({{{}, "p2p_perf": {{"p2p": "{}", "p2p_sn": 1, "p2p_peer": {},
+ "p2p_msg_size_bytes": 64, "p2p_exec_time_us": 400{}}}}})j",
+                             header, kind, peer, times));
+}
+
+// In a ring of messages each rank sends before it receives: by themselves the Sends would wait for
+// each other.
+TEST(InspectorReaderTest, MessagesThatAreUnderWayTogetherAreAGroup) {
+  for (const int start_us : {1000, -1}) {
+    std::vector<std::string> texts;
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::string header = Header("0xa", rank, 3, rank);
+      const int later_us = start_us < 0 ? -1 : start_us + 400;
+      texts.push_back(Message(header, "Send", (rank + 1) % 3, start_us) +
+                      Message(header, "Recv", (rank + 2) % 3, start_us) +
+                      Message(header, "Send", (rank + 1) % 3, later_us) +
+                      Message(header, "Recv", (rank + 2) % 3, later_us));
+    }
+    const Imported imported = Import(texts);
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    const auto& program = imported.import.trace->operations[1];
+    ASSERT_EQ(program.size(), 4u);
+    EXPECT_NE(program[0].group, 0u);
+    EXPECT_EQ(program[0].group, program[1].group);
+    EXPECT_EQ(program[2].group, program[3].group);
+    EXPECT_NE(program[0].group, program[2].group);
+    EXPECT_THAT(imported.import.report.ToString(), HasSubstr("Inspector records no groups"));
+  }
+}
+
+TEST(InspectorReaderTest, MessagesOneAfterTheOtherAreNoGroup) {
+  const std::string first = Header("0xa", 0, 2, 1);
+  const std::string second = Header("0xa", 1, 2, 2);
+  const Imported imported =
+      Import({Message(first, "Send", 1, 1000) + Message(first, "Recv", 1, 1500),
+              Message(second, "Recv", 0, 1000) + Message(second, "Send", 0, 1500)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  for (const TraceOperation& operation : imported.import.trace->operations[0]) {
+    EXPECT_EQ(operation.group, 0u);
+  }
+}
+
+// One process with two GPUs, as with nccl-tests -g 2.
+TEST(InspectorReaderTest, AProcessMayBeSeveralRanks) {
+  const Imported imported = Import({Call(Header("0xa", 0, 2, 1), "AllReduce", 1, "64") +
+                                    Call(Header("0xa", 1, 2, 1), "AllReduce", 1, "64")});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.trace->rank_count, 2u);
+  EXPECT_EQ(imported.import.trace->operations[0].size(), 1u);
+  EXPECT_EQ(imported.import.trace->operations[1].size(), 1u);
+}
+
 // A trace could not be read again if its names were not UTF-8.
 TEST(InspectorReaderTest, NamesThatAreNotUtf8AreEscaped) {
   const Imported imported = Import({Call(Header("0x\xff", 0, 2, 1), "AllReduce", 1, "64") +

@@ -27,7 +27,7 @@ void NsysFile::Run(const std::string& sql) {
 }
 
 void NsysFile::Range(int64_t start, uint64_t process, const std::string& name, uint32_t schema,
-                     const std::vector<uint64_t>& fields) {
+                     const std::vector<uint64_t>& fields, uint64_t thread) {
   std::string payload(32, '\0');
   payload[8] = static_cast<char>(schema);
   for (const uint64_t field : fields) {
@@ -40,7 +40,8 @@ void NsysFile::Range(int64_t start, uint64_t process, const std::string& name, u
     hex += kDigits[static_cast<unsigned char>(c) & 15];
   }
   Run("INSERT INTO NVTX_EVENTS VALUES (" + std::to_string(start) + ", NULL, '" + name + "', " +
-      std::to_string(process << 24) + ", NULL, " + (schema == 0 ? "NULL" : "x'" + hex + "'") + ")");
+      std::to_string(process << 24 | thread) + ", NULL, " +
+      (schema == 0 ? "NULL" : "x'" + hex + "'") + ")");
 }
 
 void NsysFile::AddTwoRanks() {

@@ -21,7 +21,7 @@ class NsysFile {
   void Run(const std::string& sql);
   // `fields`: the payload's 64-bit words. Schema 0: no payload.
   void Range(int64_t start, uint64_t process, const std::string& name, uint32_t schema,
-             const std::vector<uint64_t>& fields);
+             const std::vector<uint64_t>& fields, uint64_t thread = 0);
   // Two ranks that make an AllReduce, then exchange messages.
   void AddTwoRanks();
 

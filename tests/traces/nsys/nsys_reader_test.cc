@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,6 +50,99 @@ TEST(NsysReaderTest, PayloadsSayRanksAndSizes) {
   EXPECT_EQ(program[1].peer, 0u);
   Diagnostics diagnostics;
   EXPECT_TRUE(BuildJob(*import.trace, diagnostics).has_value()) << diagnostics.ToString();
+}
+
+// Two servers whose process drives two GPUs, each by a thread, as with nccl-tests -t 2.
+TEST(NsysReaderTest, ThreadsOfAProcessAreRanks) {
+  ImportedFiles files;
+  std::vector<std::string> paths;
+  for (uint64_t server = 0; server < 2; ++server) {
+    paths.push_back(files.Write("server" + std::to_string(server) + ".sqlite", ""));
+    NsysFile made(paths.back());
+    for (const uint64_t thread : {1, 2}) {
+      const uint64_t rank = 2 * server + thread - 1;
+      const auto start = static_cast<int64_t>(thread);
+      made.Range(start, 100, "ncclCommInitRank", 1, {0xabcd, 4 | rank << 32}, thread);
+      made.Range(start + 10, 100, "ncclAllReduce", 2, {0xabcd, 4096}, thread);
+    }
+  }
+  const TraceImport& import = files.Import(paths);
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->rank_count, 4u);
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(4, 16384));
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(import.trace->operations[rank].size(), 1u) << rank;
+  }
+}
+
+// Nothing says which of its two ranks a call of the thread is.
+TEST(NsysReaderTest, CallsOfAThreadOfSeveralRanksAreDropped) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    for (uint64_t rank = 0; rank < 2; ++rank) {
+      made.Range(1, 100, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32});
+      made.Range(10, 100, "ncclAllReduce", 2, {0xabcd, 4096});
+    }
+  }
+  const TraceImport& import = files.Import({path});
+  EXPECT_FALSE(import.trace);
+  EXPECT_EQ(import.report.calls_imported(), 0u);
+  EXPECT_EQ(import.report.DroppedFor(CallDropReason::kUnknownRank).count, 2u);
+  EXPECT_THAT(import.report.ToString(),
+              HasSubstr("its thread is not one rank of communicator 0xabcd"));
+}
+
+TEST(NsysReaderTest, CallsThatNotAllRanksMakeAreDropped) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    made.AddTwoRanks();
+    made.Range(100, 100, "ncclAllReduce", 2, {0xabcd, 64});
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
+  Diagnostics diagnostics;
+  EXPECT_TRUE(BuildJob(*import.trace, diagnostics).has_value()) << diagnostics.ToString();
+}
+
+// The profile of rank 0 of two: rank 1 gets its program.
+TEST(NsysReaderTest, RanksWithoutAProfileAreReconstructed) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    made.Range(1, 100, "ncclCommInitRank", 1, {0xabcd, 2});
+    made.Range(10, 100, "ncclAllReduce", 2, {0xabcd, 4096});
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->rank_count, 2u);
+  EXPECT_EQ(import.trace->operations[1].size(), 1u);
+}
+
+// Members of a communicator that is complete need no order: 0, 1 and 3 of four.
+TEST(NsysReaderTest, MembersOfACommunicatorMayBeAnyRanks) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    uint64_t member = 0;
+    for (uint64_t rank = 0; rank < 4; ++rank) {
+      made.Range(1, 100 + rank, "ncclCommInitRank", 1, {0xabcd, 4 | rank << 32});
+      if (rank == 2) continue;
+      made.Range(2, 100 + rank, "ncclCommInitRank", 1, {0xef, 3 | member++ << 32});
+      made.Range(3, 100 + rank, "ncclAllReduce", 2, {0xef, 4096});
+    }
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(3, 12288));
+  ASSERT_EQ(import.trace->communicators.size(), 1u);
+  EXPECT_THAT(import.trace->communicators[0].ranks, ::testing::ElementsAre(0, 1, 3));
 }
 
 TEST(NsysReaderTest, ViewsAreNotRun) {

@@ -89,6 +89,20 @@ TEST(TraceCutTest, CallsAreCountedOnEachCommunicator) {
 
 // Rank 0's second AllReduce waits for computation that waits for its first, on another stream; its
 // third waits for computation that waits for nothing.
+// The third and fourth calls of the data groups are the second iteration, which is the first of the
+// result.
+TEST(TraceCutTest, WhatIsLeftBeginsTheFirstIteration) {
+  Diagnostics diagnostics;
+  const auto cut = CutTrace(TwoByTwo(), {.calls = {2, 3}}, "t", diagnostics);
+  ASSERT_TRUE(cut) << diagnostics.ToString();
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    ASSERT_EQ(cut->operations[rank].size(), 2u);
+    for (const TraceOperation& operation : cut->operations[rank]) {
+      EXPECT_FALSE(operation.begins_iteration) << rank;
+    }
+  }
+}
+
 TEST(TraceCutTest, CallsWaitForWhatRemovedComputationWaitedFor) {
   Trace trace;
   trace.rank_count = 2;
