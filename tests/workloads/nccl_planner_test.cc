@@ -240,6 +240,23 @@ TEST(NcclPlanner, ChoosesWhatNcclsTunerChooses) {
             (Changes{{kKiB, "RING/LL"}, {kMiB, "RING/LL128"}, {64 * kMiB, "RING/SIMPLE"}}));
 }
 
+// NVLS came with 2.17, and between servers with 2.18.
+TEST(NcclPlanner, NvlsHasAFirstVersion) {
+  const auto has_nvls = [](uint32_t servers, uint32_t version) {
+    NcclSettings settings;
+    settings.version = version;
+    for (const auto& [bytes, name] :
+         ChangesOf(NcclPlanner(Nodes(servers, 8), settings), CollectiveKind::kAllReduce)) {
+      if (name.starts_with("NVLS")) return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(has_nvls(1, 21605));
+  EXPECT_TRUE(has_nvls(1, 21701));
+  EXPECT_FALSE(has_nvls(2, 21701));
+  EXPECT_TRUE(has_nvls(2, 21801));
+}
+
 // Ring with Simple: (8.4 + 28 x 3.4 + 28) x 1.4 us, with AMD's CPUs 28 steps of 6 us, and 128 MiB
 // at 204.8 GB/s; LL128: 14 + 28 x 1.9 (2) + 8 us, and 156.6 GB/s.
 TEST(NcclPlanner, ChoosesByTheCpuToo) {
