@@ -373,7 +373,7 @@ class MscclReader {
                                 last.chunk / algorithm_->chunk_count == gpu;
         last.step.store = is_of_rank;
       }
-      // Of an AllGather in place, what is there already is taken as stored when it is first sent.
+      // An AllGather in place has its contribution there: it counts as stored when it is first sent.
       for (const auto& [slot, place] : first_read_[gpu]) {
         if (last_write_[gpu].contains(slot)) continue;
         LaneOf(gpu, place.first)[place.second].step.store = true;
