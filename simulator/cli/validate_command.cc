@@ -35,7 +35,9 @@ class ValidateCommand : public Command {
         status = kExitInput;
         continue;
       }
-      fmt::print("{}: valid: {} on {}, {}, {}\n", file, Counted(scenario->job.rank_count, "rank"),
+      size_t ranks = 0;
+      for (const JobPart& part : scenario->job.parts) ranks += part.global_ranks.size();
+      fmt::print("{}: valid: {} on {}, {}, {}\n", file, Counted(ranks, "rank"),
                  Counted(scenario->fabric.gpus().size(), "GPU"),
                  Counted(scenario->job.collectives.size(), "collective"),
                  Counted(scenario->faults.size(), "fault"));

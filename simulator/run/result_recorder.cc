@@ -355,6 +355,7 @@ class Recorder {
 
 std::string_view KindName(const JobCollective& collective) {
   if (collective.is_all_to_all_v) return "AllToAllv";
+  if (collective.kind == CollectiveKind::kAllToAll) return "AllToAll";
   return collective.kind == CollectiveKind::kSend ? "SendRecv"
                                                   : CollectiveKindName(collective.kind);
 }

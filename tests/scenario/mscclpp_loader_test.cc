@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/load/mscclpp_loader.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -168,6 +169,54 @@ TEST_F(MscclppLoaderTest, GetsAndReductionsOfRemoteDataAreMessages) {
   ASSERT_NE(algorithm, nullptr) << findings_;
   EXPECT_EQ(Sends(*algorithm, 0, 0), 2u);
   EXPECT_EQ(Sends(*algorithm, 1, 0), 2u);
+}
+
+// Recursive doubling: each round sends the sum so far and then adds the other's, so that the value
+// that was put is not there any more when it is read.
+TEST_F(MscclppLoaderTest, WhatWasPutIsSentBeforeItIsReducedAgain) {
+  const auto algorithm = Load(Plan("allreduce", 4, 1, 1, 2, "s", [](uint32_t gpu) {
+    const std::vector<uint32_t> others = Others(gpu, 4);
+    std::vector<std::string> operations;
+    for (uint32_t round = 0; round < 2; ++round) {
+      const auto peer = std::ranges::find(others, gpu ^ (1u << round));
+      const auto channel = static_cast<uint32_t>(peer - others.begin());
+      operations.push_back(Operation("put", {Local("i", 0)}, {Remote(channel, round)}));
+      operations.push_back(OnChannel("signal", channel));
+      operations.push_back(OnChannel("wait", channel));
+      operations.push_back(Operation("re", {Local("i", 0), Local("s", round)}, {Local("i", 0)}));
+    }
+    return Blocks{operations};
+  }));
+  ASSERT_TRUE(algorithm) << findings_;
+  for (uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(Sends(*algorithm, rank, 0), 2u) << rank;
+}
+
+// Each rank's contribution is where the other's is to be.
+TEST_F(MscclppLoaderTest, ChunksInTheWrongPlaceAreFound) {
+  std::string text = Plan("allgather", 2, 1, 2, 0, "o", [](uint32_t gpu) {
+    return Blocks{{Operation("copy", {Local("i", 0)}, {Local("o", 1 - gpu)}),
+                   Operation("put", {Local("i", 0)}, {Remote(0, 1 - gpu)}), OnChannel("signal", 0),
+                   OnChannel("wait", 0)}};
+  });
+  text.replace(text.find("\"inplace\": true"), 15, "\"inplace\": false");
+  EXPECT_FALSE(Load(text));
+  EXPECT_THAT(findings_, HasSubstr("leaves chunk 1 in slot 0 of the result (expected chunk 0)"));
+}
+
+// Scratch is a GPU's own: GPU 0 has none and writes into that of GPU 1.
+TEST_F(MscclppLoaderTest, GpusMayHaveScratchOfDifferentSizes) {
+  std::string text = Plan("allreduce", 2, 1, 1, 1, "s", [](uint32_t gpu) {
+    if (gpu == 0) {
+      return Blocks{{Operation("put", {Local("i", 0)}, {Remote(0, 0)}), OnChannel("signal", 0),
+                     OnChannel("wait", 0), Operation("get", {Remote(0, 0)}, {Local("i", 0)})}};
+    }
+    return Blocks{{OnChannel("wait", 0),
+                   Operation("re", {Local("i", 0), Local("s", 0)}, {Local("i", 0), Local("s", 0)}),
+                   OnChannel("signal", 0)}};
+  });
+  const std::string scratch = "\"scratch_chunks\": 1";
+  text.replace(text.find(scratch), scratch.size(), "\"scratch_chunks\": 0");
+  EXPECT_TRUE(Load(text)) << findings_;
 }
 
 TEST_F(MscclppLoaderTest, AllGatherAndReduceScatterHaveBlocks) {

@@ -109,6 +109,22 @@ TEST_F(JobsTest, PlacementDecidesWhatLeavesServers) {
 }
 
 // Three ranks on servers of two GPUs: one of them has nobody beside it, and no NVLink to use.
+// Each job also runs alone, without the calls of the others.
+TEST_F(JobsTest, AJobOfExpertsMayRunBesideAnother) {
+  const EndedRun run = RunText(
+      RailOptimized(2) +
+      "jobs { workload { inline_plan { model { layers: 1 hidden: 1024 heads: 8 vocabulary: 1024 "
+      "experts { count: 8 per_token: 2 feed_forward: 256 kernel: DEEPEP } } "
+      "parallelism { data: 8 expert: 8 } "
+      "compute { given { attention: \"1us\" feed_forward: \"1us\" embedding: \"1us\" "
+      "output_layer: \"1us\" backward_ratio: 2 optimizer: \"1us\" } } "
+      "training { sequence: 8 micro_batch: 1 micro_batches: 1 } } } }\n"
+      "jobs { workload { program { ranks: 8 collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } } "
+      "}\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Real("jobs.1.interference"), 1);
+}
+
 TEST_F(JobsTest, ARankMayBeAloneInItsServer) {
   const std::string fabric =
       "fabric { leaf_spine { servers { count: 2 gpus: 2 } nics_per_leaf: 4 spines: 1 } }\n";

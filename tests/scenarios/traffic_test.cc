@@ -219,6 +219,16 @@ TEST_F(RoutedIterationsTest, DenseModelsDoNotDrift) {
   EXPECT_TRUE(dense.At("traffic.all_to_all_imbalance.max").IsNull());
 }
 
+TEST_F(TrafficTest, EqualAllToAllsDoNotDrift) {
+  const EndedRun run = RunText(
+      RailOptimized(1) +
+      "workload { program { ranks: 8 repeat: 3 collectives { kind: ALL_TO_ALL bytes: \"1MiB\" } } "
+      "}\n");
+  ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
+  EXPECT_EQ(run.Real("traffic.all_to_all_drift.max"), 0);
+  EXPECT_EQ(run.Query("SELECT DISTINCT kind FROM collectives").Text(0, "kind"), "AllToAll");
+}
+
 // 56 pairs in 4,000 iterations are 224,000 rows, more than a result holds: every second iteration
 // is there, and a note says so. Recorded from the cache, each is as the first.
 TEST_F(TrafficTest, MatricesOfManyIterationsAreThinned) {

@@ -93,9 +93,13 @@ class ChakraWriter {
     return is_divided ? operation.count * size : operation.count;
   }
 
-  // Groups are numbered in the order of their first calls; that of all ranks has no name.
+  // Groups are numbered in the order of their first calls; the first of all ranks has no name.
   std::string GroupOf(uint32_t communicator) {
-    if (IsWorld(graph_.communicators[communicator].ranks, graph_.ranks.size())) return {};
+    if (IsWorld(graph_.communicators[communicator].ranks, graph_.ranks.size()) &&
+        communicator == world_.value_or(communicator)) {
+      world_ = communicator;
+      return {};
+    }
     const auto [at, is_new] = number_of_.try_emplace(communicator, groups_.size() + 1);
     if (is_new) groups_.push_back(communicator);
     return std::to_string(at->second);
@@ -104,6 +108,7 @@ class ChakraWriter {
   DependencyGraph graph_;
   std::vector<uint32_t> groups_;
   std::map<uint32_t, size_t> number_of_;
+  std::optional<uint32_t> world_;  // the communicator without a name
 };
 
 }  // namespace

@@ -117,7 +117,10 @@ StepCosts PlanCache::CostsOf(uint32_t id) {
   const JobCollective& collective = job_.collectives[id];
   if (!collective.is_p2p()) return PlanOf(id).costs;
   const CommunicatorLayout& layout = planner(collective.communicator).layout();
-  if (collective.expert_kernel == ExpertKernel::kNone) return gpu_.Of(layout, kP2pCosts);
+  // A collective of a job that is left out has no calls.
+  if (collective.expert_kernel == ExpertKernel::kNone || p2p_calls_[id].empty()) {
+    return gpu_.Of(layout, kP2pCosts);
+  }
   const Call& call = p2p_calls_[id].front();
   const JobOperation& operation = job_.operations[call.rank][call.index];
   return ExpertCosts(gpu_, layout, job_.p2p_calls[operation.p2p_first].expert);

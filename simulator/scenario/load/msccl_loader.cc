@@ -213,8 +213,7 @@ class MscclReader {
       }
     }
     if (!is_done) return Error(StuckLine(), "waits for ever (expected a step that sends to it)");
-    StoreResults();
-    return true;
+    return StoreResults();
   }
 
   int StuckLine() const {
@@ -306,7 +305,7 @@ class MscclReader {
     made.chunk = value->chunk;
     if (!does.receives && !does.sends) {  // a copy: the value is there as well
       slots_[gpu][to] = *value;
-      if (to.buffer != 's') RememberCopy(gpu, block, to, *value);
+      if (to.buffer != 's') RememberCopy(gpu, block, to, *value, step.line);
       return true;
     }
     if (does.sends) {
@@ -319,20 +318,21 @@ class MscclReader {
     }
     auto& lane = LaneOf(gpu, block.channel);
     if (made.step.load_local && from.buffer == 'o') {
-      first_read_[gpu].try_emplace(from, block.channel, lane.size());
+      first_read_[gpu].try_emplace(from, Place{block.channel, lane.size(), step.line});
     }
-    if (does.keeps) last_write_[gpu][to] = {block.channel, lane.size()};
+    if (does.keeps) last_write_[gpu][to] = {block.channel, lane.size(), step.line};
     lane.push_back(made);
     return true;
   }
 
-  void RememberCopy(uint32_t gpu, const MscclBlock& block, const Slot& to, const Value& value) {
+  void RememberCopy(uint32_t gpu, const MscclBlock& block, const Slot& to, const Value& value,
+                    int line) {
     auto& lane = LaneOf(gpu, block.channel);
     ExplicitStep made;
     made.chunk = value.chunk;
     made.step.load_local = value.is_own;
     made.step.load_kept = !value.is_own;
-    last_write_[gpu][to] = {block.channel, lane.size()};
+    last_write_[gpu][to] = {block.channel, lane.size(), line};
     lane.push_back(made);
   }
 
@@ -364,21 +364,28 @@ class MscclReader {
 
   // The last write to a slot of the result is what the rank ends with. Out of place, the result is
   // in o alone; in place, AllReduce and ReduceScatter have it in i.
-  void StoreResults() {
+  bool StoreResults() {
+    const bool scatters = algorithm_->kind == CollectiveKind::kReduceScatter;
     for (uint32_t gpu = 0; gpu < last_write_.size(); ++gpu) {
       for (const auto& [slot, place] : last_write_[gpu]) {
         if (slot.buffer == 's' || (slot.buffer == 'i' && !runs_in_place_)) continue;
-        ExplicitStep& last = LaneOf(gpu, place.first)[place.second];
-        const bool is_of_rank = algorithm_->kind != CollectiveKind::kReduceScatter ||
-                                last.chunk / algorithm_->chunk_count == gpu;
+        ExplicitStep& last = LaneOf(gpu, place.channel)[place.step];
+        const bool is_of_rank = !scatters || last.chunk / algorithm_->chunk_count == gpu;
         last.step.store = is_of_rank;
+        const int64_t first =
+            scatters && slot.buffer == 'o' ? int64_t{gpu} * algorithm_->chunk_count : 0;
+        if (!is_of_rank || slot.offset + first == last.chunk) continue;
+        return Error(place.line, fmt::format("leaves chunk {} in slot {} of the result of GPU {}",
+                                             last.chunk, slot.offset, gpu));
       }
-      // An AllGather in place has its contribution there: it counts as stored when it is first sent.
+      // An AllGather in place has its contribution there: it counts as stored when it is first
+      // sent.
       for (const auto& [slot, place] : first_read_[gpu]) {
         if (last_write_[gpu].contains(slot)) continue;
-        LaneOf(gpu, place.first)[place.second].step.store = true;
+        LaneOf(gpu, place.channel)[place.step].step.store = true;
       }
     }
+    return true;
   }
 
   const std::string& path_;
@@ -389,9 +396,15 @@ class MscclReader {
   std::vector<std::map<int64_t, MscclBlock>> gpus_;  // thread blocks by id
   std::vector<std::map<Slot, Value>> slots_;         // by GPU
   std::map<std::tuple<int64_t, uint32_t, int64_t>, std::deque<uint32_t>> messages_;
-  std::vector<std::map<Slot, std::pair<int64_t, size_t>>> last_write_;  // by GPU: channel, step
-  // By GPU: where it first reads its contribution of a slot of the result: channel, step.
-  std::vector<std::map<Slot, std::pair<int64_t, size_t>>> first_read_;
+  // Names a step of a GPU's lane, and the line of the file that made it.
+  struct Place {
+    int64_t channel = 0;
+    size_t step = 0;
+    int line = 0;
+  };
+  std::vector<std::map<Slot, Place>> last_write_;  // by GPU
+  // By GPU: where it first reads its contribution of a slot of the result.
+  std::vector<std::map<Slot, Place>> first_read_;
   uint64_t chunk_steps_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "simulator/scenario/load/mscclpp_loader.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -31,6 +32,7 @@ class PlanRunner {
         diagnostics_(diagnostics),
         gpu_count_(static_cast<uint32_t>(plan_.gpus.size())),
         slots_(gpu_count_),
+        held_(gpu_count_),
         kept_(gpu_count_),
         lanes_(gpu_count_),
         arrivals_(gpu_count_),
@@ -47,12 +49,14 @@ class PlanRunner {
 
  private:
   // The contents of a slot: the rank's own contribution to a chunk, or what its lane keeps of it in
-  // a version. `holder`: the GPU that has it, if it has not been sent to the slot's yet.
+  // a version. `holder`: the GPU from which the slot's has not received it yet; `is_sent`: it has
+  // sent it.
   struct Value {
     uint32_t chunk = 0;
     bool is_own = false;
     uint64_t version = 0;
     std::optional<uint32_t> holder = {};
+    bool is_sent = false;
   };
   struct Kept {
     uint64_t version = 0;
@@ -100,8 +104,13 @@ class PlanRunner {
     return Value{.chunk = slot.second + (gathers ? gpu * plan_.chunk_count : 0), .is_own = true};
   }
   void Write(const MscclppChunks& chunks, uint32_t element, uint32_t by, Value value) {
-    if (chunks.gpu != by) value.holder = by;
-    slots_[chunks.gpu][SlotOf(chunks.gpu, chunks.buffer, chunks.index + element)] = value;
+    const Slot slot = SlotOf(chunks.gpu, chunks.buffer, chunks.index + element);
+    if (chunks.gpu != by) {
+      value.holder = by;
+      value.is_sent = false;
+      if (!value.is_own) held_[by].emplace_back(chunks.gpu, slot);
+    }
+    slots_[chunks.gpu][slot] = value;
   }
 
   // --- Steps -------------------------------------------------------------------------------------
@@ -130,13 +139,52 @@ class PlanRunner {
     step.step.load_kept = !value.is_own;
     return AddStep(from, step, place);
   }
+  // Sends what slots of other GPUs have of a chunk that the GPU is about to keep anew. They receive
+  // it when they need it.
+  bool SendHeld(uint32_t gpu, uint32_t chunk, const std::string& place) {
+    std::vector<std::pair<uint32_t, Slot>> rest;
+    for (const auto& [to, slot] : held_[gpu]) {
+      const auto at = slots_[to].find(slot);
+      if (at == slots_[to].end()) continue;
+      Value& value = at->second;
+      const bool waits = value.holder == gpu && !value.is_own && !value.is_sent &&
+                         value.version == kept_[gpu][value.chunk].version;
+      if (!waits) continue;
+      if (value.chunk != chunk) {
+        rest.emplace_back(to, slot);
+        continue;
+      }
+      if (!Send(gpu, to, value, place)) return false;
+      value.is_sent = true;
+      under_way_[{gpu, to}].push_back(slot);
+    }
+    held_[gpu] = std::move(rest);
+    return true;
+  }
+  // Sends the value of a slot to its GPU, unless that has been done. Messages of two GPUs are
+  // received in the order in which they were sent.
+  bool SendToSlot(uint32_t gpu, const Slot& slot, const Value& value, const std::string& place) {
+    std::deque<Slot>& sent = under_way_[{*value.holder, gpu}];
+    if (sent.empty() && !value.is_sent) return Send(*value.holder, gpu, value, place);
+    if (!value.is_sent || sent.front() != slot) {
+      return Fail(place,
+                  fmt::format("needs chunk {} of GPU {} before another that was put earlier, "
+                              "and that GPU has kept anew since",
+                              value.chunk, *value.holder));
+    }
+    sent.pop_front();
+    return true;
+  }
   // Sends what another GPU holds to the slot's GPU, which keeps it.
   bool Fetch(uint32_t gpu, const Slot& slot, Value& value, const std::string& place) {
     const uint32_t holder = *value.holder;
     ExplicitStep step = StepOn(value.chunk);
     step.step.recv_from = static_cast<int32_t>(holder);
     step.step.keep = true;
-    if (!Send(holder, gpu, value, place) || !AddStep(gpu, step, place)) return false;
+    if (!SendHeld(gpu, value.chunk, place) || !SendToSlot(gpu, slot, value, place) ||
+        !AddStep(gpu, step, place)) {
+      return false;
+    }
     value = Keep(gpu, value.chunk);
     slots_[gpu][slot] = value;
     return true;
@@ -193,7 +241,9 @@ class PlanRunner {
     ++state.source;
     if (source.gpu == gpu && !value->holder) return AddLocal(operation, gpu, *value, state);
     const uint32_t holder = value->holder.value_or(source.gpu);
-    if (!Send(holder, gpu, *value, operation.place)) return Turn::kFailed;
+    const bool is_sent = value->holder ? SendToSlot(gpu, slot, *value, operation.place)
+                                       : Send(holder, gpu, *value, operation.place);
+    if (!is_sent) return Turn::kFailed;
     ExplicitStep step = Sum(state, value->chunk);
     step.step.recv_from = static_cast<int32_t>(holder);
     step.step.reduce = !is_empty;
@@ -225,7 +275,9 @@ class PlanRunner {
                BlockState& state) {
     const Value kept{.chunk = step.chunk, .version = state.kept_version};
     if (state.adds_kept && !IsCurrent(gpu, kept, operation.place)) return false;
-    if (!AddStep(gpu, step, operation.place)) return false;
+    if (!SendHeld(gpu, step.chunk, operation.place) || !AddStep(gpu, step, operation.place)) {
+      return false;
+    }
     state.sum = Keep(gpu, step.chunk);
     state.kept_version = state.sum.version;
     state.adds_own = false;
@@ -377,6 +429,12 @@ class PlanRunner {
     const std::string place = fmt::format("gpus[{}]", gpu);
     auto value = ValueAt(gpu, slot);
     if (!value) return Fail(place, fmt::format("chunk {} of the result is not written", index));
+    const bool scatters = plan_.kind == CollectiveKind::kReduceScatter;
+    const uint32_t expected = index + (scatters ? gpu * plan_.chunk_count : 0);
+    if (value->chunk != expected) {
+      return Fail(place, fmt::format("leaves chunk {} in slot {} of the result (expected chunk {})",
+                                     value->chunk, index, expected));
+    }
     if (value->holder && !Fetch(gpu, slot, *value, place)) return false;
     if (value->is_own) {
       ExplicitStep step = StepOn(value->chunk);
@@ -413,9 +471,13 @@ class PlanRunner {
   const uint32_t gpu_count_;
   std::shared_ptr<ExplicitAlgorithm> algorithm_ = std::make_shared<ExplicitAlgorithm>();
   std::vector<std::vector<BlockState>> blocks_;
-  std::vector<std::map<Slot, Value>> slots_;      // by GPU; own contributions left out
-  std::vector<std::map<uint32_t, Kept>> kept_;    // by GPU and chunk
-  std::vector<std::vector<ExplicitStep>> lanes_;  // by GPU
+  std::vector<std::map<Slot, Value>> slots_;    // by GPU; own contributions left out
+  std::vector<std::map<uint32_t, Kept>> kept_;  // by GPU and chunk
+  // By GPU: slots of others that it is to send to, and may have been written since.
+  std::vector<std::vector<std::pair<uint32_t, Slot>>> held_;
+  // By sender and receiver: the slots whose values were sent and not received yet.
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<Slot>> under_way_;
+  std::vector<std::vector<ExplicitStep>> lanes_;                               // by GPU
   std::map<std::tuple<uint32_t, uint32_t, bool, uint32_t>, int64_t> signals_;  // not waited for yet
   std::vector<std::map<uint32_t, uint64_t>> arrivals_;                         // by GPU and barrier
   std::vector<std::vector<int64_t>> semaphores_;

@@ -177,6 +177,12 @@ class PlanParser {
 
   bool ReadGpus(const Json& gpus) {
     gpu_count_ = gpus.Size();
+    // A GPU may write into the scratch of one that comes later. What is no number is found there.
+    for (const Json& gpu : gpus.GetArray()) {
+      const auto scratch = gpu.FindMember("scratch_chunks");
+      const bool is_stated = scratch != gpu.MemberEnd() && scratch->value.IsInt();
+      scratch_chunks_.push_back(is_stated ? std::max(0, scratch->value.GetInt()) : 0);
+    }
     for (uint32_t id = 0; id < gpu_count_; ++id) {
       if (!ReadGpu(gpus[id], id, fmt::format("gpus[{}]", id))) return false;
     }
@@ -196,7 +202,7 @@ class PlanParser {
     if (!Number(json, "id", place, id, id, stated_id) ||
         !Number(json, "input_chunks", place, 1, kAlgorithmChunksMax, inputs) ||
         !Number(json, "output_chunks", place, 1, kAlgorithmChunksMax, outputs) ||
-        !Number(json, "scratch_chunks", place, 0, INT32_MAX, scratch_chunks_)) {
+        !Number(json, "scratch_chunks", place, 0, INT32_MAX, scratch_chunks_[id])) {
       return false;
     }
     const int64_t gathered = plan_.kind == CollectiveKind::kAllGather ? gpu_count_ : 1;
@@ -212,7 +218,6 @@ class PlanParser {
     plan_.chunk_count = chunks;
     sizes_[0] = inputs;
     sizes_[1] = outputs;
-    sizes_[2] = scratch_chunks_;
     if (!ReadChannels(json, gpu, place) || !ReadBuffers(json, gpu, place) ||
         !ReadSemaphores(json, place)) {
       return false;
@@ -375,8 +380,10 @@ class PlanParser {
       } else if (!Buffer(Text(entry, "type"), place, read.buffer)) {
         return false;
       }
-      // Other GPUs have buffers of the same sizes.
-      const auto end = static_cast<size_t>(sizes_[static_cast<size_t>(read.buffer)]);
+      // Other GPUs have inputs and outputs of the same sizes; scratch is each GPU's own.
+      const auto end = static_cast<size_t>(read.buffer == MscclppBuffer::kScratch
+                                               ? scratch_chunks_[read.gpu]
+                                               : sizes_[static_cast<size_t>(read.buffer)]);
       if (!Index(entry, "index", place, end, read.index) ||
           !Index(entry, "size", place, end - read.index + 1, read.size)) {
         return false;
@@ -423,8 +430,8 @@ class PlanParser {
   Diagnostics& diagnostics_;
   MscclppPlan plan_;
   uint32_t gpu_count_ = 0;
-  int64_t scratch_chunks_ = 0;
-  int64_t sizes_[3] = {};  // chunks of the current GPU's buffers
+  std::vector<int64_t> scratch_chunks_;  // by GPU
+  int64_t sizes_[2] = {};                // chunks of the current GPU's input and output
 };
 
 }  // namespace

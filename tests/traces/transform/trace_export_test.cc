@@ -64,6 +64,27 @@ std::map<std::string, std::string> ChakraOf(const Trace& trace) {
   return files;
 }
 
+// Two communicators of all ranks, of which the ranks call on one or the other first.
+TEST(TraceExportTest, CommunicatorsOfAllRanksStaySeparateInChakra) {
+  Trace trace = Mixed();
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) ranks.push_back(rank);
+  trace.communicators = {{.name = "a", .ranks = ranks}, {.name = "b", .ranks = ranks}};
+  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    TraceOperation reduced = Call(CollectiveKind::kAllReduce, 0, 400);
+    TraceOperation gathered = Call(CollectiveKind::kAllGather, 1, 100);
+    gathered.stream = 1;
+    trace.operations[rank] = {rank == 0 ? reduced : gathered, rank == 0 ? gathered : reduced};
+  }
+  ImportedFiles files;
+  std::vector<std::string> paths;
+  for (const auto& [name, bytes] : ChakraOf(trace)) paths.push_back(files.Write(name, bytes));
+  const TraceImport& import = files.Import(paths);
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.report.calls_dropped(), 0u);
+  EXPECT_EQ(import.trace->communicators.size(), 2u);
+}
+
 TEST(TraceExportTest, ChakraIsWrittenAgainAsTheSameBytes) {
   const auto written = ChakraOf(Mixed());
   EXPECT_EQ(written.size(), 5u);  // four ranks, and the groups
