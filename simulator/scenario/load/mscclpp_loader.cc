@@ -32,8 +32,8 @@ class PlanRunner {
         diagnostics_(diagnostics),
         gpu_count_(static_cast<uint32_t>(plan_.gpus.size())),
         slots_(gpu_count_),
-        held_(gpu_count_),
         kept_(gpu_count_),
+        held_(gpu_count_),
         lanes_(gpu_count_),
         arrivals_(gpu_count_),
         semaphores_(plan_.semaphores) {}
