@@ -49,14 +49,15 @@ class PlanRunner {
 
  private:
   // The contents of a slot: the rank's own contribution to a chunk, or what its lane keeps of it in
-  // a version. `holder`: the GPU from which the slot's has not received it yet; `is_sent`: it has
-  // sent it.
+  // a version. `holder`: the GPU from which the slot's has not kept it yet; `is_sent`: it has sent
+  // it; `is_read`: the slot's GPU has received it into a sum.
   struct Value {
     uint32_t chunk = 0;
     bool is_own = false;
     uint64_t version = 0;
     std::optional<uint32_t> holder = {};
     bool is_sent = false;
+    bool is_read = false;
   };
   struct Kept {
     uint64_t version = 0;
@@ -107,7 +108,7 @@ class PlanRunner {
     const Slot slot = SlotOf(chunks.gpu, chunks.buffer, chunks.index + element);
     if (chunks.gpu != by) {
       value.holder = by;
-      value.is_sent = false;
+      value.is_sent = value.is_read = false;
       if (!value.is_own) held_[by].emplace_back(chunks.gpu, slot);
     }
     slots_[chunks.gpu][slot] = value;
@@ -147,7 +148,7 @@ class PlanRunner {
       const auto at = slots_[to].find(slot);
       if (at == slots_[to].end()) continue;
       Value& value = at->second;
-      const bool waits = value.holder == gpu && !value.is_own && !value.is_sent &&
+      const bool waits = value.holder == gpu && !value.is_own && !value.is_sent && !value.is_read &&
                          value.version == kept_[gpu][value.chunk].version;
       if (!waits) continue;
       if (value.chunk != chunk) {
@@ -244,6 +245,11 @@ class PlanRunner {
     const bool is_sent = value->holder ? SendToSlot(gpu, slot, *value, operation.place)
                                        : Send(holder, gpu, *value, operation.place);
     if (!is_sent) return Turn::kFailed;
+    if (value->holder) {  // whoever reads it again receives it again
+      value->is_sent = false;
+      value->is_read = true;
+      slots_[gpu][slot] = *value;
+    }
     ExplicitStep step = Sum(state, value->chunk);
     step.step.recv_from = static_cast<int32_t>(holder);
     step.step.reduce = !is_empty;
