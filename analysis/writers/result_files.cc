@@ -346,7 +346,8 @@ std::vector<std::string> RemoveLeftovers(const std::string& directory) {
     std::error_code failure;
     fs::remove_all(left, failure);
     close(lock);
-    if (failure) {
+    // Another run may have removed it at the same time.
+    if (failure && lstat(left.c_str(), &status) == 0) {
       failures.push_back(fmt::format("cannot remove {}, which a run that was killed has left: {}",
                                      left.string(), failure.message()));
     }
