@@ -141,7 +141,7 @@ TEST_F(FlowNetworkTest, LinksCountWhatHasLeftOfAMessage) {
     const LinkCounters counters = network().CountersOfLink(Uplink(0));
     return counters.payload_bytes + counters.header_bytes;
   };
-  for (const uint64_t quarter : {1, 2, 3}) {
+  for (const uint64_t quarter : {1u, 2u, 3u}) {
     At(kAlonePs / 4 * static_cast<int64_t>(quarter), [&bytes, quarter] {
       EXPECT_NEAR(static_cast<double>(bytes()), static_cast<double>(quarter * kBytes / 4), 1);
     });

@@ -144,7 +144,7 @@ std::optional<double> AicbCallListParser::Elapsed(const std::vector<std::string_
 // AICB fills in the computation that it has measured for a model, in nanoseconds, before it runs
 // the calls, and overwrites it with its own times, in milliseconds, when it runs them.
 bool AicbCallListParser::Finish() {
-  const double unit_ps = has_measured_calls_ ? kPsPerMs : kPsPerNs;
+  const auto unit_ps = static_cast<double>(has_measured_calls_ ? kPsPerMs : kPsPerNs);
   for (const Computation& computation : computations_) {
     AicbCall& call = calls_[computation.call];
     if (computation.elapsed * unit_ps > kTimeMaxPs) {

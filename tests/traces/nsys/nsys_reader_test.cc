@@ -59,7 +59,7 @@ TEST(NsysReaderTest, ThreadsOfAProcessAreRanks) {
   for (uint64_t server = 0; server < 2; ++server) {
     paths.push_back(files.Write("server" + std::to_string(server) + ".sqlite", ""));
     NsysFile made(paths.back());
-    for (const uint64_t thread : {1, 2}) {
+    for (const uint64_t thread : {1u, 2u}) {
       const uint64_t rank = 2 * server + thread - 1;
       const auto start = static_cast<int64_t>(thread);
       made.Range(start, 100, "ncclCommInitRank", 1, {0xabcd, 4 | rank << 32}, thread);

@@ -253,7 +253,7 @@ TEST(TrainingPlanTest, AnIterationZeroesItsGradientsBeforeItReceives) {
   EXPECT_EQ(optimizer.compute_before_ps, program.back().compute_before_ps);
   EXPECT_NEAR(static_cast<double>(optimizer.compute_before_ps) /
                   static_cast<double>(first->compute_before_ps),
-              (2 + 2 * 3 * 4 + 2) / 2, 1e-6);
+              (2 + 2 * 3 * 4 + 2) / 2.0, 1e-6);
 }
 
 TEST(TrainingPlanTest, WithZero2GradientsAreNotKeptAndNotZeroed) {
