@@ -130,6 +130,7 @@ std::string RefusalText(const std::string& directory, const std::string& why) {
 }
 
 constexpr std::string_view kStagingPrefix = ".railyard-";
+constexpr int kRemovalAttempts = 100;  // of a directory that others may be removing
 
 // Returns whether the name is that of a hidden directory in which a result is made,
 // ".railyard-123-0".
@@ -343,10 +344,14 @@ std::vector<std::string> RemoveLeftovers(const std::string& directory) {
     }
     const int lock = LockDirectory(left);
     if (lock < 0) continue;
+    // The run that put its result in the place of this one may be removing it, too: what one of
+    // them has just listed the other has removed.
     std::error_code failure;
-    fs::remove_all(left, failure);
+    for (int attempt = 0; attempt < kRemovalAttempts; ++attempt) {
+      fs::remove_all(left, failure);
+      if (failure != std::errc::no_such_file_or_directory) break;
+    }
     close(lock);
-    // Another run may have removed it at the same time.
     if (failure && lstat(left.c_str(), &status) == 0) {
       failures.push_back(fmt::format("cannot remove {}, which a run that was killed has left: {}",
                                      left.string(), failure.message()));
