@@ -24,6 +24,19 @@ uint64_t HashOf(const FlowRoute& route) {
   return hash;
 }
 
+// The place of a path among the weights of its route. Each path carries what lies between two of a
+// message's bytes, so that the paths together carry all of it.
+struct PathShare {
+  uint64_t before = 0;  // the weights of the paths before it
+  uint64_t behind = 0;  // and its own
+  uint64_t all = 1;
+
+  uint64_t Of(uint64_t bytes) const {
+    return static_cast<uint64_t>(Wide{bytes} * behind / all) -
+           static_cast<uint64_t>(Wide{bytes} * before / all);
+  }
+};
+
 }  // namespace
 
 FlowNetwork::FlowNetwork(const FabricGraph& graph, FabricNetwork& network)
@@ -283,22 +296,15 @@ void FlowNetwork::Count(BundleId id, const FlowMessage& message) {
   ++bundle.uncounted;
 }
 
-// Each path carries what lies between two of the message's bytes, so that the paths together carry
-// all of it. What a message puts on a path does not depend on those before it.
+// A message puts on a path what does not depend on those before it.
 void FlowNetwork::Settle(Bundle& bundle) {
-  const auto up_to = [&](uint64_t bytes, uint64_t weight) {
-    return static_cast<uint64_t>(Wide{bytes} * weight / bundle.weights);
-  };
-  uint64_t before = 0;
+  PathShare share{.all = bundle.weights};
   for (const FlowPath& path : bundle.route) {
-    const uint64_t behind = before + path.weight;
-    const uint64_t payload =
-        up_to(bundle.payload_bytes, behind) - up_to(bundle.payload_bytes, before);
-    const uint64_t wire = up_to(bundle.wire_bytes, behind) - up_to(bundle.wire_bytes, before);
-    for (const LinkId link : path.links) {
-      network_.CountFlowOnLink(link, bundle.uncounted * payload, bundle.uncounted * wire);
-    }
-    before = behind;
+    share.behind += path.weight;
+    const uint64_t payload = bundle.uncounted * share.Of(bundle.payload_bytes);
+    const uint64_t wire = bundle.uncounted * share.Of(bundle.wire_bytes);
+    for (const LinkId link : path.links) network_.CountFlowOnLink(link, payload, wire);
+    share.before = share.behind;
   }
   bundle.uncounted = 0;
 }
@@ -307,23 +313,18 @@ void FlowNetwork::Settle(Bundle& bundle) {
 // what Settle() counts for it.
 void FlowNetwork::CountPart(const Bundle& bundle, const FlowMessage& message, uint64_t from_bytes,
                             uint64_t to_bytes) {
-  uint64_t before = 0;
+  PathShare share{.all = bundle.weights};
+  // Returns the part of what the path carries of the message.
+  const auto part_of = [&](uint64_t on_path) {
+    return static_cast<uint64_t>(Wide{on_path} * to_bytes / message.wire_bytes) -
+           static_cast<uint64_t>(Wide{on_path} * from_bytes / message.wire_bytes);
+  };
   for (const FlowPath& path : bundle.route) {
-    const uint64_t behind = before + path.weight;
-    const auto between = [&](uint64_t bytes) {
-      const auto share = [&](uint64_t weight) {
-        return static_cast<uint64_t>(Wide{bytes} * weight / bundle.weights);
-      };
-      const uint64_t on_path = share(behind) - share(before);
-      const auto up_to = [&](uint64_t wire_bytes) {
-        return static_cast<uint64_t>(Wide{on_path} * wire_bytes / message.wire_bytes);
-      };
-      return up_to(to_bytes) - up_to(from_bytes);
-    };
-    const uint64_t payload = between(message.payload_bytes);
-    const uint64_t wire = between(message.wire_bytes);
+    share.behind += path.weight;
+    const uint64_t payload = part_of(share.Of(message.payload_bytes));
+    const uint64_t wire = part_of(share.Of(message.wire_bytes));
     for (const LinkId link : path.links) network_.CountFlowOnLink(link, payload, wire);
-    before = behind;
+    share.before = share.behind;
   }
 }
 

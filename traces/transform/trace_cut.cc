@@ -126,7 +126,7 @@ class TraceCutter {
     fates.reserve(operations.size());
     std::map<std::tuple<uint32_t, CollectiveKind, uint32_t>, uint64_t> calls;
     uint64_t iteration = 0;
-    const bool is_window = cut_.calls.first > 0 || cut_.calls.last < UINT64_MAX;
+    const bool is_window = HasWindowOfCalls();
     for (const TraceOperation& operation : operations) {
       if (operation.begins_iteration) ++iteration;
       Fate fate = is_window ? Fate::kWait : Fate::kCall;
@@ -169,8 +169,12 @@ class TraceCutter {
     }
   }
 
+  bool HasWindowOfCalls() const { return cut_.calls.first > 0 || cut_.calls.last < UINT64_MAX; }
+
   // Finds the first iteration of which any rank keeps an operation: it is that of the whole result.
   void FindFirstIteration() {
+    first_iteration_ = cut_.iterations.first;
+    if (!HasWindowOfCalls()) return;
     first_iteration_ = UINT64_MAX;
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       if (new_rank_[rank] == kGone) continue;
