@@ -141,8 +141,9 @@ std::optional<double> AicbCallListParser::Elapsed(const std::vector<std::string_
   return elapsed;
 }
 
-// AICB fills in the computation that it has measured for a model, in nanoseconds, before it runs
-// the calls, and overwrites it with its own times, in milliseconds, when it runs them.
+// Before a list is run, _elapsed_time of a computation is what AICB is to sleep for in its place,
+// in nanoseconds (_apply_computation in aicb's workload_applyer.py). Times of what has been run are
+// in milliseconds.
 bool AicbCallListParser::Finish() {
   const auto unit_ps = static_cast<double>(has_measured_calls_ ? kPsPerMs : kPsPerNs);
   for (const Computation& computation : computations_) {

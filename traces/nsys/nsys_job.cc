@@ -68,7 +68,7 @@ std::optional<uint32_t> NsysJob::RankIn(const Process& process, const std::strin
   const auto joined = process.ranks_of.find(communicator);
   if (joined == process.ranks_of.end()) return std::nullopt;
   const auto& ranks_of_thread = joined->second;
-  // Where a process is one rank, any of its threads makes the calls.
+  // Any thread of a process that is one rank may make its calls.
   const auto at =
       ranks_of_thread.size() == 1 ? ranks_of_thread.begin() : ranks_of_thread.find(thread);
   if (at == ranks_of_thread.end() || at->second.size() != 1) return std::nullopt;
