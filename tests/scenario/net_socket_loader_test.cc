@@ -29,7 +29,7 @@ TEST(NetSocketLoaderTest, DefaultsAreNcclsAndLinuxs) {
     EXPECT_EQ(scenario->nic.window_bytes, kTcpWindowBytes);
     EXPECT_EQ(scenario->nic.congestion_control.GetTypeId().GetName(), "railyard::Cubic");
     EXPECT_FALSE(scenario->nccl.UsesPxn());
-    EXPECT_FALSE(scenario->nccl.AllowsLl128BetweenServers());
+    EXPECT_FALSE(scenario->nccl.AllowsLl128BetweenServers(CollectiveKind::kAllReduce));
     EXPECT_EQ(AttributeOf(*scenario, "NetworkFlowControl"), "NONE");
     EXPECT_EQ(AttributeOf(*scenario, "EcnEnabled"), "false");
   }
@@ -53,7 +53,8 @@ TEST(NetSocketLoaderTest, ValuesAreTaken) {
   EXPECT_EQ(scenario->net_socket.receive_rate_bps, 20'000'000'000u);
   EXPECT_EQ(scenario->nic.mtu_bytes, 8'948u);
   EXPECT_EQ(scenario->nic.window_bytes, 1u << 20);
-  EXPECT_TRUE(scenario->nccl.AllowsLl128BetweenServers());  // as NCCL, where it is named
+  // As NCCL, where it is named.
+  EXPECT_TRUE(scenario->nccl.AllowsLl128BetweenServers(CollectiveKind::kAllReduce));
 }
 
 TEST(NetSocketLoaderTest, WhatIsOfRdmaIsRefusedBesideThem) {

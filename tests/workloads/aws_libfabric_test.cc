@@ -49,7 +49,7 @@ TEST(AwsLibfabricTest, BeforeHopperThereIsSimpleAlone) {
 
 TEST(AwsLibfabricTest, AStatedProtocolHoldsAllTheSame) {
   NcclSettings settings = OverEfa();
-  settings.protocols = 1u << static_cast<uint32_t>(Protocol::kLl);
+  settings.protocols.AllowOnly(1u << static_cast<uint32_t>(Protocol::kLl));
   EXPECT_EQ(NcclPlanner(Ampere(2), settings).Choose(AllReduceOf(8), {})->protocol, Protocol::kLl);
 }
 

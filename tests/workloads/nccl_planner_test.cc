@@ -289,8 +289,8 @@ TEST(NcclPlanner, TakesTreesOnTwoServersWithFewNics) {
 
 TEST(NcclPlanner, ChoosesOnlyWhatAlgoAndProtoAllow) {
   NcclSettings settings;
-  settings.algorithms = 1u << static_cast<uint32_t>(Algorithm::kTree);
-  settings.protocols = ~(1u << static_cast<uint32_t>(Protocol::kLl));
+  settings.algorithms.AllowOnly(1u << static_cast<uint32_t>(Algorithm::kTree));
+  settings.protocols.AllowOnly(~(1u << static_cast<uint32_t>(Protocol::kLl)));
   const NcclPlanner planner(Nodes(2, 8), settings);
   JobCollective small = Collective(CollectiveKind::kAllReduce, 16, Datatype::kFloat32);
   small.bytes = 64;
@@ -301,6 +301,42 @@ TEST(NcclPlanner, ChoosesOnlyWhatAlgoAndProtoAllow) {
   JobCollective gather = Collective(CollectiveKind::kAllGather, 16, Datatype::kFloat32);
   gather.bytes = 1024;
   EXPECT_EQ(planner.Choose(gather, {}), std::nullopt);  // no tree for it
+}
+
+// NVIDIA/nccl issue 1304: with ALGO=Tree and PROTO=Simple 2.21 ran a Broadcast of 24 bytes as a
+// ring with LL; 2.22 obeys PROTO. "Strictly enforce the ALGO/PROTO filters" (release notes
+// of 2.24.3).
+TEST(NcclPlanner, RingsReplaceWhatAlgoLeavesNothingBeforeVersion224) {
+  NcclSettings settings;
+  settings.algorithms.AllowOnly(1u << static_cast<uint32_t>(Algorithm::kTree));
+  settings.protocols.AllowOnly(1u << static_cast<uint32_t>(Protocol::kSimple));
+  JobCollective broadcast = Collective(CollectiveKind::kBroadcast, 24, Datatype::kInt8);
+  broadcast.bytes = 24;
+  const auto choice_of = [&](uint32_t version) {
+    settings.version = version;
+    return NcclPlanner(Nodes(2, 8), settings).Choose(broadcast, {});
+  };
+  EXPECT_EQ(choice_of(22105), (ReplayChoice{Algorithm::kRing, Protocol::kLl}));
+  EXPECT_EQ(choice_of(22203), (ReplayChoice{Algorithm::kRing, Protocol::kSimple}));
+  EXPECT_EQ(choice_of(22403), std::nullopt);
+}
+
+TEST(NcclPlanner, AlgoAndProtoMayDifferByKind) {
+  NcclSettings settings;
+  settings.algorithms.AllowOnly(CollectiveKind::kAllReduce,
+                                1u << static_cast<uint32_t>(Algorithm::kTree));
+  settings.protocols.AllowOnly(CollectiveKind::kBroadcast,
+                               1u << static_cast<uint32_t>(Protocol::kSimple));
+  const NcclPlanner planner(Nodes(2, 8), settings);
+  const auto choice_of = [&](CollectiveKind kind) {
+    JobCollective small = Collective(kind, 256, Datatype::kInt8);
+    small.bytes = 256;
+    return planner.Choose(small, {});
+  };
+  EXPECT_EQ(choice_of(CollectiveKind::kAllReduce), (ReplayChoice{Algorithm::kTree, Protocol::kLl}));
+  EXPECT_EQ(choice_of(CollectiveKind::kBroadcast),
+            (ReplayChoice{Algorithm::kRing, Protocol::kSimple}));
+  EXPECT_EQ(choice_of(CollectiveKind::kReduce), (ReplayChoice{Algorithm::kRing, Protocol::kLl}));
 }
 
 // nccl.md's formula: every non-root sends its channel's share up once and everyone but the leaves

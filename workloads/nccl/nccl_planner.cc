@@ -155,13 +155,12 @@ NcclPlanner::NcclPlanner(CommunicatorLayout layout, NcclSettings settings)
     chains_ = std::make_shared<TreeTable>(
         BuildChains(layout_, channels_.graph_channel_count, channel_count, channels_.mesh_rings));
   }
-  platform.ll128_between_servers = settings_.AllowsLl128BetweenServers();
   if (settings_.net == NetPlugin::kAwsLibfabric) {
     platform.net_latency_us =
         settings_.ofi_net_latency_us.value_or(AwsLibfabricNetLatencyUs(layout_.generation));
     // The plug-in sets NCCL_PROTO for all communicators of its process.
-    if (settings_.protocols == UINT32_MAX) {
-      settings_.protocols = AwsLibfabricProtocols(layout_.generation);
+    if (!settings_.protocols.IsStated()) {
+      settings_.protocols.AllowOnly(AwsLibfabricProtocols(layout_.generation));
     }
   }
   tuner_.emplace(platform, TunedCommunicator{rank_count, layout_.node_count(), channel_count},
@@ -192,16 +191,43 @@ std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
     // Whatever the tuner thinks of it here.
     if (choice == stated) return choice;
     if (choice.algorithm == stated.algorithm && NeedsNoTuner(choice.algorithm)) return choice;
-    if ((settings_.algorithms >> static_cast<uint32_t>(choice.algorithm) & 1) == 0) continue;
-    if ((settings_.protocols >> static_cast<uint32_t>(choice.protocol) & 1) == 0) continue;
+    if (!Allows(collective.kind, choice)) continue;
     const std::optional<double> time_us = tuner_->TimeUs(call, choice.algorithm, choice.protocol);
     if (!time_us || (best && *time_us >= best_us)) continue;
     best = choice;
     best_us = *time_us;
   }
-  const bool is_open = stated.protocol == Protocol::kUnstated && settings_.protocols == UINT32_MAX;
+  const bool is_open =
+      stated.protocol == Protocol::kUnstated && !settings_.protocols.IsStatedFor(collective.kind);
   if (best && is_open) {
     best->protocol = tuner_->ProtocolBySize(call).value_or(best->protocol);
+  }
+  if (!best && stated == ReplayChoice{}) return RingInstead(call);
+  return best;
+}
+
+bool NcclPlanner::Allows(CollectiveKind kind, const ReplayChoice& choice) const {
+  return settings_.algorithms.Allows(kind, choice.algorithm) &&
+         settings_.protocols.Allows(kind, choice.protocol) && AllowsLl128(kind, choice.protocol);
+}
+
+bool NcclPlanner::AllowsLl128(CollectiveKind kind, Protocol protocol) const {
+  return protocol != Protocol::kLl128 || layout_.node_count() == 1 ||
+         settings_.AllowsLl128BetweenServers(kind);
+}
+
+std::optional<ReplayChoice> NcclPlanner::RingInstead(const TunedCall& call) const {
+  if (settings_.version >= kFirstStrictChoiceVersion) return std::nullopt;
+  const bool obeys_proto = settings_.version >= kFirstProtoForRingsVersion;
+  std::optional<ReplayChoice> best;
+  double best_us = 0;
+  for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
+    if (obeys_proto && !settings_.protocols.Allows(call.kind, protocol)) continue;
+    if (!AllowsLl128(call.kind, protocol)) continue;
+    const std::optional<double> time_us = tuner_->TimeUs(call, Algorithm::kRing, protocol);
+    if (!time_us || (best && *time_us >= best_us)) continue;
+    best = ReplayChoice{Algorithm::kRing, protocol};
+    best_us = *time_us;
   }
   return best;
 }

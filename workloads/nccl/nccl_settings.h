@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "workloads/nccl/allowed_values.h"
+
 namespace railyard {
 
 struct ExplicitAlgorithm;
@@ -68,9 +70,8 @@ struct NcclSettings {
   uint32_t pat_enable = 2;      // 0: never; 1: wherever possible; 2: if every node has one rank
   bool collnet_enable = false;  // the network's switches may reduce (SHARP)
   uint32_t nchannels_per_net_peer = 0;  // 0: not set
-  // ALGO and PROTO: bit n allows enumerator n of Algorithm and Protocol.
-  uint32_t algorithms = UINT32_MAX;
-  uint32_t protocols = UINT32_MAX;
+  AllowedValues<Algorithm> algorithms;  // ALGO
+  AllowedValues<Protocol> protocols;    // PROTO
   // If there are any, rings enter and leave a server on one rail.
   std::vector<NicPlace> unusable_nics;
   std::optional<NicPolicy> nic_policy;  // also for NICs that fail during the run
@@ -83,10 +84,12 @@ struct NcclSettings {
   // Returns true if a GPU's data may leave by the NIC of another GPU (ncclTopoComputePaths,
   // src/graph/paths.cc).
   bool UsesPxn() const { return gpu_direct() && !pxn_disable; }
-  // Returns true if LL128 may be used between servers. NCCL requires a NIC behind the GPU's own
-  // PCIe switches, which excludes paths without GPU Direct, as they lead through the CPU; but PROTO
-  // can force LL128 (ncclTopoTuneModel, src/graph/tuning.cc).
-  bool AllowsLl128BetweenServers() const { return gpu_direct() || protocols != UINT32_MAX; }
+  // Returns true if LL128 may be used between servers for a kind of collective. NCCL requires a NIC
+  // behind the GPU's own PCIe switches, which excludes paths without GPU Direct, as they lead
+  // through the CPU; but PROTO can force LL128 (ncclTopoTuneModel, src/graph/tuning.cc).
+  bool AllowsLl128BetweenServers(CollectiveKind kind) const {
+    return gpu_direct() || protocols.IsStatedFor(kind);
+  }
 };
 // Returns the version as NCCL has encoded it since 2.9 ("2.27.5" → 22705) or before ("2.7.8" →
 // 2708), ignoring a build suffix ("2.27.5-1", "2.27.5+cuda12.9"); nullopt if the text is not a

@@ -292,9 +292,6 @@ double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protoc
 bool NcclTuner::IsAvailable(CollectiveKind kind, Algorithm algorithm, int protocol) const {
   const bool is_hopper_or_later = platform_.generation >= GpuGeneration::kHopper;
   if (protocol == kLl128 && !platform_.nvlink) return false;
-  if (protocol == kLl128 && communicator_.node_count > 1 && !platform_.ll128_between_servers) {
-    return false;
-  }
   switch (algorithm) {
     case Algorithm::kRing:
       return platform_.ring.channel_count > 0;

@@ -4,7 +4,7 @@
 // The times are NCCL's expectation. They select the algorithm and protocol and never determine how
 // long a collective takes.
 //
-// Tuner plug-ins and NCCL_ALGO's syntax are left out.
+// Tuner plug-ins are left out. NcclPlanner applies NCCL_ALGO and NCCL_PROTO.
 #pragma once
 
 #include <array>
@@ -31,9 +31,8 @@ struct TunerPlatform {
   SearchedGraph ring;
   SearchedGraph tree;
   SearchedGraph nvls;
-  SearchedGraph collnet;      // without channels if no switch can reduce
-  double net_latency_us = 0;  // as the network plug-in states it for its NICs
-  bool ll128_between_servers = true;
+  SearchedGraph collnet;               // without channels if no switch can reduce
+  double net_latency_us = 0;           // as the network plug-in states it for its NICs
   bool same_rings = false;             // every server has the same order of GPUs
   bool tree_meets_nic_on_one = false;  // NCCL_TOPO_PATTERN_TREE: one GPU has all of a channel's NIC
                                        // traffic

@@ -10,8 +10,15 @@ inline constexpr uint32_t kFirstNvlsVersion = 21700;
 // The first version that has NVLS over several servers, with IB SHARP or as NVLSTree: 2.18 ("Add
 // inter-node algorithms for NVLink SHARP" in the release notes of 2.18.1).
 inline constexpr uint32_t kFirstNvlsOverServersVersion = 21800;
+// The first version that obeys NCCL_PROTO where it replaces NCCL_ALGO's algorithms by rings: 2.22
+// (NVIDIA/nccl issue 1304).
+inline constexpr uint32_t kFirstProtoForRingsVersion = 22200;
 // The first version that has PAT and NCCL_PAT_ENABLE, encoded as by ncclGetVersion: 2.23.
 inline constexpr uint32_t kFirstPatVersion = 22300;
+// The first version that fails where NCCL_ALGO and NCCL_PROTO leave a collective nothing, and in
+// which both have lists by collective: 2.24 ("NCCL_ALGO/NCCL_PROTO strict enforcement" in the
+// release notes of 2.24.3).
+inline constexpr uint32_t kFirstStrictChoiceVersion = 22400;
 // The first version for GPUs of compute capability 10: 2.25.
 inline constexpr uint32_t kFirstBlackwellVersion = 22500;
 // The first version that tunes NVLSTree for Blackwell by nodes, GPUs and NICs: 2.30.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/fabric/port/switch.h"
 #include "simulator/scenario/check/field_ranges.h"
+#include "simulator/scenario/load/choice_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/units/units.h"
 #include "topologies/platforms/platform.h"
@@ -59,60 +59,6 @@ uint32_t LoadVersion(const ProtoCursor* nccl, const std::string& trace_version,
     return default_version;
   }
   return ParseNcclVersion(trace_version).value_or(default_version);
-}
-
-// NCCL_ALGO and NCCL_PROTO: names that are allowed, or after a ^ those that are not.
-template <typename Value, size_t kCount>
-uint32_t LoadNameList(const ProtoCursor& nccl, const char* field,
-                      const std::array<std::pair<std::string_view, Value>, kCount>& known,
-                      Diagnostics& diagnostics) {
-  std::string text = nccl.Text(field, "");
-  const bool is_excluding = text.starts_with('^');
-  if (is_excluding) text.erase(0, 1);
-  uint32_t named = 0;
-  uint32_t all = 0;
-  std::vector<std::string> names;
-  for (const auto& [name, value] : known) {
-    names.emplace_back(name);
-    all |= 1u << static_cast<uint32_t>(value);
-  }
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string name = text.substr(begin, end - begin);
-    const auto found = std::find_if(known.begin(), known.end(), [&](const auto& entry) {
-      return std::equal(
-          name.begin(), name.end(), entry.first.begin(), entry.first.end(),
-          [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
-    });
-    if (found == known.end()) {
-      nccl.Error(diagnostics, field, UnknownName("name", name, names));
-      return all;
-    }
-    named |= 1u << static_cast<uint32_t>(found->second);
-    begin = end + 1;
-  }
-  return is_excluding ? all & ~named : named;
-}
-
-void LoadChoices(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
-  using Named = std::pair<std::string_view, Algorithm>;
-  // ncclAlgoStr (src/init.cc).
-  static constexpr std::array kAlgorithms = {
-      Named{"Tree", Algorithm::kTree},
-      Named{"Ring", Algorithm::kRing},
-      Named{"CollNetDirect", Algorithm::kCollnetDirect},
-      Named{"CollNetChain", Algorithm::kCollnetChain},
-      Named{"NVLS", Algorithm::kNvls},
-      Named{"NVLSTree", Algorithm::kNvlsTree},
-      Named{"PAT", Algorithm::kPat},
-  };
-  static constexpr std::array kProtocols = {
-      std::pair<std::string_view, Protocol>{"LL", Protocol::kLl},
-      std::pair<std::string_view, Protocol>{"LL128", Protocol::kLl128},
-      std::pair<std::string_view, Protocol>{"Simple", Protocol::kSimple},
-  };
-  if (nccl.Has("ALGO")) settings.algorithms = LoadNameList(nccl, "ALGO", kAlgorithms, diagnostics);
-  if (nccl.Has("PROTO")) settings.protocols = LoadNameList(nccl, "PROTO", kProtocols, diagnostics);
 }
 
 // NCCL's variables that are modelled with one value only; any other would change what a run does.
@@ -348,7 +294,7 @@ NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string
   planner.nchannels_per_net_peer =
       number("NCHANNELS_PER_NET_PEER", planner.nchannels_per_net_peer, 1, kNcclChannelsMax);
   RefuseUnmodelled(*nccl, diagnostics);
-  LoadChoices(*nccl, planner, diagnostics);
+  LoadChoices(*nccl, nccl->Text("version", trace_version), planner, diagnostics);
   planner.pxn_disable = nccl->Flag("PXN_DISABLE", planner.pxn_disable);
   const auto refuse_before = [&](const char* field, uint32_t first_version) {
     RefuseBefore(*nccl, field, first_version, planner.version, nccl->Text("version", trace_version),
