@@ -100,14 +100,20 @@ std::string IntervalText(const KindComparison& kind) {
   return fmt::format("{} to {}", DifferenceText(*kind.low), DifferenceText(*kind.high));
 }
 
+// Returns whether every collective has a partner, and the runs ended alike.
+bool IsWhole(const Comparison& comparison) {
+  return comparison.first.status == comparison.second.status && comparison.first_alone == 0 &&
+         comparison.second_alone == 0;
+}
+
 std::string ComparisonVerdict(const Comparison& comparison, const std::string& second,
                               const std::string& first) {
   const KindComparison& all = comparison.kinds.front();
   if (all.pairs == 0) return fmt::format("{} and {} have no collective in common.", second, first);
   switch (all.verdict) {
     case Verdict::kEqual:
-      return fmt::format("{} takes the same time as {} in every collective, to the picosecond.",
-                         second, first);
+      return fmt::format("{} takes the same time as {} in every collective{}, to the picosecond.",
+                         second, first, IsWhole(comparison) ? "" : " that both have");
     case Verdict::kNoDifference:
       return fmt::format(
           "{} is neither faster nor slower than {}: {} in all, within what chance "

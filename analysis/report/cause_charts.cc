@@ -40,12 +40,14 @@ void AppendFaults(const ResultStore& store, std::vector<Chart>& charts) {
   }
   chart.tables.push_back(TableOf(
       store, "faults",
-      fmt::format("SELECT name, kind, target, from_ps, until_ps, begins, dropped_packets, "
-                  "retransmitted_bytes, collectives_hit, ranks_hit, bytes_hit, from_ps + "
-                  "time_to_detect_ps AS detected_ps, first_retransmission_ps, from_ps + "
-                  "time_to_recover_ps AS recovered_ps FROM faults WHERE begins > 0 ORDER BY "
-                  "collectives_hit DESC, from_ps LIMIT {}",
-                  kFaultsDrawnMax)));
+      fmt::format(
+          "SELECT name, kind, target, from_ps, until_ps, begins, dropped_packets, "
+          "retransmitted_bytes, collectives_hit, ranks_hit, bytes_hit, from_ps + "
+          "time_to_detect_ps AS detected_ps, first_retransmission_ps, from_ps + "
+          "time_to_recover_ps AS recovered_ps, (SELECT CAST(value AS INTEGER) FROM run WHERE key = "
+          "'simulated_time_ps') AS run_ps FROM faults WHERE begins > 0 ORDER BY "
+          "collectives_hit DESC, from_ps LIMIT {}",
+          kFaultsDrawnMax)));
   charts.push_back(std::move(chart));
 }
 

@@ -36,7 +36,22 @@ struct Cable {
   bool has_fault = false;
 };
 
-using Ends = std::pair<std::string, std::string>;
+// The ends of a cable, the lesser name first. Parallel cables have numbers: "#2", none for the
+// first.
+struct Ends {
+  std::string first;
+  std::string second;
+  std::string number{};
+  auto operator<=>(const Ends&) const = default;
+};
+
+// Divides "leaf0>spine1#2".
+Ends EndsOf(const std::string& link) {
+  const size_t arrow = link.find('>');
+  if (arrow == std::string::npos) throw UnreadableResult{"a link's name has no >"};
+  const size_t number = std::min(link.find('#', arrow), link.size());
+  return {link.substr(0, arrow), link.substr(arrow + 1, number - arrow - 1), link.substr(number)};
+}
 
 // "server3" of "server3/nic1": devices of servers are named so.
 std::string ServerOf(const std::string& device) { return device.substr(0, device.find('/')); }
@@ -104,10 +119,7 @@ class FabricPicture {
         "dropped_packets FROM links ORDER BY tier = 'NVLINK' DESC, tier = 'HOST' DESC, tier = "
         "'NIC_LEAF' DESC, tier = 'LEAF_SPINE' DESC");
     while (rows.Next()) {
-      const std::string link = rows.Text(0);
-      const size_t arrow = link.find('>');
-      if (arrow == std::string::npos) throw UnreadableResult{"a link's name has no >"};
-      Ends ends{link.substr(0, arrow), link.substr(arrow + 1)};
+      Ends ends = EndsOf(rows.Text(0));
       SetRows(ends, rows.Text(1));
       if (NaturalLess()(ends.second, ends.first)) std::swap(ends.first, ends.second);
       Cable& cable = cables_[std::move(ends)];
@@ -145,14 +157,14 @@ class FabricPicture {
     }
   }
 
-  // Targets name a cable "A--B"; a fault on a device marks all its cables.
+  // Targets name a cable "A--B" or "A--B#2"; a fault on a device marks all its cables.
   void ReadFaults(const ResultStore& store) {
     std::set<std::string> targets;
     StoredRows rows = store.Rows("SELECT DISTINCT target FROM faults WHERE begins > 0");
     while (rows.Next()) targets.insert(rows.Text(0));
     for (auto& [ends, cable] : cables_) {
-      cable.has_fault = targets.contains(ends.first + "--" + ends.second) ||
-                        targets.contains(ends.second + "--" + ends.first) ||
+      cable.has_fault = targets.contains(ends.first + "--" + ends.second + ends.number) ||
+                        targets.contains(ends.second + "--" + ends.first + ends.number) ||
                         targets.contains(ends.first) || targets.contains(ends.second);
     }
   }

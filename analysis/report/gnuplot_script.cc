@@ -122,13 +122,13 @@ std::string Durations(const ChartTable& table) {
       Seconds(table, "bound_ps"));
 }
 
-std::string Matrix(const ChartTable& table, const std::string& only) {
+std::string Matrix(const ChartTable& table) {
   return fmt::format(
       "set size square\nset xlabel 'to GPU'\nset ylabel 'from GPU'\nset yrange [*:*] reverse\n"
       "set logscale cb\nset cblabel 'payload (bytes)'\nset palette defined (0 '#cfe5f0', 0.5 "
-      "'#2a82b0', 1 '#10245c')\nset offsets 1, 1, 1, 1\nunset key\nplot data using ({} ? {} : "
-      "NaN):{}:{} with points pt 5 ps 0.6 lc palette\n",
-      only, Column(table, "destination_gpu"), Column(table, "source_gpu"),
+      "'#2a82b0', 1 '#10245c')\nset offsets 1, 1, 1, 1\nunset key\nplot data using {}:{}:{} with "
+      "points pt 5 ps 0.6 lc palette\n",
+      Column(table, "destination_gpu"), Column(table, "source_gpu"),
       Column(table, "payload_bytes"));
 }
 
@@ -151,8 +151,9 @@ std::string Fabric(const Chart& chart) {
 
 std::string Faults(const ChartTable& table) {
   const std::string from = Seconds(table, "from_ps");
+  // One that is not over lasts to the end of the run.
   const std::string until = fmt::format("(strcol({}) eq '' ? {} : {})", ColumnOf(table, "until_ps"),
-                                        from, Seconds(table, "until_ps"));
+                                        Seconds(table, "run_ps"), Seconds(table, "until_ps"));
   return fmt::format(
       "set xlabel 'time (s)'\nset yrange [*:*] reverse\nset offsets 0, 0, 0.6, 0.6\n"
       "plot data using {0}:0:{0}:{1}:($0-0.2):($0+0.2):ytic({2}) with boxxyerror ls 2 fs solid 0.6 "
@@ -202,11 +203,10 @@ std::string Body(const Chart& chart) {
     return fmt::format("strcol({})", ColumnOf(table, name));
   };
   if (id == "durations") return Durations(table);
-  if (id == "pairs") return Matrix(table, "1");
+  if (id == "pairs") return Matrix(table);
   if (id == "iteration_pairs") {
-    // The last iteration of the first job; the CSV has all of them.
-    return fmt::format("stats data using {} name 'I' nooutput\n", Column(table, "iteration")) +
-           Matrix(table, fmt::format("({} == I_max)", Column(table, "iteration")));
+    const ChartTable& last = chart.tables[1];
+    return fmt::format("data = '{}.csv'\n", last.name) + Matrix(last);
   }
   if (id == "tiers") {
     return "set xlabel 'bytes'\n" +

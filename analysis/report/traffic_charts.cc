@@ -72,6 +72,16 @@ void AppendIterations(const ResultStore& store, std::vector<Chart>& charts) {
                   "2, 3, 4, 5",
                   block, every)));
   if (chart.tables.back().rows.empty()) return;
+  // For a picture that does not move: the last iteration of the first job, of all kinds.
+  chart.tables.push_back(TableOf(
+      store, "iteration_pairs_last",
+      fmt::format(
+          "WITH first_job AS (SELECT job, MAX(iteration) AS last FROM iteration_pairs WHERE "
+          "job = (SELECT job FROM iteration_pairs LIMIT 1)) SELECT source_gpu / {0} * {0} "
+          "AS source_gpu, destination_gpu / {0} * {0} AS destination_gpu, "
+          "SUM(payload_bytes) AS payload_bytes FROM iteration_pairs JOIN first_job USING "
+          "(job) WHERE iteration = last GROUP BY 1, 2",
+          block)));
   charts.push_back(std::move(chart));
 }
 

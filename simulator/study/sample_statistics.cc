@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 
 namespace railyard {
 namespace {
@@ -38,7 +39,9 @@ double BinomialProbability(size_t k, size_t n, double q) {
 Estimate MeanOf(const std::vector<double>& values) {
   const auto n = static_cast<double>(values.size());
   Estimate mean;
-  for (const double value : values) mean.value += value / n;
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
+  mean.value = std::clamp(sum / n, *least, *greatest);  // the mean of equal values is their value
   if (values.size() < 2) return mean;
   double squares = 0;
   for (const double value : values) squares += (value - mean.value) * (value - mean.value);

@@ -122,7 +122,7 @@ std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics
   const auto file = LoadTextProto(path, protos::Study(), {}, diagnostics);
   if (!file) return std::nullopt;
   const ProtoCursor cursor(*file);
-  const auto& message = static_cast<const protos::Study&>(cursor.message());
+  const auto& message = cursor.As<protos::Study>();
   Study study;
   study.name = cursor.Text("name", std::filesystem::path(path).stem().string());
   LoadScenarios(cursor, study, diagnostics);

@@ -126,7 +126,7 @@ std::optional<Ends> EndsOf(const ProtoCursor& cursor, bool is_log, Diagnostics& 
 // How many numbers a range has.
 std::optional<size_t> CountOf(const ProtoCursor& cursor, const Ends& ends,
                               Diagnostics& diagnostics) {
-  const auto& message = static_cast<const protos::StudyRange&>(cursor.message());
+  const auto& message = cursor.As<protos::StudyRange>();
   if (cursor.Has("count") == cursor.Has("step")) {
     if (cursor.Has("count")) {
       cursor.Error(diagnostics, "step", "follows from count (expected one of both)");
@@ -153,7 +153,7 @@ std::vector<double> RangeNumbers(const ProtoCursor& cursor, Diagnostics& diagnos
   std::vector<double> numbers;
   if (!count) return numbers;
   const double step = cursor.Has("step")
-                          ? static_cast<const protos::StudyRange&>(cursor.message()).step()
+                          ? cursor.As<protos::StudyRange>().step()
                           : (ends->last - ends->first) / static_cast<double>(*count - 1);
   for (size_t i = 0; i < *count; ++i)
     numbers.push_back(ends->first + step * static_cast<double>(i));
@@ -206,7 +206,7 @@ class AxisLoader {
       : study_(study),
         sample_(sample),
         axis_(axis),
-        message_(static_cast<const protos::StudyAxis&>(axis.message())),
+        message_(axis.As<protos::StudyAxis>()),
         diagnostics_(diagnostics) {}
 
   // Precondition: the axis has a name or a field.

@@ -101,7 +101,7 @@ class PointMaker {
  public:
   PointMaker(const ProtoCursor& cursor, Study& study, Diagnostics& diagnostics)
       : cursor_(cursor),
-        message_(static_cast<const protos::Study&>(cursor.message())),
+        message_(cursor.As<protos::Study>()),
         study_(study),
         diagnostics_(diagnostics) {}
 
@@ -148,7 +148,7 @@ class PointMaker {
   }
 
   std::vector<size_t> LoadZip(const ProtoCursor& zip, std::vector<bool>& is_zipped) {
-    const auto& message = static_cast<const protos::StudyZip&>(zip.message());
+    const auto& message = zip.As<protos::StudyZip>();
     std::vector<size_t> axes;
     if (zip.Size("axes") < 2) {
       zip.Error(diagnostics_, "axes", "too few to advance together (expected two or more)");
@@ -299,7 +299,7 @@ class PointMaker {
   }
 
   void MakeNamed(const ProtoCursor& named) {
-    const auto& message = static_cast<const protos::StudyPoint&>(named.message());
+    const auto& message = named.As<protos::StudyPoint>();
     PointValues point(study_.axes.size());
     std::vector<bool> is_given(study_.axes.size());
     if (message.name().empty()) named.Missing(diagnostics_, "name", "a name");

@@ -167,6 +167,34 @@ class Agreement(unittest.TestCase):
                 self.assertTrue((figures / f"{name}.pdf").read_bytes().startswith(b"%PDF"), name)
             self.assertTrue(list(figures.glob("*.csv")))
 
+    def test_links_of_a_tier_are_idle_in_bins_without_rows(self):
+        for run in self.each():
+            bins = run.query("SELECT begin_ps FROM series ORDER BY bin")
+            end_ps, = run.query("SELECT MAX(end_ps) FROM series")[0]
+            busiest = dict(((tier, begin_ps), share) for tier, begin_ps, share in run.query(
+                "SELECT tier, begin_ps, MAX(utilization) FROM link_series JOIN links USING (link) "
+                "GROUP BY 1, 2"))
+            tiers = {tier for tier, in run.query("SELECT DISTINCT tier FROM links")}
+            drawn = {(row["tier"], row["begin_ps"]): row["greatest"]
+                     for row in run.chart("utilization")["utilization"]}
+            for tier in tiers:
+                for begin_ps, in bins:
+                    self.assertEqual(drawn[tier, begin_ps], busiest.get((tier, begin_ps), 0))
+                self.assertEqual(drawn[tier, end_ps], drawn[tier, bins[-1][0]])
+
+    def test_parallel_cables_join_the_same_devices(self):
+        run = result.run(RAILYARD, """
+fabric { rail_optimized { servers: 2 gpus_per_server: 2 spines: 2 links_per_leaf_and_spine: 2 } }
+workload { program { collectives { kind: ALL_TO_ALL bytes: "1MiB" } } }
+faults { kind: LINK_DOWN link: "leaf0--spine0#2" at: "1us" until: "2us" }
+""", f"{self.directory.name}/parallel")
+        tables = run.chart("fabric")
+        rows = [device["row"] for device in tables["fabric_devices"]]
+        self.assertEqual(rows.count("spine"), 2)
+        cables = [cable for cable in tables["fabric_cables"] if cable["tier"] == "LEAF_SPINE"]
+        self.assertEqual(len(cables), 2 * 2 * 2)
+        self.assertEqual(sum(cable["has_fault"] for cable in cables), 1)
+
     def test_a_run_can_do_without(self):
         run = result.run(RAILYARD, SCENARIOS / "fault_flap.textproto",
                          f"{self.directory.name}/without", "--no-report")

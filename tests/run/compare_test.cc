@@ -25,6 +25,17 @@ TEST_F(Compare, AResultEqualsItself) {
       << exit.output;
 }
 
+TEST_F(Compare, CollectivesWithoutAPartnerAreNotSaidToBeEqual) {
+  const std::string ten = RunOf("1MiB");
+  const std::string eleven =
+      RunText(RailOptimized(2) + Program("ALL_REDUCE", "1MiB", "repeat: 11")).directory;
+  const ProgramExit exit = Railyard({"compare", ten, eleven, "--threshold", "0"});
+  EXPECT_EQ(exit.status, 5) << exit.errors;
+  EXPECT_NE(exit.output.find("in every collective that both have, to the picosecond"),
+            std::string::npos)
+      << exit.output;
+}
+
 // Over a NIC of a quarter of the rate an AllReduce that leaves its servers takes longer.
 TEST_F(Compare, ADifferenceBeyondTheThresholdIsAnExitStatus) {
   const std::string workload = Program("ALL_REDUCE", "16MiB", "repeat: 10");

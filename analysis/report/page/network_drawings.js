@@ -79,36 +79,48 @@
     return {option, height: 300};
   };
 
-  const iterations = (tables, look, state) => {
-    const all = rows(tables.iteration_pairs);
-    const jobs = distinct(all.map((row) => row.job));
-    const job = state.job ?? jobs[0];
-    const ofJob = all.filter((row) => row.job === job);
-    const kinds = distinct(ofJob.map((row) => row.kind));
-    const numbers = distinct(ofJob.map((row) => row.iteration)).sort((a, b) => a - b);
-    const at = Math.min(state.iteration ?? 0, numbers.length - 1);
-    const kind = kinds.includes(state.kind) ? state.kind : 'all';
-    const sums = (number) => {
-      const cells = new Map();
-      for (const row of ofJob) {
-        if (row.iteration !== number || (kind !== 'all' && row.kind !== kind)) continue;
-        const key = `${row.source_gpu}/${row.destination_gpu}`;
-        const cell = cells.get(key);
-        if (cell) cell[2] += row.payload_bytes;
-        else cells.set(key, [row.source_gpu, row.destination_gpu, row.payload_bytes]);
-      }
-      return [...cells.values()];
-    };
-    // One scale for all iterations, or a change could not be seen.
-    let least = Infinity;
-    let greatest = 1;
-    for (const number of numbers) {
-      for (const [, , bytes] of sums(number)) {
-        if (bytes > 0) least = Math.min(least, bytes);
-        greatest = Math.max(greatest, bytes);
+  // The sums of a job's pairs by iteration, of one kind or of all, and the least and greatest of them. The
+  // table may have 60,000 rows, and a slider draws at every step.
+  const sumsOfTable = new WeakMap();
+  const pairSums = (table, job, kind) => {
+    if (!sumsOfTable.has(table)) sumsOfTable.set(table, new Map());
+    const known = sumsOfTable.get(table);
+    const name = JSON.stringify([job, kind]);
+    if (known.has(name)) return known.get(name);
+    const cells = new Map();
+    for (const row of rows(table)) {
+      if (row.job !== job || (kind !== 'all' && row.kind !== kind)) continue;
+      if (!cells.has(row.iteration)) cells.set(row.iteration, new Map());
+      const ofIteration = cells.get(row.iteration);
+      const key = `${row.source_gpu}/${row.destination_gpu}`;
+      const cell = ofIteration.get(key);
+      if (cell) cell[2] += row.payload_bytes;
+      else ofIteration.set(key, [row.source_gpu, row.destination_gpu, row.payload_bytes]);
+    }
+    const sums = {byIteration: new Map(), least: Infinity, greatest: 1};
+    for (const [iteration, ofIteration] of cells) {
+      const values = [...ofIteration.values()].filter(([, , bytes]) => bytes > 0);
+      sums.byIteration.set(iteration, values);
+      for (const [, , bytes] of values) {
+        sums.least = Math.min(sums.least, bytes);
+        sums.greatest = Math.max(sums.greatest, bytes);
       }
     }
-    const values = sums(numbers[at]).filter(([, , bytes]) => bytes > 0);
+    known.set(name, sums);
+    return sums;
+  };
+
+  const iterations = (tables, look, state) => {
+    const table = tables.iteration_pairs;
+    const jobs = distinct(table.job);
+    const job = state.job ?? jobs[0];
+    const kinds = distinct(table.kind.filter((_, i) => table.job[i] === job));
+    const numbers = [...pairSums(table, job, 'all').byIteration.keys()].sort((a, b) => a - b);
+    const at = Math.min(state.iteration ?? 0, numbers.length - 1);
+    const kind = kinds.includes(state.kind) ? state.kind : 'all';
+    // One scale for all iterations, or a change could not be seen.
+    const {byIteration, least, greatest} = pairSums(table, job, kind);
+    const values = byIteration.get(numbers[at]) ?? [];
     const option = matrix(look, values, [Math.min(least, greatest), greatest]);
     option.tooltip.formatter = ({dataIndex}) => {
       const [from, to, sum] = values[dataIndex];

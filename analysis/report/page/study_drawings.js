@@ -42,8 +42,9 @@
       const banded = points.filter(({row}) => row.low !== null && row.high !== null);
       if (banded.length > 1) {
         series.push({
-          ...place, type: 'custom', silent: true, z: 1, data: [[banded[0].at, banded[0].row.mean]],
-          renderItem: (params, api) => ({
+          ...place, type: 'custom', silent: true, z: 1, data: banded.map(({row, at}) => [at, row.low, row.high]),
+          encode: {x: 0, y: [1, 2]},  // so that the axis holds the band
+          renderItem: (params, api) => (params.dataIndex > 0 ? undefined : {
             type: 'polygon', style: {fill: color, opacity: 0.16},
             shape: {points: [
               ...banded.map(({row, at}) => api.coord([at, row.low])),
@@ -99,7 +100,7 @@
       axisTick: {show: false}, ...more});
     const option = {
       ...base(look), legend: undefined,
-      grid: {left: 30, right: 16, top: 8, bottom: 84, containLabel: true},
+      grid: {left: 52, right: 16, top: 8, bottom: 84, containLabel: true},
       xAxis: side(across, xs, {nameGap: 26}),
       yAxis: side(down, ys, {nameGap: 60}),
       visualMap: {
