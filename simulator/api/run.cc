@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/engine/virtual_time.h"
 #include "simulator/run/run_scenario.h"
 
@@ -38,8 +39,15 @@ class SimulatorInUse {
 }  // namespace
 
 Result Run(const Scenario& scenario, const RunOptions& options) {
+  if (options.threads == 0) throw EnvironmentError("RunOptions::threads is 0 (expected 1 or more)");
   SimulatorInUse simulator;
   InitVirtualTime();
+  if (!FabricSimulatorImpl::Get().IsUnused()) {
+    simulator.End();
+    throw EnvironmentError(
+        "ns-3's simulator has events, a fabric or a time of something else (expected Run() before "
+        "them, or after Simulator::Destroy())");
+  }
   Result result = RunScenario(scenario, options);
   simulator.End();
   return result;

@@ -237,6 +237,11 @@ void FabricSimulatorImpl::RunNs3Event(const TimingWheel::Event& event) {
   impl->Invoke();
 }
 
+bool FabricSimulatorImpl::IsUnused() const {
+  const auto is_free = [](const Handler& handler) { return handler.function == &NoHandler; };
+  return now_ps_ == 0 && wheel_.size() == 0 && std::ranges::all_of(handlers_, is_free);
+}
+
 bool FabricSimulatorImpl::IsFinished() const {
   // Removed events are still on the wheel.
   return wheel_.size() == removed_.size() ||

@@ -71,6 +71,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
     wheel_.Insert(time_ps, static_cast<uint64_t>(event_class) << kIdBits | id, target);
   }
   int64_t NowPs() const { return now_ps_; }
+  // Returns true if nothing was scheduled or registered, and no time has passed.
+  bool IsUnused() const;
   // Calls visit(time_ps, event_class) for all pending events, in any order.
   template <typename Visit>
   void ForEachPending(Visit visit) const {

@@ -6,7 +6,7 @@
 #include <ns3/simulator.h>
 #include <ns3/string.h>
 
-#include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/diagnostics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 
 namespace railyard {
@@ -16,18 +16,20 @@ void InitVirtualTime() {
   if (done) {
     return;
   }
-  // A second SetResolution crashes ns-3.
-  if (ns3::Time::GetResolution() != ns3::Time::PS) {
-    ns3::Time::SetResolution(ns3::Time::PS);
-  }
   // Naming the type would not keep the linker from dropping it out of a static library, and ns-3
   // then crashes without a message; calling it does.
   const ns3::TypeId type = FabricSimulatorImpl::GetTypeId();
   ns3::GlobalValue::Bind("SimulatorImplementationType", ns3::StringValue(type.GetName()));
   // ns-3 ignores the binding without a word when a simulator exists already.
   const ns3::TypeId bound = ns3::Simulator::GetImplementation()->GetInstanceTypeId();
-  SIM_CHECK(bound == type,
-            "InitVirtualTime() was called after ns-3 had made its simulator, " + bound.GetName());
+  if (bound != type) {
+    throw EnvironmentError("ns-3 had made its simulator, " + bound.GetName() +
+                           ", before the first run (expected a process that has not used it)");
+  }
+  // A second SetResolution crashes ns-3.
+  if (ns3::Time::GetResolution() != ns3::Time::PS) {
+    ns3::Time::SetResolution(ns3::Time::PS);
+  }
   done = true;
 }
 

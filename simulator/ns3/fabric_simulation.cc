@@ -82,9 +82,28 @@ struct FabricSimulation::Parts {
   bool traces_marks = false;
   bool traces_nics = false;
   bool has_connected_nics = false;
+  bool calls_sink = false;  // of a trace source, within an event
 
   const FabricGraph& graph() const { return scenario->fabric; }
   const std::string& NameOf(LinkId link) const { return graph().link(link).name; }
+  bool IsNicUp(DeviceId nic) const {
+    return std::ranges::any_of(graph().WiresOfNic(nic),
+                               [this](LinkId wire) { return network->IsLinkUp(wire); });
+  }
+};
+
+// Marks that sinks of trace sources are called.
+class FabricSimulation::SinkCall {
+ public:
+  explicit SinkCall(Parts& parts)
+      : parts_(parts), was_set_(std::exchange(parts.calls_sink, true)) {}
+  SinkCall(const SinkCall&) = delete;
+  SinkCall& operator=(const SinkCall&) = delete;
+  ~SinkCall() { parts_.calls_sink = was_set_; }
+
+ private:
+  Parts& parts_;
+  bool was_set_;
 };
 
 // A list of attributes and trace sources. NOLINTNEXTLINE(readability-function-size)
@@ -226,6 +245,7 @@ void FabricSimulation::Begin() {
   replay.SetOnCallEnd([this](const Call& call, int64_t begin_ps, int64_t end_ps) {
     if (call_end_.IsEmpty()) return;
     const CallTable& calls = parts_->simulation->replay().calls();
+    const SinkCall sink_call(*parts_);
     call_end_({.rank = call.rank,
                .collective = calls.CollectiveNumberOf(call),
                .start = TimeOf(begin_ps),
@@ -243,6 +263,8 @@ FabricBridge* FabricSimulation::bridge() {
 
 bool FabricSimulation::Attach(const ns3::Ptr<FabricNetDevice>& device, const std::string& nic) {
   NS_ABORT_MSG_IF(parts_->scenario == nullptr, "a device is attached before the fabric is built");
+  NS_ABORT_MSG_IF(device->GetNode() == nullptr || device->GetQueue() == nullptr,
+                  "a device is attached without a node or without a queue");
   const FabricGraph& graph = parts_->graph();
   const auto id = graph.FindDevice(nic);
   if (!id || graph.device(*id).kind != DeviceKind::kNic) return false;
@@ -251,7 +273,10 @@ bool FabricSimulation::Attach(const ns3::Ptr<FabricNetDevice>& device, const std
   }
   parts_->channel->Add(device);
   device->SetFabric(this, *id);
-  if (parts_->bridge) parts_->bridge->Attach(*id, *device);
+  if (parts_->bridge) {
+    parts_->bridge->Attach(*id, *device);
+    device->SetLinkUp(parts_->IsNicUp(*id));
+  }
   return true;
 }
 
@@ -280,6 +305,7 @@ ns3::Ptr<FabricLink> FabricSimulation::GetLink(uint32_t index) const {
       if (!parts_->simulation) return;
       parts_->network->AddTap(LinkId{index},
                               [this, index](const Packet& packet, std::optional<DropReason> loss) {
+                                const SinkCall call(*parts_);
                                 parts_->links[index]->NotifyPacket(
                                     EventOf(packet, *parts_->network, parts_->graph(), loss));
                               });
@@ -322,6 +348,7 @@ void FabricSimulation::OnCollective(uint32_t number, bool has_ended) const {
   const Job& job = parts_->simulation->job();
   const JobCollective& collective = job.collectives[number];
   const CollectiveTimes& times = parts_->simulation->replay().ledger().times()[number];
+  const SinkCall call(*parts_);
   source({.collective = number,
           .kind = KindName(collective),
           .job = job.parts[job.PartOf(collective.communicator)].name,
@@ -373,43 +400,53 @@ void FabricSimulation::TraceNics() {
 }
 
 void FabricSimulation::OnPacketDropped(const railyard::PacketDropped& drop) {
+  const SinkCall call(*parts_);
   PacketEvent event = EventOf(*drop.packet, *parts_->network, parts_->graph(), drop.reason);
+  // It was dropped in front of a link, and has the times of the link before.
+  if (drop.reason == DropReason::kBufferFull || drop.reason == DropReason::kHeadroomFull ||
+      drop.reason == DropReason::kNoRoute) {
+    event.sent = event.received = {};
+  }
   event.link = drop.link == LinkId::kNone ? std::string_view() : parts_->NameOf(drop.link);
   packet_dropped_(event);
 }
 
 void FabricSimulation::OnEcnMarked(const railyard::EcnMarked& mark) {
-  ecn_marked_(EventOf(*mark.packet, *parts_->network, parts_->graph(), std::nullopt));
+  const SinkCall call(*parts_);
+  PacketEvent event = EventOf(*mark.packet, *parts_->network, parts_->graph(), std::nullopt);
+  event.sent = event.received = {};  // it waits for the link
+  ecn_marked_(event);
 }
 
 void FabricSimulation::OnLinkStateChanged(const LinkStateChanged& change) {
+  const SinkCall call(*parts_);
   link_state_({.link = parts_->NameOf(change.link), .is_up = change.up});
-  const FabricGraph& graph = parts_->graph();
-  const DeviceId nic = graph.link_source(change.link);
+  const DeviceId nic = parts_->graph().link_source(change.link);
   for (const auto& device : parts_->channel->devices()) {
-    if (device->nic() != nic) continue;
-    const auto wires = graph.WiresOfNic(nic);
-    device->SetLinkUp(std::ranges::any_of(
-        wires, [this](LinkId wire) { return parts_->network->IsLinkUp(wire); }));
+    if (device->nic() == nic) device->SetLinkUp(parts_->IsNicUp(nic));
   }
 }
 
 void FabricSimulation::OnPauseSent(const railyard::PauseSent& pause) {
+  const SinkCall call(*parts_);
   pause_sent_({.link = parts_->NameOf(pause.link), .is_xoff = pause.xoff});
 }
 
 // ns-3 passes the context by value. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void FabricSimulation::OnTimeout(std::string nic, const NicTimeout& timeout) {
+  const SinkCall call(*parts_);
   timeout_({.nic = nic, .queue_pair = timeout.queue_pair});
 }
 
 // ns-3 passes the context by value. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void FabricSimulation::OnCnpSent(std::string nic, const NicCnpSent& cnp) {
+  const SinkCall call(*parts_);
   cnp_sent_({.nic = nic, .queue_pair = cnp.queue_pair});
 }
 
 // ns-3 passes the context by value. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void FabricSimulation::OnRateChanged(std::string nic, const NicRateChanged& change) {
+  const SinkCall call(*parts_);
   rate_changed_({.nic = nic, .queue_pair = change.queue_pair, .rate_bps = change.rate_bps});
 }
 
@@ -431,6 +468,7 @@ bool FabricSimulation::HasEnded() const {
 // A job that has not ended goes on if any event is left that can change that.
 bool FabricSimulation::GoesOn() const {
   if (HasEnded()) return false;
+  if (parts_->calls_sink) return true;
   bool goes_on = false;
   parts_->simulation->engine().ForEachPending([&](int64_t /*time_ps*/, EventClass event_class) {
     goes_on |= event_class != event_order::kLook;
@@ -438,7 +476,10 @@ bool FabricSimulation::GoesOn() const {
   return goes_on;
 }
 
-RunResult FabricSimulation::Record() const { return parts_->simulation->Record({}, GoesOn()); }
+RunResult FabricSimulation::Record() const {
+  if (parts_->calls_sink && !HasEnded()) return parts_->simulation->RecordWithinEvent();
+  return parts_->simulation->Record({}, GoesOn());
+}
 
 RunResult FabricSimulation::GetResult() const {
   if (parts_->result) return *parts_->result;

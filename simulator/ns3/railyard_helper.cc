@@ -71,8 +71,8 @@ ns3::NetDeviceContainer RailyardHelper::Install(const ns3::Ptr<FabricSimulation>
   for (uint32_t i = 0; i < nodes.GetN(); ++i) {
     const auto device = devices_.Create<FabricNetDevice>();
     device->SetAddress(ns3::Mac48Address::Allocate());
-    const auto queue = queues_.Create<ns3::Queue<ns3::Packet>>();
-    device->SetQueue(queue);
+    if (device->GetQueue() == nullptr) device->SetQueue(queues_.Create<ns3::Queue<ns3::Packet>>());
+    const auto queue = device->GetQueue();
     nodes.Get(i)->AddDevice(device);
     NS_ABORT_MSG_IF(!fabric->Attach(device, nics[i]),
                     fmt::format("no device can be at {} (expected a NIC without a device, one of "

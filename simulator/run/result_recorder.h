@@ -23,14 +23,16 @@ struct RecordedSimulation {
   const LossRecorder& losses;
   const FaultInjector& faults;
   std::string interruption{};  // why it was ended early; empty if it was not
-  bool goes_on = false;        // it is in progress, between two events
+  bool goes_on = false;        // it is in progress
+  // An event is only half done, so packets need not be accounted for.
+  bool is_within_event = false;
 };
 
 // Returns the kind's name in results: "AllReduce", "SendRecv", …
 std::string_view KindName(const JobCollective& collective);
 
 // Returns all of a result except the process's resource usage and the baseline. Checks that bytes
-// are conserved.
+// are conserved, except within an event.
 RunResult RecordResult(const RecordedSimulation& simulation);
 
 }  // namespace railyard

@@ -189,15 +189,31 @@ void Simulation::AbsorbLooks() {
   if (watchdog_) engine_.Absorb(0, watchdog_->LooksBefore(engine_.NowPs()));
 }
 
+RecordedSimulation Simulation::Recorded() const {
+  return {.scenario = scenario_,
+          .job = job_,
+          .network = *network_,
+          .replay = *replay_,
+          .losses = losses_,
+          .faults = *faults_};
+}
+
 RunResult Simulation::Record(const std::string& interruption, bool goes_on) const {
-  RunResult result = RecordResult({.scenario = scenario_,
-                                   .job = job_,
-                                   .network = *network_,
-                                   .replay = *replay_,
-                                   .losses = losses_,
-                                   .faults = *faults_,
-                                   .interruption = interruption,
-                                   .goes_on = goes_on});
+  RecordedSimulation recorded = Recorded();
+  recorded.interruption = interruption;
+  recorded.goes_on = goes_on;
+  return Record(recorded);
+}
+
+RunResult Simulation::RecordWithinEvent() const {
+  RecordedSimulation recorded = Recorded();
+  recorded.goes_on = true;
+  recorded.is_within_event = true;
+  return Record(recorded);
+}
+
+RunResult Simulation::Record(const RecordedSimulation& recorded) const {
+  RunResult result = RecordResult(recorded);
   for (uint32_t part = 0; part < result.jobs.size(); ++part) {
     JobResult& job = result.jobs[part];
     job.abort = aborters_[part].result();

@@ -73,6 +73,8 @@ class Simulation {
   // Returns the result of this run only, at its end or, with `goes_on`, between two events.
   // `interruption` says why it was ended early; empty if it was not.
   RunResult Record(const std::string& interruption, bool goes_on) const;
+  // Returns the result so far, within an event.
+  RunResult RecordWithinEvent() const;
   // Returns true if the watchdog has found that there is no more progress.
   bool has_stalled() const { return watchdog_ && watchdog_->has_barked(); }
 
@@ -87,6 +89,9 @@ class Simulation {
   bool has_fault_begun() const { return faults_->has_begun(); }
 
  private:
+  // Returns what is recorded, with the default moment: at the end.
+  RecordedSimulation Recorded() const;
+  RunResult Record(const RecordedSimulation& recorded) const;
   void BuildFaults();
   void BuildRestarts();
   void OnRoutesChanged();

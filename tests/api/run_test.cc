@@ -8,6 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ns3/nstime.h>
+#include <ns3/simulator.h>
+
 #include "railyard/congestion_control.h"
 #include "railyard/result.h"
 #include "railyard/scenario_builder.h"
@@ -43,6 +46,15 @@ ScenarioBuilder Pair() {
       .Add(scenario::Collective{.operation = scenario::Operation::kSendRecv,
                                 .size = DataSize::MiB(8)});
   return builder;
+}
+
+TEST(RunTest, OptionsAndAnEngineInUseAreRefused) {
+  const auto scenario = BuiltBy(Pair());
+  EXPECT_THROW(railyard::Run(*scenario, {.threads = 0}), EnvironmentError);
+  ns3::Simulator::Schedule(ns3::Seconds(1), [] {});
+  EXPECT_THROW(railyard::Run(*scenario), EnvironmentError);
+  ns3::Simulator::Destroy();
+  EXPECT_EQ(railyard::Run(*scenario).status, RunStatus::kCompleted);
 }
 
 TEST(RunTest, ARunAfterAnotherHasTheSameResult) {

@@ -15,12 +15,14 @@
 #include <ns3/bulk-send-helper.h>
 #include <ns3/config.h>
 #include <ns3/double.h>
+#include <ns3/drop-tail-queue.h>
 #include <ns3/inet-socket-address.h>
 #include <ns3/internet-stack-helper.h>
 #include <ns3/ipv4-address-helper.h>
 #include <ns3/node-container.h>
 #include <ns3/packet-sink-helper.h>
 #include <ns3/packet-sink.h>
+#include <ns3/pointer.h>
 #include <ns3/rng-seed-manager.h>
 #include <ns3/simulator.h>
 #include <ns3/string.h>
@@ -34,8 +36,11 @@
 namespace railyard {
 namespace {
 
+using ::testing::Each;
 using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr int64_t kBytePs = 20;  // at 400 Gb/s
@@ -193,6 +198,47 @@ TEST_F(FabricSimulationTest, LinksHaveTraceSources) {
   EXPECT_GE(seen.packets, packets);  // acknowledgements as well
 }
 
+// Events call the sinks half done, with packets that are on no link.
+TEST_F(FabricSimulationTest, SinksMayAskForTheResultSoFar) {
+  struct Asking {
+    void OnPacket(const PacketEvent& event) {
+      Ask();
+      is_in_time &= event.received <= ns3::Simulator::Now() && event.sent <= event.received;
+    }
+    void OnCollective(const CollectiveEvent& /*event*/) { Ask(); }
+    void Ask() {
+      if (asked++ < 8) statuses.push_back(fabric->GetResult().status);
+    }
+    FabricSimulation* fabric = nullptr;
+    std::vector<RunStatus> statuses{};
+    uint64_t asked = 0;
+    bool is_in_time = true;
+  };
+  ScenarioBuilder scenario("incast");
+  scenario.Fabric(scenario::RailOptimized{.servers = 8})
+      .Add(
+          scenario::Collective{.operation = scenario::Operation::kGather, .size = DataSize::MiB(16)})
+      .Set("nic.congestion_control.dcqcn");
+  Create(RailyardHelper(scenario));
+  Asking packets{.fabric = ns3::PeekPointer(fabric_)};
+  Asking marks{.fabric = ns3::PeekPointer(fabric_)};
+  Asking starts{.fabric = ns3::PeekPointer(fabric_)};
+  fabric_->FindLink("server1/nic0>leaf0")
+      ->TraceConnectWithoutContext("PacketReceived",
+                                   ns3::MakeCallback(&Asking::OnPacket, &packets));
+  ns3::Config::ConnectWithoutContext("/Railyard/EcnMarked",
+                                     ns3::MakeCallback(&Asking::OnPacket, &marks));
+  ns3::Config::ConnectWithoutContext("/Railyard/CollectiveStart",
+                                     ns3::MakeCallback(&Asking::OnCollective, &starts));
+  ns3::Simulator::Run();
+  for (const Asking* sink : {&packets, &marks, &starts}) {
+    EXPECT_THAT(sink->statuses, Not(IsEmpty()));
+    EXPECT_THAT(sink->statuses, Each(RunStatus::kRunning));
+    EXPECT_TRUE(sink->is_in_time);
+  }
+  EXPECT_EQ(fabric_->GetResult().status, RunStatus::kCompleted);
+}
+
 TEST_F(FabricSimulationTest, AttributesByPathDecide) {
   std::vector<int64_t> times_ps;
   for (const double alpha : {1.0 / 128, 8.0}) {
@@ -241,6 +287,31 @@ TEST_F(FabricSimulationTest, ADownLinkLosesFramesAndItsDeviceIsDown) {
   EXPECT_GT(seen.frames, 0u);
   EXPECT_TRUE(devices_.Get(0)->IsLinkUp());
   EXPECT_FALSE(devices_.Get(1)->IsLinkUp());
+}
+
+TEST_F(FabricSimulationTest, ADeviceKnowsThatItsLinkWasDownBefore) {
+  ScenarioBuilder scenario = TwoServers(1);
+  scenario.Set("workload.program.collectives[0].compute_before", "1s")
+      .Add(scenario::Fault{.name = "cut",
+                           .kind = scenario::Fault::Kind::kLinkDown,
+                           .link = "server1/nic0--leaf0",
+                           .at = Duration::Us(100)});
+  const RailyardHelper helper(scenario);
+  Create(helper);
+  ns3::Simulator::Schedule(ns3::MicroSeconds(300), [&] { InstallHosts(helper); });
+  ns3::Simulator::Stop(ns3::MicroSeconds(400));
+  ns3::Simulator::Run();
+  EXPECT_TRUE(devices_.Get(0)->IsLinkUp());
+  EXPECT_FALSE(devices_.Get(1)->IsLinkUp());
+}
+
+TEST_F(FabricSimulationTest, AStatedQueueOfADeviceIsKept) {
+  RailyardHelper helper(TwoServers(1));
+  const auto queue = ns3::CreateObject<ns3::DropTailQueue<ns3::Packet>>();
+  helper.SetDeviceAttribute("TxQueue", ns3::PointerValue(queue));
+  Create(helper);
+  const auto device = helper.Install(fabric_, ns3::NodeContainer(hosts_.Get(0)), {kNics[0]}).Get(0);
+  EXPECT_EQ(ns3::DynamicCast<FabricNetDevice>(device)->GetQueue(), queue);
 }
 
 TEST_F(FabricSimulationTest, ErrorsOfTheScenarioAreAllThere) {

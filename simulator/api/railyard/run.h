@@ -22,7 +22,8 @@ using Result = RunResult;
 // lock meanwhile that those would need; with `options.baseline` = false nothing is forked.
 //
 // Throws EnvironmentError if a paired process cannot be started or dies, if the scenario is larger
-// than a run can be, or if the program has used ns-3's simulator for something else.
+// than a run can be, if `options.threads` is 0, or if the program uses ns-3's simulator for
+// something else. After a run that ended with an exception, the process can simulate no more.
 Result Run(const Scenario& scenario, const RunOptions& options = {});
 
 }  // namespace railyard

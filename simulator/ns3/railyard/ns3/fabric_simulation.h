@@ -52,8 +52,8 @@ class FabricSimulation : public ns3::Object {
   // Returns true if all calls have ended, or if none can continue.
   bool HasEnded() const;
   // Returns the measurements of the whole simulation or, if it has not ended, so far (status
-  // RUNNING). After Simulator::Destroy() they are those of that time. Precondition: the simulator
-  // has run.
+  // RUNNING). In a sink of a trace source they are those within the event. After
+  // Simulator::Destroy() they are those of that time. Precondition: the simulator has run.
   RunResult GetResult() const;
 
   // These return the parts of the fabric, or null for a part that does not exist.
@@ -76,6 +76,7 @@ class FabricSimulation : public ns3::Object {
 
  private:
   struct Parts;
+  class SinkCall;
   class ConfigRoot;
 
   void Begin();

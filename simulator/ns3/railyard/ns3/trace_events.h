@@ -40,8 +40,10 @@ struct PacketEvent {
   uint32_t payload_bytes = 0;  // of a collective
   bool is_marked = false;      // congestion experienced
   bool is_retransmitted = false;
-  ns3::Time sent{};      // when its last bit left the link's port
-  ns3::Time received{};  // when its last bit is at the link's far end
+  // When its last bit left the link's port, and when it is at the link's far end; 0 for a packet
+  // that waits for the link or was dropped in front of it.
+  ns3::Time sent{};
+  ns3::Time received{};
 };
 
 struct LinkStateEvent {
