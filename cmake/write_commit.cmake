@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Writes SOURCE, which defines kCommit: the commit of SOURCE_DIR, "-dirty" behind it where files differ
 # from it, and an empty text where there is no repository (a source archive). Leaves an equal file untouched.
+cmake_policy(VERSION 3.25)
 find_program(GIT git)
 set(commit "")
 if(GIT)

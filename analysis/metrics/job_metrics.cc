@@ -20,7 +20,8 @@ bool IsFaultFree(const RunResult& result) { return !result.has_baseline && resul
 
 JobOutcome OutcomeOfJob(const RunResult& result, const JobResult& job) {
   if (job.status != RunStatus::kCompleted) {
-    const int64_t until_ps = job.end_ps > 0 ? job.end_ps : result.simulated_time_ps;
+    const bool was_aborted = job.status == RunStatus::kJobAborted;
+    const int64_t until_ps = was_aborted && job.end_ps > 0 ? job.end_ps : result.simulated_time_ps;
     return {.goodput = 0.0,
             .lost_ps = std::max<int64_t>(0, until_ps - job.start_ps),
             .effective_training_time_ratio = 0.0};

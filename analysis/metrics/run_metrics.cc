@@ -278,7 +278,14 @@ std::optional<int64_t> TimeToFullBusbwPs(const RunResult& result, const FaultRes
   int64_t last_slow_end_ps = fault.from_ps;
   int64_t last_full_start_ps = -1;
   for (const CollectiveResult& collective : result.collectives) {
-    if (!collective.completed || collective.baseline_duration_ps == 0) continue;
+    if (collective.baseline_duration_ps == 0) continue;
+    if (!collective.completed) {
+      // It ends in the fault-free run, and began before the fault was over.
+      if (collective.first_start_ps > 0 && collective.first_start_ps < fault.until_ps) {
+        return std::nullopt;
+      }
+      continue;
+    }
     if (collective.last_end_ps < fault.from_ps) continue;
     const auto took_ps = static_cast<double>(collective.duration_ps() - collective.wait_ps());
     const int64_t usual_ps = collective.baseline_duration_ps - collective.baseline_wait_ps;

@@ -35,7 +35,7 @@ std::string WhenText(const FaultResult& fault) {
 }
 
 std::string RecoveryText(const FaultResult& fault) {
-  if (fault.dropped_packets == 0) return "nothing to recover from";
+  if (fault.ranks_hit == 0) return "nothing to recover from";
   const std::string retransmission =
       fault.first_retransmission_ps < 0
           ? "nothing sent again"

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "topologies/graph/graph_ids.h"
+
 namespace railyard {
 
 // Holds the record that a switch's egress port writes into a data packet when it joins the queue
@@ -15,6 +17,7 @@ struct HopTelemetry {
   uint64_t sent_bytes = 0;  // by the port so far
   uint64_t backlog_bytes = 0;
   uint64_t rate_bps = 0;
+  LinkId link = LinkId::kNone;
 };
 
 // Holds the records that one packet has collected. Hops beyond the last slot are not recorded:

@@ -37,7 +37,8 @@ void TelemetryTable::Stamp(PacketId index, int64_t backlog_ps) {
   telemetry.hops[telemetry.hop_count++] = {.time_ps = tables_.NowPs(),
                                            .sent_bytes = joined_bytes - backlog_bytes,
                                            .backlog_bytes = backlog_bytes,
-                                           .rate_bps = rate_bps};
+                                           .rate_bps = rate_bps,
+                                           .link = id};
 }
 
 }  // namespace railyard

@@ -2,6 +2,7 @@
 #include "simulator/faults/fault_injector.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "simulator/event_order/event_order.h"
@@ -60,8 +61,21 @@ FaultInjector::FaultInjector(const FabricGraph& graph, const std::vector<FaultSp
                   {.name = "route changes", .pending = PendingMeans::kChange},
                   &FaultInjector::HandleRouting, this);
   for (uint32_t f = 0; f < faults.size(); ++f) {
+    if (TakesLinksDown(faults[f]) && faults[f].is_noticed) states_[f].groups = GroupsOf(faults[f]);
     if (!faults[f].timeline.anchor.is_set()) CountFrom(f, 0);
   }
+}
+
+std::vector<FaultInjector::LinkGroup> FaultInjector::GroupsOf(const FaultSpec& fault) const {
+  std::map<int64_t, std::vector<LinkId>> by_detection;
+  for (const LinkId link : fault.links) {
+    by_detection[FirstDetectionPs(graph_, delays_, link)].push_back(link);
+  }
+  std::vector<LinkGroup> groups;
+  for (auto& [detection_ps, links] : by_detection) {
+    groups.push_back({.detection_ps = detection_ps, .links = std::move(links)});
+  }
+  return groups;
 }
 
 // --- Timelines -----------------------------------------------------------------------------------
@@ -141,7 +155,7 @@ void FaultInjector::Apply(uint32_t fault) {
   } else {
     effects_.End(fault);
   }
-  if (TakesLinksDown(spec) && spec.is_noticed) Announce(fault, !holds);
+  Announce(fault, !holds);
   if (spec.kind == FaultKind::kStraggler) SetGpuSpeeds(fault);
   if (spec.kind == FaultKind::kBackgroundLoad && hooks_.set_load) hooks_.set_load(fault, holds);
 }
@@ -190,23 +204,23 @@ void FaultInjector::ScheduleNews(uint32_t news, int64_t time_ps) {
 }
 
 void FaultInjector::Announce(uint32_t fault, bool up) {
-  int64_t detection_ps = kNeverPs;
-  for (const LinkId link : faults_[fault].links) {
-    detection_ps = std::min(detection_ps, FirstDetectionPs(graph_, delays_, link));
-  }
   const int64_t now_ps = network_.engine().NowPs();
-  if (free_news_.empty()) {
-    free_news_.push_back(static_cast<uint32_t>(news_.size()));
-    news_.emplace_back();
+  const std::vector<LinkGroup>& groups = states_[fault].groups;
+  for (uint32_t group = 0; group < groups.size(); ++group) {
+    if (free_news_.empty()) {
+      free_news_.push_back(static_cast<uint32_t>(news_.size()));
+      news_.emplace_back();
+    }
+    const uint32_t index = free_news_.back();
+    free_news_.pop_back();
+    news_[index] = {.order = announced_++,
+                    .fault = fault,
+                    .group = group,
+                    .up = up,
+                    .number = states_[fault].number,
+                    .changed_ps = now_ps};
+    ScheduleNews(index, now_ps + groups[group].detection_ps);
   }
-  const uint32_t index = free_news_.back();
-  free_news_.pop_back();
-  news_[index] = {.order = announced_++,
-                  .fault = fault,
-                  .up = up,
-                  .number = states_[fault].number,
-                  .changed_ps = now_ps};
-  ScheduleNews(index, now_ps + detection_ps);
 }
 
 // A change that is over before it is detected changes no route. Both ends know of a direction that
@@ -215,12 +229,13 @@ bool FaultInjector::Detect(News& news) {
   State& state = states_[news.fault];
   const bool lasts = news.up ? !state.holds && state.number == news.number + 1
                              : state.holds && state.number == news.number;
-  if (!lasts || state.is_known == !news.up) return false;
-  state.is_known = !news.up;
+  LinkGroup& group = state.groups[news.group];
+  if (!lasts || group.is_known == !news.up) return false;
+  group.is_known = !news.up;
   if (!news.up && state.history.first_detection_ps == kNeverPs) {
     state.history.first_detection_ps = network_.engine().NowPs();
   }
-  for (const LinkId link : faults_[news.fault].links) {
+  for (const LinkId link : group.links) {
     uint32_t& count = known_down_[link];
     if (news.up ? --count != 0 : count++ != 0) continue;
     news.links.push_back(PlanLinkNews(graph_, routing_, delays_, link));

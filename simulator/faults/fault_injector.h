@@ -64,18 +64,25 @@ class FaultInjector {
   int32_t FaultOfLoss(DropReason reason, LinkId link) const;
 
  private:
+  // Holds those links of a fault whose ends detect a change at the same time.
+  struct LinkGroup {
+    int64_t detection_ps = 0;  // from the change
+    std::vector<LinkId> links;
+    bool is_known = false;  // they are known to be down
+  };
   struct State {
     History history;
     int64_t anchor_ps = kNeverPs;  // from which its times count
     uint64_t number = 0;           // of `interval`
     std::optional<FaultInterval> interval;
     bool holds = false;
-    bool is_known = false;  // its links are known to be down
+    std::vector<LinkGroup> groups{};  // all of its links, if it takes links down
   };
   // Describes a change of links' state that is spreading to the switches and NICs.
   struct News {
     uint32_t order = 0;  // of announcement, among the news of one instant
     uint32_t fault = 0;
+    uint32_t group = 0;  // of the fault's links
     bool up = false;
     bool is_detected = false;
     uint64_t number = 0;            // of the interval that began or ended
@@ -95,6 +102,7 @@ class FaultInjector {
   void BeginAnchored(uint32_t fault, bool at_end);
   void SetGpuSpeeds(uint32_t fault);
   void ScheduleNews(uint32_t news, int64_t time_ps);
+  std::vector<LinkGroup> GroupsOf(const FaultSpec& fault) const;
   void Announce(uint32_t fault, bool up);
   bool Detect(News& news);
   int64_t NextWavePs(const News& news) const;  // kNeverPs if all devices know

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +44,7 @@ struct LossSpec {
   double to_good = 1;
   double loss_in_good = 0;
   double loss_in_bad = 1;
-  PacketKind kind = PacketKind::kRdmaWrite;
+  std::optional<PacketKind> kind;  // not set: any kind with data
   uint64_t first_number = 1;
   uint64_t count = 1;
 };

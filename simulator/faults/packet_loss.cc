@@ -22,7 +22,8 @@ double PacketErrorRatio(double bit_error_ratio, uint32_t wire_bytes) {
 bool PacketLoss::Loses(const Packet& packet) {
   const LossSpec& spec = *spec_;
   if (spec.model == LossSpec::Model::kNumbered) {
-    if (packet.kind != spec.kind) return false;
+    const bool is_counted = spec.kind ? packet.kind == *spec.kind : IsData(packet.kind);
+    if (!is_counted) return false;
     const uint64_t number = ++asked_;
     return number >= spec.first_number && number - spec.first_number < spec.count;
   }

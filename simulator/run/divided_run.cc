@@ -15,6 +15,7 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/processes/child_process.h"
 #include "simulator/transport/nic/queue_transport.h"
+#include "simulator/transport/stacks/network_stacks.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -67,9 +68,8 @@ std::string WhyNotDivided(const Scenario& scenario, const RunOptions& options) {
   if (scenario.job.parts.size() > 1) return "it has several jobs";
   if (std::ranges::any_of(scenario.restarts, &RestartSettings::restarts))
     return "its job may restart";
-  if (scenario.transport != "rdma" || scenario.net_socket.enabled) {
-    return "its transport is not RDMA";
-  }
+  if (!TraitsOfNetworkStack(scenario.transport).runs_divided)
+    return "its transport takes one thread";
   if (scenario.uses_flows) return "flow mode takes one";
   if (scenario.fabric.circuits) return "its circuits change";
   if (scenario.watchdog.no_progress_real_ps != kNeverPs) return "it is watched in real time";

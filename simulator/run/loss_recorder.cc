@@ -10,8 +10,8 @@ void LossRecorder::Observe(FaultInjector& faults, const ReplayEngine& replay,
   engine_ = &engine;
 }
 
-void LossRecorder::OnPacketLost(ConnectionId id, DropReason reason, LinkId link) {
-  const int32_t fault = faults_->FaultOfLoss(reason, link);
+void LossRecorder::OnPacketLost(ConnectionId id, const FlowLoss& loss) {
+  const int32_t fault = faults_->FaultOfLoss(loss.reason, loss.link);
   if (fault < 0) {
     // Later retransmissions are not due to faults whose losses have been repaired.
     if (const auto hit = hits_.find(id); hit != hits_.end() && hit->second.is_recovered)
@@ -21,6 +21,7 @@ void LossRecorder::OnPacketLost(ConnectionId id, DropReason reason, LinkId link)
   FaultLosses& losses = losses_[static_cast<size_t>(fault)];
   const Connection& connection = replay_->executor().connection_table().connections()[id];
   ++losses.packets;
+  if (!loss.needs_repair) return;
   if (connection.collective != Connection::kNone) losses.collectives.insert(connection.collective);
   losses.gpus.insert(connection.from_gpu);
   losses.gpus.insert(connection.to_gpu);

@@ -43,7 +43,7 @@ class LossRecorder final : public ReplayObserver {
 
   const std::vector<FaultLosses>& losses() const { return losses_; }
 
-  void OnPacketLost(ConnectionId connection, DropReason reason, LinkId link) override;
+  void OnPacketLost(ConnectionId connection, const FlowLoss& loss) override;
   void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) override;
   void OnRetransmission(ConnectionId connection) override;
   void OnLossRecovered(ConnectionId connection) override;

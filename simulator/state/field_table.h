@@ -51,9 +51,8 @@ namespace field_table_internal {
 template <class Record>
 struct AnyMember {
   template <class Member>
-  requires(!std::same_as<std::remove_cvref_t<Member>, Record>) operator Member()
-      const noexcept {  // NOLINT(google-explicit-constructor)
-    std::terminate();   // only unevaluated expressions use it
+  requires(!std::same_as<std::remove_cvref_t<Member>, Record>) operator Member() const noexcept {
+    std::terminate();  // only unevaluated expressions use it
   }
 };
 

@@ -16,6 +16,11 @@ using google::protobuf::FieldDescriptor;
 ProtoCursor::ProtoCursor(const TextProtoFile& file)
     : file_(&file), message_(file.message.get()), where_{file.path, file.is_text, file.is_text} {}
 
+void ProtoCursor::CheckType(const google::protobuf::Descriptor& type) const {
+  SIM_CHECK(message_->GetDescriptor() == &type,
+            fmt::format("{} is not {}", message_->GetDescriptor()->full_name(), type.full_name()));
+}
+
 const FieldDescriptor* ProtoCursor::Field(const char* name) const {
   const FieldDescriptor* field = message_->GetDescriptor()->FindFieldByName(name);
   SIM_CHECK(field != nullptr,

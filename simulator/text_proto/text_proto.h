@@ -99,6 +99,12 @@ class ProtoCursor {
   explicit ProtoCursor(const TextProtoFile& file);
 
   const google::protobuf::Message& message() const { return *message_; }
+  // Returns the message as one of its type. Another type is a program error.
+  template <typename M>
+  const M& As() const {
+    CheckType(*M::descriptor());
+    return static_cast<const M&>(*message_);
+  }
   const TextProtoFile& file() const { return *file_; }
   bool Has(const char* field) const;
   int Size(const char* repeated_field) const;
@@ -139,6 +145,8 @@ class ProtoCursor {
   std::string FilePath(const char* field, int index = -1) const;
 
  private:
+  // Checks that the message is of this type.
+  void CheckType(const google::protobuf::Descriptor& type) const;
   ProtoCursor() = default;
   const google::protobuf::FieldDescriptor* Field(const char* name) const;
   std::string String(const char* field, int index) const;

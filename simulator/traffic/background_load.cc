@@ -93,7 +93,7 @@ void BackgroundLoad::OnCompleted(uint32_t flow) {
   SendWhenDue(flow);
 }
 
-void BackgroundLoad::OnFailed(uint32_t flow, bool /*at_sender*/, const std::string& /*why*/) {
+void BackgroundLoad::OnFailed(uint32_t flow, bool /*at_sender*/, const FlowError& /*error*/) {
   flows_[flow].is_broken = true;
 }
 

@@ -39,8 +39,8 @@ class BackgroundLoad final : public MessageSink {
   // Implements MessageSink.
   void OnDelivered(uint32_t flow) override;
   void OnCompleted(uint32_t flow) override;
-  void OnPacketLost(uint32_t /*flow*/, DropReason /*reason*/, LinkId /*link*/) override {}
-  void OnFailed(uint32_t flow, bool at_sender, const std::string& why) override;
+  void OnPacketLost(uint32_t /*flow*/, const FlowLoss& /*loss*/) override {}
+  void OnFailed(uint32_t flow, bool at_sender, const FlowError& error) override;
 
  private:
   static constexpr uint32_t kUnderWayMax = 8;  // the number of slots of a connection of NCCL

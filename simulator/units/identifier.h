@@ -24,7 +24,7 @@ class Identifier {
   template <std::integral Integer>
   explicit constexpr Identifier(Integer number) : number_(static_cast<uint32_t>(number)) {}
 
-  // NOLINTNEXTLINE(google-explicit-constructor): indexing needs no cast.
+  // Implicit, so that indexing needs no cast.
   constexpr operator uint32_t() const { return number_; }
 
   constexpr Identifier& operator++() {

@@ -45,6 +45,14 @@ TEST(JobOutcomeTest, AJobThatDoesNotEndInTheFaultFreeRunIsNotComparedWithIt) {
   EXPECT_FALSE(OutcomeOfFirst(run).effective_training_time_ratio);
 }
 
+// Its last operation ended at 20 ms; nothing is known to have stopped it, so it waits to the end.
+TEST(JobOutcomeTest, AStalledJobLosesTheRestOfTheRun) {
+  RunResult run = MadeUpRun();
+  run.jobs[0].status = RunStatus::kStalled;
+  run.simulated_time_ps = 100 * kPsPerMs;
+  EXPECT_EQ(*OutcomeOfFirst(run).lost_ps, 100 * kPsPerMs);
+}
+
 // Another job of the run goes on for 80 ms; one that would have begun then lost nothing.
 TEST(JobOutcomeTest, AnAbortedJobLosesNothingAfterItsEnd) {
   RunResult run = MadeUpRun();

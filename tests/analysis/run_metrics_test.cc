@@ -242,6 +242,11 @@ TEST(TimeToFullBusbwTest, IsTheEndOfTheLastSlowCollective) {
   EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), 9 * kPsPerMs);
   run.collectives[1].baseline_duration_ps = 10 * kPsPerMs;
   EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), 0);
+  // The second collective does not end.
+  run.collectives[1].completed = false;
+  EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), std::nullopt);
+  run.faults[0].until_ps = run.collectives[1].first_start_ps;  // the fault was over before
+  EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), 0);
   run.faults[0].begins = 0;
   EXPECT_EQ(TimeToFullBusbwPs(run, run.faults[0]), std::nullopt);
 }

@@ -146,6 +146,7 @@ TEST(RunTableTest, TellsOfAFaultThatNeverEndsAndOfOneThatDidNothing) {
   EXPECT_THAT(PrintRunTable(run), HasSubstr("until the end\n"));
   EXPECT_THAT(PrintRunTable(run), HasSubstr("never recovered\n"));
   run.faults[0].dropped_packets = 0;
+  run.faults[0].ranks_hit = 0;
   run.drops.clear();
   EXPECT_THAT(PrintRunTable(run), HasSubstr("nothing to recover from\n    largest stretch before "
                                             "it 1, during 4.000\n"));

@@ -41,8 +41,8 @@ struct ListeningSink final : MessageSink {
   void OnLossRecovered(uint32_t number) override {
     if (on_loss_recovered) on_loss_recovered(ConnectionId{number});
   }
-  void OnPacketLost(uint32_t /*number*/, DropReason /*reason*/, LinkId /*link*/) override {}
-  void OnFailed(uint32_t /*number*/, bool /*at_sender*/, const std::string& /*why*/) override {}
+  void OnPacketLost(uint32_t /*number*/, const FlowLoss& /*loss*/) override {}
+  void OnFailed(uint32_t /*number*/, bool /*at_sender*/, const FlowError& /*error*/) override {}
 
   std::function<void(ConnectionId)> on_delivered;
   std::function<void(ConnectionId)> on_completed;

@@ -115,7 +115,7 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
                          const CriticalPath* /*path*/) override {
     ends_ps_.emplace(operation, end_ps);
   }
-  void OnPacketLost(ConnectionId /*connection*/, DropReason /*reason*/, LinkId /*link*/) override {}
+  void OnPacketLost(ConnectionId /*connection*/, const FlowLoss& /*loss*/) override {}
   void OnPacketRepeated(ConnectionId /*connection*/, uint32_t /*payload_bytes*/) override {}
   void OnRetransmission(ConnectionId /*connection*/) override {}
   void OnLossRecovered(ConnectionId /*connection*/) override {}

@@ -85,7 +85,7 @@ class PartsFixture : public ConnectionFixture, public LaneObserver {
 
   void OnChannelFinished(uint32_t /*operation*/, int64_t /*end_ps*/,
                          const CriticalPath* /*path*/) override {}
-  void OnPacketLost(ConnectionId /*connection*/, DropReason /*reason*/, LinkId /*link*/) override {}
+  void OnPacketLost(ConnectionId /*connection*/, const FlowLoss& /*loss*/) override {}
   void OnPacketRepeated(ConnectionId /*connection*/, uint32_t /*payload_bytes*/) override {}
   void OnRetransmission(ConnectionId /*connection*/) override {}
   void OnLossRecovered(ConnectionId /*connection*/) override {}

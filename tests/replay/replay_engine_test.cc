@@ -86,8 +86,8 @@ class ReplayEngineTest : public ::testing::Test, public ReplayObserver {
     return replay_->executor().connection_table().connections()[connection].from_gpu;
   }
 
-  void OnPacketLost(ConnectionId connection, DropReason reason, LinkId link) override {
-    lost_.push_back({SenderOf(connection), reason, link});
+  void OnPacketLost(ConnectionId connection, const FlowLoss& loss) override {
+    lost_.push_back({SenderOf(connection), loss.reason, loss.link});
   }
   void OnPacketRepeated(ConnectionId /*connection*/, uint32_t payload_bytes) override {
     repeated_bytes_ += payload_bytes;

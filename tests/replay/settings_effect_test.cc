@@ -278,7 +278,9 @@ const std::vector<Setting> kSettings = {
     {"switch.lossless_data", "false", kPaused},
     {"switch.headroom", "\"4KiB\"", kPaused},
     {"switch.headroom_scale", "0", kPaused},
-    {"switch.mtu", "\"300B\"", kPaused},
+    {"switch.mtu", "\"4200B\"",
+     Incast("switch { buffer: \"2MiB\" headroom_scale: 0.5 }\nnccl { IB_TIMEOUT: 8 IB_RETRY_CNT: 7 "
+            "}\n")},
     {"switch.xon_offset", "\"64KiB\"", kPaused},
     {"switch.ecn_enabled", "false", kDcqcn},
     {"switch.ecn_kmin", "\"200KiB\"", kDcqcn},

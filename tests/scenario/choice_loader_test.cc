@@ -52,7 +52,8 @@ TEST(ChoiceLoaderTest, WhatNcclWouldNotReadIsRefused) {
             ":3:8: error: nccl.ALGO: unknown collective \"alltoall\" (expected Broadcast, Reduce, "
             "AllGather, ReduceScatter or AllReduce)\n");
   EXPECT_EQ(FindingsBeside("nccl { ALGO: \"allreduce:Tree:LL\" }"),
-            ":3:8: error: nccl.ALGO: unknown name \"Tree:LL\" (did you mean \"Tree\"?)\n");
+            ":3:8: error: nccl.ALGO: unknown name \"Tree:LL\" (expected Tree, Ring, "
+            "CollNetDirect, CollNetChain, NVLS, NVLSTree or PAT)\n");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/scenario/control_names.h"
 #include "tests/scenario/loaded_scenario.h"
 
 namespace railyard {
@@ -103,8 +104,8 @@ TEST(ModelAttributesTest, OneCongestionControlIsChosen) {
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
   EXPECT_EQ(loaded.scenario->nic.congestion_control.GetTypeId().GetName(), "railyard::Swift");
   EXPECT_EQ(FindingsBeside("nic { congestion_control { } }"),
-            ":3:7: error: nic.congestion_control: is empty (expected none, dcqcn, dctcp, timely, "
-            "hpcc or swift in it, e.g. { dcqcn {} })\n");
+            ":3:7: error: nic.congestion_control: is empty (expected " + RdmaControlNames() +
+                " in it, e.g. { dcqcn {} })\n");
   EXPECT_THAT(FindingsBeside("nic { congestion_control { dcqcn {} hpcc {} } }"),
               ::testing::HasSubstr("contradicts"));
 }

@@ -4,6 +4,7 @@
 
 #include "simulator/transport/tcp/tcp_stream.h"
 #include "simulator/units/units.h"
+#include "tests/scenario/control_names.h"
 #include "tests/scenario/loaded_scenario.h"
 
 namespace railyard {
@@ -96,8 +97,8 @@ TEST(NetSocketLoaderTest, WhatIsOfThemIsRefusedWithoutThem) {
             ":3:7: error: gpu.socket_send_rate: has no effect: the network is RDMA (expected "
             "nccl.NET: \"Socket\")\n");
   EXPECT_EQ(FindingsBeside("nic { congestion_control { cubic {} } }"),
-            ":3:7: error: nic.congestion_control: cubic is of TCP (expected none, dcqcn, dctcp, "
-            "timely, hpcc or swift, or nccl.NET: \"Socket\")\n");
+            ":3:7: error: nic.congestion_control: cubic is of TCP (expected " + RdmaControlNames() +
+                ", or nccl.NET: \"Socket\")\n");
 }
 
 TEST(NetSocketLoaderTest, SocketsAreAsManyAsNcclAllows) {

@@ -284,6 +284,10 @@ TEST(RegisteredAlgorithmTest, MustExistAndServeTheJob) {
   EXPECT_EQ(LoadedScenario(workload("ALL_GATHER", "\"recursive_doubling\"")).findings,
             ":3:1: error: workload.registered_algorithm: \"recursive_doubling\" serves no "
             "collective of the job (expected an algorithm for one of them)\n");
+  EXPECT_EQ(
+      LoadedScenario(workload("ALL_REDUCE", "\"recursive_doubling\" algorithm: RING")).findings,
+      ":3:44: error: workload.algorithm: has no effect: registered_algorithm runs every "
+      "collective (expected one of the two)\n");
 }
 
 }  // namespace

@@ -2,11 +2,14 @@
 #include "topologies/formats/topology_loader.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
 #include "tests/topologies/fabric_text.h"
+#include "topologies/formats/generator_loader.h"
 
 namespace railyard {
 namespace {
@@ -125,11 +128,11 @@ TEST_F(TopologyLoaderTest, TooManyGpusAreRefusedAtTheServers) {
 
 TEST_F(TopologyLoaderTest, AFabricOfNothingIsRefused) {
   Load("");
-  EXPECT_EQ(
-      findings_,
-      "fabric.textproto:1:1: error: empty (expected preset, file, rail_optimized, fat_tree, "
-      "leaf_spine, dual_tor, torus, hyperx, dragonfly, slim_fly, jellyfish, direct_connect or "
-      "optical)\n");
+  std::vector<std::string> names = {"preset", "file"};
+  const std::vector<std::string> generators = GeneratorNames();
+  names.insert(names.end(), generators.begin(), generators.end());
+  EXPECT_EQ(findings_,
+            "fabric.textproto:1:1: error: empty (expected " + JoinAlternatives(names) + ")\n");
 }
 
 TEST_F(TopologyLoaderTest, AFileThatIsNotThereIsAMistakeOfTheFieldThatNamesIt) {

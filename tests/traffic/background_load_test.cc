@@ -107,7 +107,7 @@ TEST_F(BackgroundLoadTest, ABrokenFlowStaysSilent) {
   Make({GpuIndex{0}}, {GpuIndex{8}}, kFlowRateBps / 10);
   load_->Set(0, true);
   RunUntil(50 * kPsPerUs);
-  load_->OnFailed(0, true, "no answer");
+  load_->OnFailed(0, true, {.is_unanswered = true, .why = "no answer"});
   RunUntil(1'000 * kPsPerUs);
   EXPECT_EQ(load_->delivered_bytes(), kMessageBytes);
 }

@@ -49,7 +49,7 @@ class HpccTest : public ::testing::Test {
 };
 
 TEST_F(HpccTest, StartsWithOneBandwidthDelayProductAndNoRateLimit) {
-  EXPECT_EQ(control_->limits(0).window_bytes, 100'000u);
+  EXPECT_EQ(control_->limits(0).window_bytes, 24u * 4'096);  // packets begun before 100,000 B
   EXPECT_EQ(control_->limits(0).rate_bps, SendLimits::kNoLimit);
   EXPECT_TRUE(control_->needs().telemetry);
 }
@@ -73,7 +73,7 @@ TEST_F(HpccTest, AboveEtaTheWindowShrinksByTheExcess) {
   EXPECT_NEAR(state().utilization, 1.5, 1e-9);
   const double window = kFull / (1.5 / kEta) + kAdditive;
   EXPECT_NEAR(state().window_bytes, window, 1e-6);
-  EXPECT_EQ(control_->limits(0).window_bytes, static_cast<uint64_t>(window));
+  EXPECT_EQ(control_->limits(0).window_bytes, 16u * 4'096);  // of 4,178 B: 15.2 in the window
   // R = W / T.
   EXPECT_NEAR(static_cast<double>(control_->limits(0).rate_bps), window / kFull * 80e9, 1);
 }
@@ -109,6 +109,16 @@ TEST_F(HpccTest, TheMostUsedLinkCounts) {
   hops = {{kBasePs, 60'000, 0, kRateBps}, {kBasePs, 140'000, 20'000, 2 * kRateBps}};
   control_->OnAcknowledged(0, {.expected_sequence = 3, .next_sequence = 4, .telemetry = hops});
   EXPECT_NEAR(state().utilization, 0.7, 1e-9);
+}
+
+// After a change of path the counters of another port have no relation to those of the last report.
+TEST_F(HpccTest, AnotherPortIsNotCompared) {
+  std::vector<HopTelemetry> hops = {{0, 0, 0, kRateBps, LinkId{1}},
+                                    {0, 900'000'000, 0, kRateBps, LinkId{2}}};
+  control_->OnAcknowledged(0, {.expected_sequence = 1, .next_sequence = 2, .telemetry = hops});
+  hops = {{kBasePs, 60'000, 0, kRateBps, LinkId{1}}, {kBasePs, 0, 0, kRateBps, LinkId{3}}};
+  control_->OnAcknowledged(0, {.expected_sequence = 3, .next_sequence = 4, .telemetry = hops});
+  EXPECT_NEAR(state().utilization, 0.6, 1e-9);
 }
 
 }  // namespace

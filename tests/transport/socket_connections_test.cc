@@ -61,8 +61,8 @@ class SocketConnectionsTest : public testing::TcpFixture {
       EXPECT_EQ(connection, kConnection);
       sent.push_back(test->engine().NowPs());
     }
-    void OnPacketLost(uint32_t, DropReason, LinkId) override {}
-    void OnFailed(uint32_t, bool, const std::string&) override {}
+    void OnPacketLost(uint32_t, const FlowLoss&) override {}
+    void OnFailed(uint32_t, bool, const FlowError&) override {}
 
     SocketConnectionsTest* test = nullptr;
     std::vector<int64_t> delivered;

@@ -99,8 +99,8 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   void OnGranted(uint32_t connection) override {
     clear_to_send_.push_back({engine().NowPs(), connection});
   }
-  void OnPacketLost(uint32_t connection, DropReason /*reason*/, LinkId link) override {
-    lost_.push_back({engine().NowPs(), connection, link});
+  void OnPacketLost(uint32_t connection, const FlowLoss& loss) override {
+    lost_.push_back({engine().NowPs(), connection, loss.link});
   }
   void OnRetransmission(uint32_t connection) override {
     retransmitted_.push_back({engine().NowPs(), connection});
@@ -108,8 +108,8 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   void OnLossRecovered(uint32_t connection) override {
     recovered_.push_back({engine().NowPs(), connection});
   }
-  void OnFailed(uint32_t connection, bool /*at_sender*/, const std::string& why) override {
-    errors_.push_back({engine().NowPs(), connection, why});
+  void OnFailed(uint32_t connection, bool /*at_sender*/, const FlowError& error) override {
+    errors_.push_back({engine().NowPs(), connection, error.why});
   }
 
   std::optional<EcmpRouting> routing_;

@@ -112,7 +112,7 @@ class TopologyReader {
   }
 
   void ReadPolicies() {
-    const auto& proto = static_cast<const protos::Topology&>(topology_.message());
+    const auto& proto = topology_.As<protos::Topology>();
     // The enumerations are in the same order, after UNSPECIFIED.
     if (proto.routing() != protos::Topology::ROUTING_UNSPECIFIED) {
       fabric_.routing = static_cast<RoutingPolicy>(proto.routing() - 1);
@@ -222,7 +222,7 @@ class TopologyReader {
 
   void ReadDevice(int position) {
     const ProtoCursor cursor = topology_.Child("devices", position);
-    const auto& proto = static_cast<const protos::TopologyDevice&>(cursor.message());
+    const auto& proto = cursor.As<protos::TopologyDevice>();
     const int errors_before = ErrorCount();
     Device device = {.name = proto.name()};
     if (cursor.IsDoubtful("name")) names_are_known_ = false;
@@ -376,7 +376,7 @@ class TopologyReader {
   }
 
   void ReadLink(const ProtoCursor& cursor) {
-    const auto& proto = static_cast<const protos::TopologyLink&>(cursor.message());
+    const auto& proto = cursor.As<protos::TopologyLink>();
     const int errors_before = ErrorCount();
     const auto from = ReadEnd(cursor, "from");
     const auto to = ReadEnd(cursor, "to");

@@ -159,7 +159,7 @@ class PlatformReader {
   }
 
   void Lanes(const ProtoCursor& cursor) {
-    const auto& proto = static_cast<const protos::SourcedNumbers&>(cursor.message());
+    const auto& proto = cursor.As<protos::SourcedNumbers>();
     CheckSource(cursor);
     if (proto.values_size() == 0 || proto.values_size() > kMaxNvSwitches) {
       cursor.Error(diagnostics_, "values",
@@ -178,7 +178,7 @@ class PlatformReader {
 
   void Calibration(const ProtoCursor& cursor) {
     CheckSource(cursor);
-    const auto& proto = static_cast<const protos::Calibration&>(cursor.message());
+    const auto& proto = cursor.As<protos::Calibration>();
     platform_.calibration = {
         .launch_latency_scale = Scale(cursor, "launch_latency_scale", proto.launch_latency_scale()),
         .step_latency_scale = Scale(cursor, "step_latency_scale", proto.step_latency_scale()),

@@ -40,7 +40,7 @@ std::optional<double> ReadFigure(const ProtoCursor& part, const char* field, con
 }
 
 PartPrice ReadPart(const ProtoCursor& cursor, Diagnostics& diagnostics) {
-  const auto& proto = static_cast<const protos::Part&>(cursor.message());
+  const auto& proto = cursor.As<protos::Part>();
   PartPrice part;
   if (!cursor.Has("rate")) cursor.Missing(diagnostics, "rate", kExpectedRate);
   part.rate_bps = cursor.RateBps(diagnostics, "rate", part.rate_bps);

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -21,7 +22,7 @@ uint8_t CtaClock::AddCosts(const StepCosts& costs, const MessageRule& rule) {
 MessageSize CtaClock::SizeOf(uint8_t number, uint64_t data_bytes) const {
   const CostClass& lines = classes_[number];
   if (lines.line_payload_bytes == 1) return MessageSize::OfData(data_bytes);
-  const uint64_t count = (data_bytes + lines.line_payload_bytes - 1) / lines.line_payload_bytes;
+  const uint64_t count = DivideUp(data_bytes, lines.line_payload_bytes);
   return {count * lines.line_wire_bytes, data_bytes};
 }
 
@@ -30,7 +31,7 @@ void CtaClock::ComputeSlice(uint64_t key, const CtaShare& share, uint32_t slice_
   last_slice_key_ = key;
   uint64_t bytes = uint64_t{slice_bytes} * share.warps_of / share.warp_parts;
   if (costs.iteration_bytes != 0 && bytes > costs.iteration_bytes) {
-    bytes = (bytes + costs.iteration_bytes - 1) / costs.iteration_bytes * costs.iteration_bytes;
+    bytes = DivideUp(bytes, costs.iteration_bytes) * costs.iteration_bytes;
   }
   last_slice_ps_ = costs.channel_rate_bps == 0 ? 0 : TransferTimePs(bytes, costs.channel_rate_bps);
 }

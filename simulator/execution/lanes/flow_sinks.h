@@ -21,8 +21,8 @@ class FlowSink : public MessageSink {
   FlowSink(const ConnectionTable& table, LaneObserver& observer)
       : table_(table), observer_(observer) {}
 
-  void OnPacketLost(uint32_t connection, DropReason reason, LinkId link) final {
-    observer_.OnPacketLost(ConnectionId{connection}, reason, link);
+  void OnPacketLost(uint32_t connection, const FlowLoss& loss) final {
+    observer_.OnPacketLost(ConnectionId{connection}, loss);
   }
   void OnPacketRepeated(uint32_t connection, uint32_t payload_bytes) final {
     observer_.OnPacketRepeated(ConnectionId{connection}, payload_bytes);
@@ -33,9 +33,9 @@ class FlowSink : public MessageSink {
   void OnLossRecovered(uint32_t connection) final {
     observer_.OnLossRecovered(ConnectionId{connection});
   }
-  void OnFailed(uint32_t connection, bool at_sender, const std::string& why) override {
+  void OnFailed(uint32_t connection, bool at_sender, const FlowError& error) override {
     if (!IsClosed(connection))
-      observer_.OnConnectionError(ConnectionId{connection}, at_sender, why);
+      observer_.OnConnectionError(ConnectionId{connection}, at_sender, error.why);
   }
 
  protected:
@@ -131,12 +131,8 @@ class NetworkSink final : public FlowSink {
   NetworkSink(const ConnectionTable& table, LaneObserver& observer, NetworkProxies& proxies,
               LaneRunner& runner)
       : FlowSink(table, observer), proxies_(proxies), runner_(runner) {}
-  // Enables failover: connections whose flow fails with an error that begins with `no_answer` move
-  // to another NIC if they can.
-  void FailOver(NicFailover& failover, std::string no_answer) {
-    failover_ = &failover;
-    no_answer_ = std::move(no_answer);
-  }
+  // Enables failover: connections whose other end does not answer move to another NIC if they can.
+  void FailOver(NicFailover& failover) { failover_ = &failover; }
   void OnDelivered(uint32_t connection) override {
     if (IsClosed(connection)) [[unlikely]]
       return;
@@ -153,21 +149,20 @@ class NetworkSink final : public FlowSink {
     if (!IsClosed(connection)) [[likely]]
       proxies_.OnGranted(ConnectionId{connection});
   }
-  void OnFailed(uint32_t connection, bool at_sender, const std::string& why) override {
+  void OnFailed(uint32_t connection, bool at_sender, const FlowError& error) override {
     if (IsClosed(connection)) return;
-    if (failover_ != nullptr && why.starts_with(no_answer_) &&
+    if (failover_ != nullptr && error.is_unanswered &&
         failover_->TryToMove(ConnectionId{connection})) {
       runner_.RunWoken();
       return;
     }
-    observer().OnConnectionError(ConnectionId{connection}, at_sender, why);
+    observer().OnConnectionError(ConnectionId{connection}, at_sender, error.why);
   }
 
  private:
   NetworkProxies& proxies_;
   LaneRunner& runner_;
   NicFailover* failover_ = nullptr;
-  std::string no_answer_;
 };
 
 // Receives the callbacks of a flow that its connection has abandoned. Deliveries and errors are
@@ -176,7 +171,7 @@ class LeftNetworkSink final : public FlowSink {
  public:
   using FlowSink::FlowSink;
   void OnDelivered(uint32_t /*connection*/) override {}
-  void OnFailed(uint32_t /*connection*/, bool /*at_sender*/, const std::string& /*why*/) override {}
+  void OnFailed(uint32_t /*connection*/, bool /*at_sender*/, const FlowError& /*error*/) override {}
 };
 
 }  // namespace railyard

@@ -120,7 +120,7 @@ void LaneExecutor::FailOver(NicPolicy policy) {
                                        .sink = sinks_->network,
                                        .left_sink = sinks_->left_network},
                     policy);
-  sinks_->network.FailOver(*failover_, stack_->NoAnswer());
+  sinks_->network.FailOver(*failover_);
   table_.SetDetours([this](ConnectionId connection) { return failover_->OpenAround(connection); });
 }
 

@@ -21,7 +21,7 @@ class LaneObserver {
   // may lie in the future. `path` is its critical path, or null if paths are not kept.
   virtual void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) = 0;
   // Called for the events of a connection's flows that MessageSink describes.
-  virtual void OnPacketLost(ConnectionId connection, DropReason reason, LinkId link) = 0;
+  virtual void OnPacketLost(ConnectionId connection, const FlowLoss& loss) = 0;
   virtual void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(ConnectionId connection) = 0;
   virtual void OnLossRecovered(ConnectionId connection) = 0;

@@ -128,6 +128,8 @@ bool NicFailover::TryToMove(ConnectionId id) {
 }
 
 void NicFailover::Move(ConnectionId id, std::span<const NicWay> ways) {
+  const Connection& left = parts_.table.connection(id);
+  if (!left.is_detoured) parts_.stack.queue_pairs()->ClockTimeouts(left.flow);
   parts_.proxies.OnLeave(id);
   LeaveFlow(id);
   OpenDetour(id, ways);

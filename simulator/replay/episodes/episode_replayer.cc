@@ -245,9 +245,9 @@ bool EpisodeReplayer::FollowEpisode(const Episode& episode, int64_t start_ps) {
     }
     if (streams.pending().empty()) return false;
     const StreamRunner::Pending& first = streams.pending().front();
-    const EpisodeOperation& told = operations[beginning];
-    if (first.begin_ps != start_ps + told.begin_ps || first.rank != told.rank ||
-        run_.plans.Of(streams.CallOf(first)) != told.plan) {
+    const EpisodeOperation& stored = operations[beginning];
+    if (first.begin_ps != start_ps + stored.begin_ps || first.rank != stored.rank ||
+        run_.plans.Of(streams.CallOf(first)) != stored.plan) {
       return false;
     }
     tried_.push_back(streams.BeginFirst());
@@ -327,21 +327,21 @@ void EpisodeReplayer::OnNothingRuns() {
 
 void EpisodeReplayer::CheckLastEpisode() {
   const Episode& expected = cache_.episode(*recording_->expected);
-  CountSnapshot told = recording_->begin.counts;
-  const auto count = [&told](uint32_t place) -> uint64_t& {
-    return told[place >> kSectionShift][place & ((1u << kSectionShift) - 1)];
+  CountSnapshot predicted = recording_->begin.counts;
+  const auto count = [&predicted](uint32_t place) -> uint64_t& {
+    return predicted[place >> kSectionShift][place & ((1u << kSectionShift) - 1)];
   };
   for (const auto& [place, change] : expected.changes) count(place) += change;
   for (const auto& [place, change] : expected.changes_after_end) count(place) -= change;
   const bool holds =
-      recording_->episode.operations == expected.operations && recording_->end_counts == told;
+      recording_->episode.operations == expected.operations && recording_->end_counts == predicted;
   CheckIsAsRecorded(*recording_, holds, [&] {
     const CountSnapshot& begin = recording_->begin.counts;
     return JoinDifferences(
         {DescribeDifference(recording_->episode.operations, expected.operations),
          DescribeDifference([this](StateArchive& archive) { run_.state.Visit(archive); },
                             ChangesBetween(begin, recording_->end_counts),
-                            ChangesBetween(begin, told))});
+                            ChangesBetween(begin, predicted))});
   });
 }
 

@@ -56,17 +56,18 @@ void PartitionReplayer::Follow(uint32_t operation) {
   const CurrentEpisode& episode = *activities_[PartitionOf(operation)].episode;
   const Episode& known = cache_.episode(episode.known);
   const uint32_t place = partition.PlaceOf(running.call.gpu());
-  const auto told = std::ranges::find(known.operations, place, &EpisodeOperation::rank);
-  SIM_CHECK(told != known.operations.end() && told->begin_ps == running.start_ps - episode.begin_ps,
-            "a call that is replayed began otherwise");
+  const auto stored = std::ranges::find(known.operations, place, &EpisodeOperation::rank);
+  SIM_CHECK(
+      stored != known.operations.end() && stored->begin_ps == running.start_ps - episode.begin_ps,
+      "a call that is replayed began otherwise");
   run_.ledger.NoteReplayed(episode.collective, !episode.is_new);
   if (keep_paths_) {
-    CriticalPath path = known.paths[static_cast<size_t>(told - known.operations.begin())];
+    CriticalPath path = known.paths[static_cast<size_t>(stored - known.operations.begin())];
     path.origin_ps += episode.begin_ps;
     path.Rename([&](uint32_t at) { return partition.gpus[at]; });
     run_.streams.SetPath(operation, path);
   }
-  run_.streams.EndAt(operation, episode.begin_ps + told->end_ps);
+  run_.streams.EndAt(operation, episode.begin_ps + stored->end_ps);
 }
 
 bool PartitionReplayer::OnLaunch(uint32_t operation) {
@@ -224,10 +225,10 @@ uint32_t PartitionReplayer::FindKnown(const Partition& partition,
   const EpisodeCall& first = calls.front();
   std::vector<uint32_t>& known =
       cache_.Find(state, partition.PlaceOf(first.call.gpu()), run_.numbers.Of(first.call));
-  const auto is_call = [&](const EpisodeOperation& told, const EpisodeCall& call) {
-    return told.rank == partition.PlaceOf(call.call.gpu()) &&
-           told.begin_ps == call.begin_ps - first.begin_ps &&
-           told.plan == run_.numbers.Of(call.call);
+  const auto is_call = [&](const EpisodeOperation& stored, const EpisodeCall& call) {
+    return stored.rank == partition.PlaceOf(call.call.gpu()) &&
+           stored.begin_ps == call.begin_ps - first.begin_ps &&
+           stored.plan == run_.numbers.Of(call.call);
   };
   const auto found = std::ranges::find_if(known, [&](uint32_t id) {
     const Episode& episode = cache_.episode(id);

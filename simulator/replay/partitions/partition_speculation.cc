@@ -104,9 +104,10 @@ void PartitionReplayer::PutBack(const Partition& partition, const Rest& rest) {
 void PartitionReplayer::CheckEpisode(const Partition& partition, const CurrentEpisode& episode) {
   const Episode& expected = cache_.episode(episode.known);
   const Rest rest = RestOf(partition, false);
-  const bool ends_as_expected = std::ranges::all_of(
-      expected.operations,
-      [&](const EpisodeOperation& told) { return episode.ends_ps[told.rank] == told.end_ps; });
+  const bool ends_as_expected =
+      std::ranges::all_of(expected.operations, [&](const EpisodeOperation& stored) {
+        return episode.ends_ps[stored.rank] == stored.end_ps;
+      });
   // Others may have counted meanwhile, and of this partition is the first part alone.
   const auto is_own = [](const auto& change) { return change.first >> kSectionShift == 0; };
   const auto own = [&](CountChanges changes) {

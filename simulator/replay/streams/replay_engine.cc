@@ -193,9 +193,9 @@ void ReplayEngine::OnChannelFinished(uint32_t operation, int64_t end_ps, const C
   streams_.OnChannelFinished(operation, end_ps, path);
 }
 
-void ReplayEngine::OnPacketLost(ConnectionId connection, DropReason reason, LinkId link) {
+void ReplayEngine::OnPacketLost(ConnectionId connection, const FlowLoss& loss) {
   CheckNothingFailsAhead();
-  observer_.OnPacketLost(connection, reason, link);
+  observer_.OnPacketLost(connection, loss);
 }
 
 void ReplayEngine::OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) {

@@ -42,7 +42,7 @@ namespace railyard {
 class ReplayObserver {
  public:
   virtual ~ReplayObserver() = default;
-  virtual void OnPacketLost(ConnectionId connection, DropReason reason, LinkId link) = 0;
+  virtual void OnPacketLost(ConnectionId connection, const FlowLoss& loss) = 0;
   virtual void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) = 0;
   virtual void OnRetransmission(ConnectionId connection) = 0;
   virtual void OnLossRecovered(ConnectionId connection) = 0;
@@ -214,7 +214,7 @@ class ReplayEngine final : private LaneObserver,
 
   // Implements LaneObserver.
   void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) override;
-  void OnPacketLost(ConnectionId connection, DropReason reason, LinkId link) override;
+  void OnPacketLost(ConnectionId connection, const FlowLoss& loss) override;
   void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) override;
   void OnRetransmission(ConnectionId connection) override;
   void OnLossRecovered(ConnectionId connection) override;

@@ -63,7 +63,7 @@ void CheckChoices(const ProtoCursor& scenario, const LoadedWorkload& workload,
   for (const auto& [key, entry] : RefusedOf(workload, planners)) {
     const auto& [part, kind, stated] = key;
     const ProtoCursor cursor = WorkloadOfPart(scenario, part);
-    const auto& message = static_cast<const protos::Workload&>(cursor.message());
+    const auto& message = cursor.As<protos::Workload>();
     if (cursor.IsDoubtful("algorithm") || cursor.IsDoubtful("protocol")) continue;
     const std::string which =
         fmt::format("{} {}{}", entry.count, CollectiveKindName(kind), entry.count == 1 ? "" : "s");

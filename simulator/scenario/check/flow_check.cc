@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/check/flow_check.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/transport/stacks/network_stacks.h"
 #include "workloads/job/job_parts.h"
 
 namespace railyard {
@@ -14,7 +17,7 @@ namespace {
 constexpr const char* kExpected = "(expected mode: PACKET, or a scenario without it)";
 
 const protos::Scenario& MessageOf(const ProtoCursor& scenario) {
-  return static_cast<const protos::Scenario&>(scenario.message());
+  return scenario.As<protos::Scenario>();
 }
 
 // The cost of these faults depends on what is lost or held back, and on the timers that notice.
@@ -31,6 +34,13 @@ bool NeedsPackets(protos::Fault::Kind kind) {
   }
 }
 
+// An unknown name has been reported.
+bool HasNoFlowMode(const std::string& transport) {
+  const std::vector<std::string> known = NetworkStackNames();
+  return std::ranges::find(known, transport) != known.end() &&
+         !TraitsOfNetworkStack(transport).has_flow_mode;
+}
+
 void CheckNetwork(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics) {
   const protos::Scenario& message = MessageOf(scenario);
   if (net != NetPlugin::kIb) {
@@ -38,7 +48,7 @@ void CheckNetwork(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagn
     nccl.Error(diagnostics, nccl.Has("NET") ? "NET" : "IB_DISABLE",
                "flow mode has RDMA over InfiniBand or RoCE only (expected NET: \"IB\", or mode: "
                "PACKET)");
-  } else if (message.has_transport() && message.transport() != "rdma") {
+  } else if (HasNoFlowMode(message.transport())) {
     scenario.Error(diagnostics, "transport",
                    "flow mode has \"rdma\" only (expected that, or mode: PACKET)");
   }

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include "topologies/formats/generator_loader.h"
 #include "topologies/platforms/platform.h"
@@ -18,6 +20,8 @@ std::vector<ProtoCursor> ServersOf(const ProtoCursor& fabric) {
     if (!fabric.Has(generator.c_str())) continue;
     const ProtoCursor child = fabric.Child(generator.c_str());
     const char* const field = generator == "rail_optimized" ? "mixed_servers" : "servers";
+    // Servers that a generator describes by numbers alone have no platform.
+    if (child.message().GetDescriptor()->FindFieldByName(field) == nullptr) continue;
     for (int i = 0; i < child.Size(field); ++i) servers.push_back(child.Child(field, i));
   }
   return servers;

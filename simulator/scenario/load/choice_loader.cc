@@ -39,7 +39,7 @@ constexpr std::array kProtocols = {
     Named<Protocol>{"Simple", Protocol::kSimple},
 };
 // ncclFuncStr: the collectives that NCCL tunes.
-constexpr std::array kKinds = {
+constexpr std::array kTunedKinds = {
     Named<CollectiveKind>{"Broadcast", CollectiveKind::kBroadcast},
     Named<CollectiveKind>{"Reduce", CollectiveKind::kReduce},
     Named<CollectiveKind>{"AllGather", CollectiveKind::kAllGather},
@@ -95,8 +95,8 @@ class ChoiceLoader {
         if (const auto mask = MaskOf(list, known)) allowed.AllowOnly(*mask);
         continue;
       }
-      const auto kind =
-          Find(list.substr(0, colon), "collective", std::span<const Named<CollectiveKind>>(kKinds));
+      const auto kind = Find(list.substr(0, colon), "collective",
+                             std::span<const Named<CollectiveKind>>(kTunedKinds));
       const auto mask = MaskOf(list.substr(colon + 1), known);
       if (kind && mask) allowed.AllowOnly(*kind, *mask);
     }
@@ -141,7 +141,7 @@ class ChoiceLoader {
 // it that ALGO or PROTO names (ncclTuningCostModelInit, src/tuning/cost_model.cc).
 void ForbidUnnamed(NcclSettings& settings) {
   if (!settings.algorithms.IsStated()) return;
-  for (const auto& [name, kind] : kKinds) {
+  for (const auto& [name, kind] : kTunedKinds) {
     if (!settings.algorithms.IsStatedFor(kind) && settings.protocols.IsStatedFor(kind)) {
       settings.algorithms.AllowOnly(kind, 0);
     }

@@ -59,7 +59,7 @@ void FaultAim::Draw(uint64_t seed, std::vector<FaultTarget>& targets) {
 }
 
 void FaultAim::CheckComponents(const std::vector<FaultTarget>& targets) {
-  const auto& message = static_cast<const protos::Fault&>(cursor_.message());
+  const auto& message = cursor_.As<protos::Fault>();
   const auto component = message.by_chance().component();
   const auto is_nic_link = [this](LinkId link) {
     return fabric_.link(link).tier == Tier::kNicLeaf;
@@ -100,7 +100,7 @@ void FaultAim::Aim(const std::vector<FaultTarget>& targets, FaultSpec& fault) {
       return;
     }
   }
-  const auto& message = static_cast<const protos::Fault&>(cursor_.message());
+  const auto& message = cursor_.As<protos::Fault>();
   auto direction = message.direction();
   const bool is_storm = fault.kind == FaultKind::kPauseStorm;
   // Pause frames of a device stop what is sent to it.

@@ -110,7 +110,7 @@ class AnchorLoader {
   }
 
   void FindCollective(const ProtoCursor& when, FaultAnchor& anchor) {
-    const auto& message = static_cast<const protos::FaultAnchor&>(when.message());
+    const auto& message = when.As<protos::FaultAnchor>();
     const uint64_t number = when.Number(diagnostics_, "number", 1, 1, UINT32_MAX);
     if (when.Has("progress"))
       anchor.progress = LoadShare(when, "progress", message.progress(), 0, 1, diagnostics_);

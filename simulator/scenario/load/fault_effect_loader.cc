@@ -79,7 +79,7 @@ std::optional<FaultKind> KindOf(Kind kind) {
 }
 
 void CheckFields(const ProtoCursor& cursor, Diagnostics& diagnostics) {
-  const auto& message = static_cast<const protos::Fault&>(cursor.message());
+  const auto& message = cursor.As<protos::Fault>();
   for (const FieldOfKinds& of_kinds : FieldsOfKinds()) {
     if (!cursor.Has(of_kinds.field) || of_kinds.kinds.contains(message.kind())) continue;
     std::vector<std::string> names;
@@ -97,7 +97,7 @@ class EffectLoader {
   EffectLoader(const ProtoCursor& cursor, const FabricGraph* fabric, FaultTargets& targets,
                FaultSpec& fault, Diagnostics& diagnostics)
       : cursor_(cursor),
-        message_(static_cast<const protos::Fault&>(cursor.message())),
+        message_(cursor.As<protos::Fault>()),
         fabric_(fabric),
         targets_(targets),
         fault_(fault),
@@ -171,7 +171,7 @@ class EffectLoader {
       return;
     }
     const ProtoCursor loss = cursor_.Child("loss");
-    const auto& message = static_cast<const protos::FaultLoss&>(loss.message());
+    const auto& message = loss.As<protos::FaultLoss>();
     const int given = loss.Has("probability") + loss.Has("bit_error_ratio") +
                       loss.Has("gilbert_elliott") + loss.Has("packets");
     if (given != 1) {
@@ -198,7 +198,7 @@ class EffectLoader {
   }
 
   void LoadGilbertElliott(const ProtoCursor& cursor, LossSpec& spec) {
-    const auto& message = static_cast<const protos::GilbertElliott&>(cursor.message());
+    const auto& message = cursor.As<protos::GilbertElliott>();
     spec.model = LossSpec::Model::kGilbertElliott;
     for (const char* field : {"to_bad", "to_good"}) {
       if (!cursor.Has(field)) cursor.Missing(diagnostics_, field, "a probability per packet");
@@ -214,14 +214,13 @@ class EffectLoader {
   }
 
   void LoadPackets(const ProtoCursor& cursor, LossSpec& spec) {
-    const auto& message = static_cast<const protos::NumberedPackets&>(cursor.message());
+    const auto& message = cursor.As<protos::NumberedPackets>();
     spec.model = LossSpec::Model::kNumbered;
     spec.first_number = cursor.Number(diagnostics_, "number", 1, 1, UINT64_MAX);
     spec.count = cursor.Number(diagnostics_, "count", 1, 1, UINT64_MAX);
     switch (message.kind()) {
       case protos::NumberedPackets::DATA:
-        spec.kind = PacketKind::kRdmaWrite;
-        break;
+        break;  // any kind with data
       case protos::NumberedPackets::CLEAR_TO_SEND:
         spec.kind = PacketKind::kClearToSend;
         break;
@@ -300,7 +299,7 @@ class EffectLoader {
 }  // namespace
 
 std::optional<FaultKind> LoadFaultKind(const ProtoCursor& fault, Diagnostics& diagnostics) {
-  const auto kind = KindOf(static_cast<const protos::Fault&>(fault.message()).kind());
+  const auto kind = KindOf(fault.As<protos::Fault>().kind());
   if (!fault.Has("kind")) {
     fault.Missing(diagnostics, "kind",
                   "LINK_DOWN, SWITCH_REBOOT, DEGRADE, LOSS, DELAY, PAUSE_STORM, "

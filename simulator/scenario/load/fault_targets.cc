@@ -90,7 +90,7 @@ void FaultTargets::AddDomain(const ProtoCursor& fault, std::vector<FaultTarget>&
     return;
   }
   const ProtoCursor domain = scenario_.Child("fault_domains", it->second);
-  const auto& message = static_cast<const protos::FaultDomain&>(domain.message());
+  const auto& message = domain.As<protos::FaultDomain>();
   for (int i = 0; i < message.links_size(); ++i) {
     AddLinks(domain, "links", i, message.links(i), targets);
   }

@@ -39,7 +39,7 @@ void LoadRepetition(const ProtoCursor& fault, FaultTimeline& timeline, Diagnosti
     return;
   }
   const int errors_before = diagnostics.error_count();
-  const auto& message = static_cast<const protos::FaultRepetition&>(repeat.message());
+  const auto& message = repeat.As<protos::FaultRepetition>();
   timeline.period_ps = LoadTime(repeat, "period", 0, diagnostics);
   timeline.jitter_ps = LoadTime(repeat, "jitter", 0, diagnostics);
   timeline.count = repeat.Number(diagnostics, "count", UINT64_MAX, 1, UINT64_MAX);
@@ -79,8 +79,8 @@ void LoadRepetition(const ProtoCursor& fault, FaultTimeline& timeline, Diagnosti
 // The class of components that by_chance names, if it is one that such a fault hits.
 std::optional<ComponentClass> ComponentOf(const ProtoCursor& fault, Diagnostics& diagnostics) {
   const ProtoCursor chance = fault.Child("by_chance");
-  const auto& message = static_cast<const protos::FaultByChance&>(chance.message());
-  const auto& of_fault = static_cast<const protos::Fault&>(fault.message());
+  const auto& message = chance.As<protos::FaultByChance>();
+  const auto& of_fault = fault.As<protos::Fault>();
   struct Class {
     protos::FaultByChance::Component named;
     ComponentClass component;

@@ -118,7 +118,7 @@ class JobsLoader {
   // The GPUs that the placement names.
   void LoadGpus(int index, Entry& entry) {
     const ProtoCursor& placement = *entry.placement;
-    const auto& message = static_cast<const protos::Placement&>(placement.message());
+    const auto& message = placement.As<protos::Placement>();
     if (placement.Has("seed") && message.policy() != protos::Placement::RANDOM) {
       placement.Error(diagnostics_, "seed",
                       "has no effect without policy: RANDOM (expected it with that, or no seed)");

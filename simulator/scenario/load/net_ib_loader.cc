@@ -93,7 +93,7 @@ void CheckPorts(const ProtoCursor& scenario, uint32_t version, const FabricGraph
         "between them)");
   }
   if (!scenario.Has("network")) return;
-  const auto& network = static_cast<const protos::Network&>(scenario.Child("network").message());
+  const auto& network = scenario.Child("network").As<protos::Network>();
   if (network.has_load_balancing() && network.load_balancing() != protos::Network::ECMP) {
     scenario.Child("network").Error(
         diagnostics, "load_balancing",

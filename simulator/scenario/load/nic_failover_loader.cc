@@ -11,6 +11,7 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/scenario/load/fault_targets.h"
 #include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/transport/stacks/network_stacks.h"
 
 namespace railyard {
 namespace {
@@ -20,7 +21,7 @@ std::vector<NicPlace> NamedNics(const ProtoCursor& cursor, const FabricGraph& fa
                                 Diagnostics& diagnostics) {
   std::vector<NicPlace> nics;
   std::set<DeviceId> named;
-  const auto& message = static_cast<const protos::NicFailover&>(cursor.message());
+  const auto& message = cursor.As<protos::NicFailover>();
   for (int i = 0; i < message.unusable_size(); ++i) {
     const std::string& pattern = message.unusable(i);
     bool fits = false;
@@ -111,7 +112,9 @@ void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
   if (!scenario.Has("nic_failover")) return;
   const ProtoCursor cursor = scenario.Child("nic_failover");
   const std::string transport = scenario.Text("transport", "");
-  if (!transport.empty() && transport != "rdma" && transport != "sockets") {
+  const std::vector<std::string> known = NetworkStackNames();
+  if (!transport.empty() && std::ranges::find(known, transport) == known.end()) return;  // reported
+  if (!transport.empty() && !TraitsOfNetworkStack(transport).moves_connections) {
     scenario.Error(diagnostics, "nic_failover",
                    fmt::format("has no effect on transport {}, which has no queue pairs to move "
                                "(expected transport: \"rdma\", or no nic_failover)",
@@ -123,7 +126,7 @@ void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
     return;
   }
   const int errors_before = diagnostics.error_count();
-  const auto& message = static_cast<const protos::NicFailover&>(cursor.message());
+  const auto& message = cursor.As<protos::NicFailover>();
   nccl.nic_policy =
       message.policy() == protos::NicFailover::REPLAN ? NicPolicy::kReplan : NicPolicy::kPxn;
   if (!nccl.UsesPxn()) {

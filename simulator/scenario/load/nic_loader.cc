@@ -31,6 +31,8 @@ constexpr uint32_t kIbMtuBytesMax = 4096;
 // switches carry.
 constexpr uint32_t kEthernetMtuBytes = 1500;
 constexpr uint32_t kIpv4MtuBytesMin = 576;
+// Fewer than the ten segments of a first window (RFC 6928).
+constexpr uint32_t kTcpAckEveryPacketsMax = 8;
 constexpr uint32_t kJumboMtuBytesMax = 9216;
 
 std::optional<ns3::ObjectFactory> RegisteredNamed(const ProtoCursor& block,
@@ -132,13 +134,24 @@ NicSettings LoadTcpNic(const ProtoCursor& scenario, Diagnostics& diagnostics) {
     settings.mtu_bytes = stated.mtu_bytes - kTcpHeaderBytesInMtu;
   }
   const uint64_t window_bytes_max = UINT16_MAX * uint64_t{settings.mtu_bytes};
-  const uint64_t window_bytes_min = uint64_t{settings.ack_every_packets} * settings.mtu_bytes;
+  if (settings.ack_every_packets > kTcpAckEveryPacketsMax) {
+    nic.Error(
+        diagnostics, "ack_every_packets",
+        fmt::format("{} segments may be more than CUBIC sends before it has an ACK, and delayed "
+                    "ACKs have no timer here (expected 1 to {})",
+                    settings.ack_every_packets, kTcpAckEveryPacketsMax));
+    return settings;
+  }
+  const uint64_t window_bytes_min =
+      std::max<uint64_t>(uint64_t{settings.ack_every_packets} * settings.mtu_bytes,
+                         kSocketPieceBytesMax / settings.mtu_bytes * uint64_t{settings.mtu_bytes});
   if (settings.window_bytes < window_bytes_min || settings.window_bytes > window_bytes_max) {
-    nic.Error(diagnostics, nic.Has("window") ? "window" : "ack_every_packets",
-              fmt::format("a window of {} does not hold the {} segments that earn an ACK, or more "
-                          "segments than can be told apart (expected {} to {})",
-                          FormatBytes(settings.window_bytes), settings.ack_every_packets,
-                          FormatBytes(window_bytes_min), FormatBytes(window_bytes_max)));
+    nic.Error(
+        diagnostics, nic.Has("window") ? "window" : "ack_every_packets",
+        fmt::format("a window of {} does not hold a piece of a message, which a receiver reads "
+                    "at once, or more segments than can be told apart (expected {} to {})",
+                    FormatBytes(settings.window_bytes), FormatBytes(window_bytes_min),
+                    FormatBytes(window_bytes_max)));
   }
   return settings;
 }

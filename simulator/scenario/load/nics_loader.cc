@@ -49,7 +49,7 @@ NicsLoader::NicsLoader(const ProtoCursor& scenario, const FabricGraph* fabric,
 }
 
 std::vector<DeviceId> NicsLoader::Named(const ProtoCursor& entry, const FabricGraph& fabric) {
-  const auto& message = static_cast<const protos::Nics&>(entry.message());
+  const auto& message = entry.As<protos::Nics>();
   std::vector<DeviceId> nics;
   for (int i = 0; i < message.device_size(); ++i) {
     const std::string& pattern = message.device(i);

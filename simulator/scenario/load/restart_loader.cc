@@ -41,7 +41,7 @@ RestartSettings LoadCosts(const ProtoCursor& cursor, Diagnostics& diagnostics) {
   settings.save_ps = LoadCost(cursor, "save", diagnostics);
   settings.load_ps = LoadCost(cursor, "load", diagnostics);
   settings.requeue_ps = LoadCost(cursor, "requeue", diagnostics);
-  const auto& message = static_cast<const protos::Restart&>(cursor.message());
+  const auto& message = cursor.As<protos::Restart>();
   if (message.detection() == protos::Restart::WATCHDOG) {
     settings.detection = RestartSettings::Detection::kWatchdog;
   }
@@ -118,7 +118,7 @@ std::vector<int32_t> SpareServers(const ProtoCursor& cursor, const FabricGraph& 
     return entry.second.parts.contains(part);
   });
   const size_t gpus = used->second.gpus;
-  const auto& message = static_cast<const protos::Restart&>(cursor.message());
+  const auto& message = cursor.As<protos::Restart>();
   std::vector<int32_t> spares;
   for (int i = 0; i < message.spare_servers_size(); ++i) {
     const std::string& pattern = message.spare_servers(i);

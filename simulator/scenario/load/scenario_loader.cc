@@ -72,7 +72,7 @@ void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, NetPlugin n
                fmt::format("{} delivers every byte (expected RDMA, or no loss_tolerance)",
                            net == NetPlugin::kSocket ? "TCP" : "EFA"));
   }
-  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  const auto& message = scenario.As<protos::Scenario>();
   if (message.nic().reorder_tolerance_packets() > 0) {
     scenario.Child("nic").Error(diagnostics, "reorder_tolerance_packets",
                                 "takes for late what a loss_tolerance takes for lost (expected one "
@@ -88,7 +88,8 @@ void CheckLossTolerance(const ProtoCursor& scenario, const Job& job, NetPlugin n
 
 // Link-level credits are InfiniBand's.
 bool IsInfiniband(const ProtoCursor& scenario) {
-  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  const auto& message = scenario.As<protos::Scenario>();
+  if (!message.network().has_network_flow_control()) return HasCreditsByDefault();
   return message.network().network_flow_control() == protos::Network::CREDITS;
 }
 
@@ -122,7 +123,7 @@ void WarnOfSize(const ProtoCursor& scenario, uint64_t exchange_connections,
 // Warns of deadlocks that pauses or credits may cause in a run.
 void WarnOfDeadlock(const ProtoCursor& scenario, const FabricGraph& fabric,
                     std::vector<std::string>& notes, Diagnostics& diagnostics) {
-  const auto& message = static_cast<const protos::Scenario&>(scenario.message());
+  const auto& message = scenario.As<protos::Scenario>();
   if (message.network().network_flow_control() == protos::Network::NONE) return;
   const DeadlockReport report = FindDeadlock(fabric);
   if (report.cycle.empty()) return;
@@ -252,7 +253,8 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   scenario->gpu = LoadGpu(cursor, diagnostics);
   scenario->gpu.net = net;
   ApplyCalibration(cursor, scenario->gpu, scenario->notes, diagnostics);
-  scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, net, diagnostics);
+  scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, net,
+                                      scenario->nic.mtu_bytes, diagnostics);
   scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
   if (workload) {

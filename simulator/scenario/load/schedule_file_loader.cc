@@ -87,7 +87,7 @@ class ScheduleFileLoader {
   }
 
   void LoadHead() {
-    const auto& message = static_cast<const protos::Schedule&>(cursor_.message());
+    const auto& message = cursor_.As<protos::Schedule>();
     if (message.collective() == protos::Schedule::COLLECTIVE_UNSPECIFIED) {
       cursor_.Missing(diagnostics_, "collective",
                       "ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST or REDUCE");

@@ -169,7 +169,7 @@ void LoadBufferSizes(const ProtoCursor& nccl, NcclSettings& settings, Diagnostic
 void LoadOfiNetLatency(const ProtoCursor& nccl, NcclSettings& settings, Diagnostics& diagnostics) {
   static constexpr const char* kField = "OFI_NCCL_NET_LATENCY";
   if (!nccl.Has(kField)) return;
-  const double us = static_cast<const protos::Nccl&>(nccl.message()).ofi_nccl_net_latency();
+  const double us = nccl.As<protos::Nccl>().ofi_nccl_net_latency();
   if (us >= 0 && us <= kNetLatencyUsMax) {
     settings.ofi_net_latency_us = us;
   } else {
@@ -195,8 +195,9 @@ void RefuseWithoutEffect(const ProtoCursor& block, std::initializer_list<const c
   }
 }
 
+// `mtu_bytes` is the payload of the NICs' packets.
 void CheckSwitch(const ProtoCursor& block, const BufferSettings& settings, FlowControl flow_control,
-                 Diagnostics& diagnostics) {
+                 uint32_t mtu_bytes, Diagnostics& diagnostics) {
   if (settings.ecn_kmin_bytes > settings.ecn_kmax_bytes) {
     block.Error(
         diagnostics, block.Has("ecn_kmin") ? "ecn_kmin" : "ecn_kmax",
@@ -224,6 +225,11 @@ void CheckSwitch(const ProtoCursor& block, const BufferSettings& settings, FlowC
     RefuseWithoutEffect(block, of_pfc, "with lossless_data: false", diagnostics);
   } else if (block.Has("headroom")) {
     RefuseWithoutEffect(block, {"mtu"}, "on a headroom that is given", diagnostics);
+  } else if (settings.mtu_bytes < mtu_bytes) {
+    block.Error(diagnostics, "mtu",
+                fmt::format("packets with {} of payload would exceed the headroom for {} (expected "
+                            "at least the former)",
+                            FormatBytes(mtu_bytes), FormatBytes(settings.mtu_bytes)));
   }
 }
 
@@ -325,7 +331,7 @@ GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   if (gpu.Has("channel_rate")) {
     costs.channel_rate_bps = gpu.RateBps(diagnostics, "channel_rate", 0);
   }
-  const auto& message = static_cast<const protos::Gpu&>(gpu.message());
+  const auto& message = gpu.As<protos::Gpu>();
   const auto scale = [&](const char* field, double value, double& cost) {
     if (!gpu.Has(field)) return;
     if (!IsCostScale(value)) {
@@ -343,8 +349,15 @@ GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
   return costs;
 }
 
+bool HasCreditsByDefault() {
+  ns3::EnumValue control(0);
+  MakeModel<FabricNetwork>({})->GetAttribute("NetworkFlowControl", control);
+  return static_cast<FlowControl>(control.Get()) == FlowControl::kCredits;
+}
+
 std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
-                                             NetPlugin net, Diagnostics& diagnostics) {
+                                             NetPlugin net, uint32_t mtu_bytes,
+                                             Diagnostics& diagnostics) {
   const bool is_tcp = net == NetPlugin::kSocket;
   std::vector<ModelAttribute> models;
   if (is_tcp) models.push_back({"railyard::FabricNetwork", "NetworkFlowControl", "NONE"});
@@ -396,7 +409,7 @@ std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const 
   const BufferSettings buffer = MakeModel<Switch>(of_switch)->buffer_settings();
   if (scenario.Has("switch") && !scenario.Child("switch").IsDoubtfulSelf() &&
       !scenario.IsDoubtful("network")) {
-    CheckSwitch(scenario.Child("switch"), buffer, flow_control, diagnostics);
+    CheckSwitch(scenario.Child("switch"), buffer, flow_control, mtu_bytes, diagnostics);
   }
   const bool is_lossless = flow_control == FlowControl::kCredits ||
                            (flow_control == FlowControl::kPfc && buffer.lossless_data);
@@ -425,8 +438,7 @@ WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnost
   const ProtoCursor cursor = scenario.Child("watchdog");
   settings.no_progress_ps = cursor.DurationPs(diagnostics, "no_progress", kDefaultPs);
   settings.no_progress_real_ps = cursor.DurationPs(diagnostics, "no_progress_real", kNeverPs);
-  if (static_cast<const protos::Watchdog&>(cursor.message()).detection() ==
-      protos::Restart::WATCHDOG) {
+  if (cursor.As<protos::Watchdog>().detection() == protos::Restart::WATCHDOG) {
     settings.detection = RestartSettings::Detection::kWatchdog;
   }
   if (cursor.Has("detection") && scenario.Has("restart")) {

@@ -29,11 +29,14 @@ struct NcclBlock {
 NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string& trace_version,
                    Diagnostics& diagnostics);
 GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics);
+// Returns true if ns-3's default of the network's flow control was set to credits.
+bool HasCreditsByDefault();
 // Returns the attributes of the fabric's models: `switch` and `network`. `fabric` is their fabric,
-// nullptr if it could not be loaded; `net` is the result of LoadNet(). TCP is in a lossy class
-// without ECN; EFA sprays packets over all paths.
+// nullptr if it could not be loaded; `net` is the result of LoadNet(), `mtu_bytes` the payload of
+// the NICs' packets. TCP is in a lossy class without ECN; EFA sprays packets over all paths.
 std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
-                                             NetPlugin net, Diagnostics& diagnostics);
+                                             NetPlugin net, uint32_t mtu_bytes,
+                                             Diagnostics& diagnostics);
 WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
 // These load IB_TIMEOUT and IB_RETRY_CNT of a block with such fields.

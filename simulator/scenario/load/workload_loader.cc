@@ -51,7 +51,7 @@ std::vector<NcclLogOptions::RankOf> LoadRankMap(const ProtoCursor& log, Diagnost
     }
     if (!cursor.Has("pid")) cursor.Missing(diagnostics, "pid", "as in the log's prefix");
     if (!cursor.Has("rank")) cursor.Missing(diagnostics, "rank", "its rank in the job, from 0");
-    const auto& message = static_cast<const protos::RankOf&>(cursor.message());
+    const auto& message = cursor.As<protos::RankOf>();
     NcclLogOptions::RankOf entry{.host = message.host(),
                                  .pid = message.pid(),
                                  .device = std::nullopt,
@@ -72,7 +72,7 @@ std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::vector<ImportRepor
     if (IsFile(log, "files", i, diagnostics)) options.files.push_back(log.FilePath("files", i));
   }
   options.rank_map = LoadRankMap(log, diagnostics);
-  const auto& message = static_cast<const protos::NcclLog&>(log.message());
+  const auto& message = log.As<protos::NcclLog>();
   if (message.missing_ranks() == protos::NcclLog::RECONSTRUCT) {
     options.missing_ranks = NcclLogOptions::MissingRanks::kReconstruct;
   }
@@ -285,10 +285,31 @@ void LoadRegisteredAlgorithm(const ProtoCursor& workload, LoadedWorkload& loaded
   }
 }
 
+// Refuses an algorithm and a protocol that no collective is left to run with.
+void RefuseUnusedChoice(const ProtoCursor& workload, const LoadedWorkload& loaded,
+                        Diagnostics& diagnostics) {
+  if (loaded.own_algorithms.empty()) return;
+  const auto is_open = [&](const JobCollective& collective) {
+    if (collective.is_p2p() || collective.rank_count < 2) return false;
+    return std::ranges::none_of(loaded.own_algorithms, [&](const auto& algorithm) {
+      return algorithm->kind == collective.kind && algorithm->rank_count == collective.rank_count &&
+             (!IsBroadcastOrReduce(collective.kind) || algorithm->root == collective.root);
+    });
+  };
+  if (std::ranges::any_of(loaded.job.collectives, is_open)) return;
+  const char* const by = workload.Has("schedule") ? "schedule" : "registered_algorithm";
+  for (const char* field : {"algorithm", "protocol"}) {
+    if (!workload.Has(field)) continue;
+    workload.Error(
+        diagnostics, field,
+        fmt::format("has no effect: {} runs every collective (expected one of the two)", by));
+  }
+}
+
 }  // namespace
 
 const char* WorkloadSourceOf(const ProtoCursor& workload) {
-  switch (static_cast<const protos::Workload&>(workload.message()).source_case()) {
+  switch (workload.As<protos::Workload>().source_case()) {
     case protos::Workload::kNcclLog:
       return "nccl_log";
     case protos::Workload::kTrace:
@@ -330,8 +351,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
     }
   }
   LoadedWorkload loaded;
-  const ReplayChoice forced =
-      ForcedChoice(static_cast<const protos::Workload&>(workload.message()));
+  const ReplayChoice forced = ForcedChoice(workload.As<protos::Workload>());
   const int64_t rank_skew_max_ps = LoadRankSkew(workload, diagnostics);
   const uint64_t operations_max =
       workload.Number(diagnostics, "operations_max", UINT32_MAX, 1, UINT32_MAX);
@@ -361,6 +381,7 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   }
   LoadSchedule(workload, loaded, diagnostics);
   LoadRegisteredAlgorithm(workload, loaded, diagnostics);
+  RefuseUnusedChoice(workload, loaded, diagnostics);
   if (diagnostics.error_count() > errors_before || workload.IsDoubtfulSelf()) return std::nullopt;
   return loaded;
 }

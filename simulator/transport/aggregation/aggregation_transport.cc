@@ -9,6 +9,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
 #include "simulator/transport/nic/nic_port.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
 
@@ -132,7 +133,7 @@ void AggregationTransport::Post(uint32_t id, const Aggregation& operation) {
                 operation.owner + operation.blocks <= trees_[members_[id].tree].member_count,
             "an operand of 4 GiB or more, or of blocks that nobody has");
   const uint64_t block_bytes = operation.bytes / operation.blocks;
-  const uint64_t packets = std::max<uint64_t>(1, (block_bytes + mtu_bytes_ - 1) / mtu_bytes_);
+  const uint64_t packets = std::max<uint64_t>(1, DivideUp(block_bytes, mtu_bytes_));
   members_[id].messages.push_back(
       {.operation = operation, .packets_of_block = static_cast<uint32_t>(packets)});
   Activate(id);
@@ -246,11 +247,12 @@ void AggregationTransport::OnPacketDropped(PacketId index, DropReason reason, Li
   uint32_t id = tree.first_member;
   while (members_[id].user.sink == nullptr) ++id;
   const SinkRef user = members_[id].user;
-  user.sink->OnPacketLost(user.number, reason, link);
+  user.sink->OnPacketLost(user.number, {.reason = reason, .link = link});
   user.sink->OnFailed(
       user.number, true,
-      fmt::format("an aggregation tree of {} NICs lost a packet, which SHARP does not survive",
-                  tree.member_count));
+      {.why =
+           fmt::format("an aggregation tree of {} NICs lost a packet, which SHARP does not survive",
+                       tree.member_count)});
 }
 
 void AggregationTransport::Visit(StateArchive& archive) {

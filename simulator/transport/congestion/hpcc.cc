@@ -2,6 +2,7 @@
 #include "simulator/transport/congestion/hpcc.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <ns3/double.h>
 #include <ns3/uinteger.h>
@@ -23,6 +24,14 @@ double BytesIn(uint64_t rate_bps, double time_ps) {
 double FullWindowBytes(const ControlledQueuePair& own) {
   return std::max(static_cast<double>(own.full_packet_wire_bytes),
                   BytesIn(own.line_rate_bps, static_cast<double>(own.base_rtt_ps)));
+}
+
+// Returns the payload of the packets that may be in flight with a window of so many bytes on the
+// wire. A packet is sent while fewer bytes than the window are in flight, so the last one may
+// exceed it.
+uint64_t PayloadWindowBytes(const ControlledQueuePair& own, double window_bytes) {
+  const double packets = std::ceil(window_bytes / own.full_packet_wire_bytes);
+  return static_cast<uint64_t>(packets) * own.mtu_bytes;
 }
 
 }  // namespace
@@ -53,13 +62,13 @@ ns3::TypeId Hpcc::GetTypeId() {
 void Hpcc::OnOpen(uint32_t queue_pair) {
   const double window_bytes = FullWindowBytes(properties(queue_pair));
   states_.push_back({.window_bytes = window_bytes, .reference_bytes = window_bytes});
-  SetLimits(queue_pair, {.window_bytes = static_cast<uint64_t>(window_bytes)});
+  SetLimits(queue_pair, {.window_bytes = PayloadWindowBytes(properties(queue_pair), window_bytes)});
 }
 
 void Hpcc::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
   State& state = states_[queue_pair];
   if (ack.telemetry.empty()) return;
-  // The first report, and the first one after a change of path, has no predecessor.
+  // The first report, and the first one after a change of the path's length, has no predecessor.
   const bool has_last = state.last.hop_count == ack.telemetry.size();
   if (has_last) {
     MeasureInflight(queue_pair, ack.telemetry);
@@ -80,6 +89,7 @@ void Hpcc::MeasureInflight(uint32_t queue_pair, std::span<const HopTelemetry> ho
   for (size_t hop = 0; hop < hops.size(); ++hop) {
     const HopTelemetry& now = hops[hop];
     const HopTelemetry& before = state.last.hops[hop];
+    if (now.link != before.link) continue;  // the path has changed
     const auto elapsed_ps = static_cast<double>(now.time_ps - before.time_ps);
     if (elapsed_ps <= 0) continue;
     const auto backlog_bytes =
@@ -110,7 +120,7 @@ void Hpcc::ComputeWindow(uint32_t queue_pair, bool is_new_round) {
     state.increase_stage = is_multiplicative ? 0 : state.increase_stage + 1;
     state.reference_bytes = state.window_bytes;
   }
-  SendLimits limits{.window_bytes = static_cast<uint64_t>(state.window_bytes)};
+  SendLimits limits{.window_bytes = PayloadWindowBytes(own, state.window_bytes)};
   if (state.window_bytes < full_bytes) {
     const double share = state.window_bytes / full_bytes;
     limits.rate_bps = std::max<uint64_t>(

@@ -48,7 +48,8 @@ struct AckInfo {
 };
 
 // Names the signals that a control reacts to. NICs do not generate or forward signals that no
-// control needs.
+// control needs. A control whose window can be smaller than the number of packets per ACK must need
+// `every_packet`: otherwise the sender waits for its retransmission timer.
 struct CongestionNeeds {
   bool cnp = false;
   bool acknowledgements = false;

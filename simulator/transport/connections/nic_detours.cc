@@ -194,10 +194,10 @@ void NicDetours::OnGranted(uint32_t number) {
   }
 }
 
-void NicDetours::OnFailed(uint32_t number, bool at_sender, const std::string& why) {
+void NicDetours::OnFailed(uint32_t number, bool at_sender, const FlowError& error) {
   if (detours_[LaneOf(number).detour].is_closed) return;
   const SinkRef user = UserOf(number);
-  user.sink->OnFailed(user.number, at_sender, why);
+  user.sink->OnFailed(user.number, at_sender, error);
 }
 
 // --- Queries -------------------------------------------------------------------------------------

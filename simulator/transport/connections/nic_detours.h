@@ -72,7 +72,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
   void OnGranted(uint32_t number) override;
-  void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
+  void OnFailed(uint32_t number, bool at_sender, const FlowError& error) override;
 
  private:
   // Holds the NVLink flows and the queue pair of a way; kNone means that the flow is not needed.

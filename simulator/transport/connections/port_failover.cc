@@ -18,7 +18,7 @@ constexpr uint32_t kRecordBytes = 128;
 
 }  // namespace
 
-void StripedConnections::OnFailed(uint32_t number, bool at_sender, const std::string& why) {
+void StripedConnections::OnFailed(uint32_t number, bool at_sender, const FlowError& error) {
   const Use& use = uses_[number];
   Stripe& stripe = stripes_[use.stripe];
   // A lost probe always counts as the sender's, in whichever direction it was lost.
@@ -27,8 +27,9 @@ void StripedConnections::OnFailed(uint32_t number, bool at_sender, const std::st
   if (end.has_failed[use.device]) return;
   const bool others_work = std::count(end.has_failed.begin(), end.has_failed.end(), true) == 0 &&
                            stripe.device_count > 1;
-  if (!settings_.port_failover || !others_work || !why.starts_with(kRetryExceeded)) {
-    stripe.user.sink->OnFailed(stripe.user.number, at_sender, why);
+  if (!settings_.port_failover || !others_work || !error.is_unanswered) {
+    stripe.has_failed = true;
+    stripe.user.sink->OnFailed(stripe.user.number, at_sender, error);
     return;
   }
   ++counters_.failovers;
@@ -68,9 +69,14 @@ void StripedConnections::GrantAgain(Stripe& stripe, uint32_t device) {
   ReportIfRepaired(stripe);
 }
 
-// A queue pair that a failover replaced has only losses that are repairs now.
+// A queue pair that a failover replaced has only losses that are repairs, from the answer to the
+// probe on.
 bool StripedConnections::IsUnrepaired(const Stripe& stripe) const {
-  return stripe.repairs > 0 || std::ranges::any_of(stripe.uses, [this](uint32_t id) {
+  const bool has_lost_part = std::ranges::any_of(stripe.messages, [this](const Message& message) {
+    return std::ranges::any_of(message, [this](const Part& part) { return IsLost(part); });
+  });
+  return stripe.has_failed || stripe.repairs > 0 || has_lost_part ||
+         std::ranges::any_of(stripe.uses, [this](uint32_t id) {
            const Use& use = uses_[id];
            return !use.is_dead_at_sender && !use.is_dead_at_receiver &&
                   rdma_.HasUnrepairedLoss(use.queue_pair);

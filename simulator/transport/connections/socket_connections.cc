@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "simulator/event_order/event_order.h"
+#include "simulator/units/divide_up.h"
 #include "simulator/units/mix64.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
 namespace {
 
-constexpr uint64_t kTaskBytesMin = 64u << 10;   // MIN_CHUNKSIZE
-constexpr uint32_t kPieceBytesMax = 64u << 10;  // GSO_LEGACY_MAX_SIZE (include/linux/netdevice.h)
-constexpr uint32_t kSizeBytes = 4;              // an int
-constexpr int kTieBits = 52;                    // of a stream and direction
+constexpr uint64_t kTaskBytesMin = 64u << 10;  // MIN_CHUNKSIZE
+constexpr uint32_t kSizeBytes = 4;             // an int
+constexpr int kTieBits = 52;                   // of a stream and direction
 static_assert(kTieBits >= FabricSimulatorImpl::kIdBits);
 
 }  // namespace
@@ -25,7 +25,7 @@ SocketConnections::SocketConnections(TcpTransport& tcp, FabricSimulatorImpl& eng
     : tcp_(tcp),
       engine_(engine),
       settings_(settings),
-      piece_bytes_max_(kPieceBytesMax / mtu_payload_bytes * mtu_payload_bytes),
+      piece_bytes_max_(kSocketPieceBytesMax / mtu_payload_bytes * mtu_payload_bytes),
       proxies_(proxies) {
   engine.Register(event_order::kCopy, {.name = "copies"}, &SocketConnections::HandleCopy, this);
 }
@@ -96,7 +96,7 @@ void SocketConnections::Post(FlowId id, const PostedMessage& message) {
     Append(of.first_stream, number, size);
     return;
   }
-  const uint64_t task_bytes = std::max(kTaskBytesMin, (size.bytes + sockets - 1) / sockets);
+  const uint64_t task_bytes = std::max(kTaskBytesMin, DivideUp(size.bytes, sockets));
   for (uint64_t begin = 0; begin < size.bytes; begin += task_bytes) {
     Append(of.first_stream + 1 + of.next_socket, number,
            size.Part(begin, std::min(begin + task_bytes, size.bytes)));
@@ -250,9 +250,9 @@ uint16_t SocketConnections::LabelOfDelivered(FlowId id) const {
 
 // --- Callbacks of the transport ------------------------------------------------------------------
 
-void SocketConnections::OnFailed(uint32_t number, bool at_sender, const std::string& why) {
+void SocketConnections::OnFailed(uint32_t number, bool at_sender, const FlowError& error) {
   const SinkRef user = UserOf(number);
-  user.sink->OnFailed(user.number, at_sender, why);
+  user.sink->OnFailed(user.number, at_sender, error);
 }
 
 // --- Queries -------------------------------------------------------------------------------------

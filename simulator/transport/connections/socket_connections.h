@@ -64,7 +64,7 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   // These functions implement MessageSink for the streams.
   void OnDelivered(uint32_t number) override;
   void OnCompleted(uint32_t number) override;
-  void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
+  void OnFailed(uint32_t number, bool at_sender, const FlowError& error) override;
 
  private:
   // Describes the unit that a thread copies at once.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/divide_up.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -87,8 +88,8 @@ uint32_t StripedConnections::OpenUse(uint32_t id, uint32_t device, uint64_t entr
 void StripedConnections::Post(FlowId id, const PostedMessage& posted) {
   Stripe& stripe = stripes_[id];
   const MessageSize& size = posted.size;
-  const uint64_t share = (size.bytes + stripe.per_message - 1) / stripe.per_message;
-  const uint64_t part_bytes = (share + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+  const uint64_t share = DivideUp(size.bytes, stripe.per_message);
+  const uint64_t part_bytes = DivideUp(share, kPartAlignment) * kPartAlignment;
   Message message;
   uint64_t begin = 0;
   // If the message is too small for all queue pairs, the last parts are immediates without data.
@@ -288,6 +289,7 @@ constexpr auto StripedConnections::Stripe::Fields() {
       field::NoState("repairs", &Stripe::repairs, kFailures),
       field::NoState("failover_since_ps", &Stripe::failover_since_ps, kFailures),
       field::NoState("is_closed", &Stripe::is_closed, "see StripedConnections::Visit"),
+      field::NoState("has_failed", &Stripe::has_failed, kFailures),
       field::NoState("past_of_data", &Stripe::past_of_data, kFailures),
       field::NoState("past_of_grants", &Stripe::past_of_grants, kFailures));
 }

@@ -77,7 +77,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   void OnCompleted(uint32_t number) override;
   void OnGranted(uint32_t number) override;
   void OnUnreliableSend(uint32_t number, bool at_receiver, uint32_t immediate) override;
-  void OnFailed(uint32_t number, bool at_sender, const std::string& why) override;
+  void OnFailed(uint32_t number, bool at_sender, const FlowError& error) override;
 
  private:
   // Names a part of a message on a queue pair, with the number of its attempt.
@@ -148,6 +148,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
     uint32_t repairs = 0;            // parts and clear-to-send sent again by a failover
     int64_t failover_since_ps = -1;  // of a failover, until a probe is answered; else -1
     bool is_closed = false;
+    bool has_failed = false;     // permanently
     RecoveryTimes past_of_data;  // of queue pairs that are gone, and of failovers
     RecoveryTimes past_of_grants;
 

@@ -12,9 +12,9 @@ namespace railyard {
 // repaired when all its parts are.
 class CompositeTransport : public Transport, public MessageSink {
  public:
-  void OnPacketLost(uint32_t part, DropReason reason, LinkId link) final {
+  void OnPacketLost(uint32_t part, const FlowLoss& loss) final {
     const SinkRef user = UserOf(part);
-    user.sink->OnPacketLost(user.number, reason, link);
+    user.sink->OnPacketLost(user.number, loss);
   }
   void OnPacketRepeated(uint32_t part, uint32_t payload_bytes) final {
     const SinkRef user = UserOf(part);

@@ -10,6 +10,22 @@
 
 namespace railyard {
 
+// Describes the loss of a packet of a flow.
+struct FlowLoss {
+  DropReason reason{};
+  LinkId link = LinkId::kNone;  // on which it was lost; kNone: it had no route
+  // Something will be sent again. It is not for notifications of congestion, for messages without
+  // acknowledgement, and for acknowledgements of what the sender knows.
+  bool needs_repair = true;
+};
+
+// Says why a flow failed permanently.
+struct FlowError {
+  // The other end does not answer. Another path, if there is one, may reach it.
+  bool is_unanswered = false;
+  std::string why;
+};
+
 // Declares the callbacks that a user of flows implements. Each callback identifies the flow by the
 // number under which its user opened it. OnDelivered(), OnInjected(), OnCompleted() and OnGranted()
 // are called in the order of the flow's messages, at most once for each.
@@ -33,9 +49,8 @@ class MessageSink {
   virtual void OnCompleted(uint32_t /*number*/) {}
   // Called when the sender has received one more grant of the receiver.
   virtual void OnGranted(uint32_t /*number*/) {}
-  // Called when a packet of the flow, of any kind, was lost on `link`; LinkId::kNone: it had no
-  // route.
-  virtual void OnPacketLost(uint32_t number, DropReason reason, LinkId link) = 0;
+  // Called when a packet of the flow, of any kind, was lost.
+  virtual void OnPacketLost(uint32_t number, const FlowLoss& loss) = 0;
   // Called when a packet is sent again. `payload_bytes` is 0 unless the packet carries data.
   virtual void OnPacketRepeated(uint32_t /*number*/, uint32_t /*payload_bytes*/) {}
   // Called when the first packet after a loss is sent again, and when all losses of the flow have
@@ -48,7 +63,7 @@ class MessageSink {
   }
   // Called when the flow has failed permanently. `at_sender` tells which end has detected it: the
   // sender of messages, or their receiver, which sends grants.
-  virtual void OnFailed(uint32_t number, bool at_sender, const std::string& why) = 0;
+  virtual void OnFailed(uint32_t number, bool at_sender, const FlowError& error) = 0;
 };
 
 // Names the sink that receives a flow's callbacks, and the number by which they identify the flow.

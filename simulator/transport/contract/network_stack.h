@@ -86,9 +86,6 @@ class NetworkStack {
   virtual bool HasQueuePairConnections() const { return false; }
   // Returns the detours around failed NICs, or null if the stack has none.
   virtual NicDetours* detours() { return nullptr; }
-  // Returns the beginning of the error of a flow whose other end does not answer. It is empty if
-  // flows never fail for this reason.
-  virtual const char* NoAnswer() const { return ""; }
 
   virtual StackCounters counters() const { return {}; }
   // Returns the payload of those flows of Plain() for which Transport::CountPayload() was called.

@@ -7,6 +7,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
+#include "simulator/units/divide_up.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -77,7 +78,7 @@ void FlowTransport::Post(FlowId id, const PostedMessage& message) {
   FollowRates(flow);
   // Each queue pair carries a part, with headers of its own.
   const uint64_t parts = flow.queue_pairs.size();
-  const uint64_t part_bytes = (message.size.bytes + parts - 1) / parts;
+  const uint64_t part_bytes = DivideUp(message.size.bytes, parts);
   const uint64_t part_wire_bytes = rdma_.WireBytes(part_bytes);
   const uint64_t wire_bytes = message.size.bytes + parts * (part_wire_bytes - part_bytes);
   flow.payload_bytes.push_back(message.size.data_bytes);

@@ -7,6 +7,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
 namespace {
@@ -53,8 +54,8 @@ LoadStoreTransport::LoadStoreTransport(const FabricGraph& graph, FabricNetwork& 
 }
 
 void LoadStoreTransport::HandlePort(void* self, uint32_t port) {
-  MessageSink* const told = static_cast<LoadStoreTransport*>(self)->Serve(port);
-  if (told != nullptr) told->OnTurnEnded();
+  MessageSink* const notified = static_cast<LoadStoreTransport*>(self)->Serve(port);
+  if (notified != nullptr) notified->OnTurnEnded();
 }
 
 void LoadStoreTransport::AddPorts(Tier tier) {
@@ -108,7 +109,7 @@ bool LoadStoreTransport::AreAllPlanes(GpuIndex source_gpu, GpuIndex destination_
 
 uint64_t LoadStoreTransport::WireBytes(uint64_t payload_bytes) const {
   const uint64_t efficiency = graph_.nvlink.efficiency_per_mille;
-  return (payload_bytes * 1000 + efficiency - 1) / efficiency;
+  return DivideUp(payload_bytes * 1000, efficiency);
 }
 
 uint16_t LoadStoreTransport::InterleaveOf(const std::vector<uint32_t>& weights) {
@@ -365,12 +366,12 @@ void LoadStoreTransport::OnPacketInMemory(PacketId index) {
 
 void LoadStoreTransport::OnPacketDropped(PacketId packet, DropReason reason, LinkId link) {
   const SinkRef user = UserOf(network_.packet(packet));
-  user.sink->OnPacketLost(user.number, reason, link);
+  user.sink->OnPacketLost(user.number, {.reason = reason, .link = link});
   const bool is_nvlink = link < graph_.link_count() && graph_.link(link).tier == Tier::kNvlink;
-  user.sink->OnFailed(user.number, true,
-                      is_nvlink
-                          ? "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)"
-                          : "a PCIe link lost a packet; the GPU has fallen off the bus (Xid 79)");
+  user.sink->OnFailed(
+      user.number, true,
+      {.why = is_nvlink ? "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)"
+                        : "a PCIe link lost a packet; the GPU has fallen off the bus (Xid 79)"});
 }
 
 void LoadStoreTransport::Visit(StateArchive& archive) {

@@ -131,17 +131,18 @@ struct alignas(64) ReceiveQueue {
   uint32_t ack_first_link = 0;
   uint8_t ack_hop_count = 0;
   bool nack_sent = false;
-  bool refused = false;    // selective repeat: a packet too far beyond the gap was dropped
+  bool refused = false;    // packets too far beyond the gap were dropped, from first_refused on
   bool is_broken = false;  // accepts nothing
   uint32_t expected = 0;
   uint32_t unreported = 0;  // packets accepted, or received again, since the last ACK
   uint32_t receives = 0;    // posted for messages not yet in memory
   uint16_t marked = 0;      // packets that arrived marked since the last ACK
+  uint8_t reported = 0;     // number of packets from expected on whose gaps were reported
   int64_t next_cnp_ps = 0;  // the earliest time of the next CNP
   uint64_t beyond = 0;      // bit i: packet expected + 1 + i has arrived
   uint64_t ends = 0;        // the same, and it is the last of its message
-  uint32_t reported = 0;    // number of packets from expected on whose gaps were reported
-  uint32_t missing = 0;     // packets that the message beginning at missing_of goes without
+  uint32_t first_refused = 0;
+  uint32_t missing = 0;  // packets that the message beginning at missing_of goes without
   uint32_t missing_of = 0;
   uint32_t ack_every_packets = 1;  // an ACK at least so often
 
@@ -162,6 +163,7 @@ struct alignas(64) ReceiveQueue {
         field::Quiescent("beyond", &ReceiveQueue::beyond),
         field::Quiescent("ends", &ReceiveQueue::ends),
         field::Quiescent("reported", &ReceiveQueue::reported),
+        field::NoState("first_refused", &ReceiveQueue::first_refused, "`refused` is quiescent"),
         field::NoState("missing", &ReceiveQueue::missing, "of a message that is delivered"),
         field::NoState("missing_of", &ReceiveQueue::missing_of, "of a message that is delivered"),
         field::NoState("ack_every_packets", &ReceiveQueue::ack_every_packets,

@@ -245,6 +245,14 @@ void QueueTransport::SetError(FlowId queue_pair, bool at_sender) {
   receive_queues_[at_sender ? data + 1 : data].is_broken = true;
 }
 
+void QueueTransport::ClockTimeouts(FlowId queue_pair) {
+  for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
+    if (!send_queues_[queue].Is(SendQueue::kBroken)) {
+      ClockRecovery(queue, &RecoveryTimes::timeout_ps);
+    }
+  }
+}
+
 void QueueTransport::OnRoutesChanged() {
   routes_have_changed_ = true;
   for (uint32_t id = 0; id < send_queues_.size(); ++id) Resolve(id);
@@ -253,32 +261,35 @@ void QueueTransport::OnRoutesChanged() {
 void QueueTransport::OnPacketDropped(PacketId index, DropReason reason, LinkId link) {
   const Packet& packet = network_.packet(index);
   if (reason == DropReason::kOutOfSequence || reason == DropReason::kDuplicate) return;
+  SendQueue& queue = send_queues_[packet.flow];
+  const bool is_never_repeated =
+      packet.kind == PacketKind::kCnp || packet.kind == PacketKind::kUnreliableSend;
+  const bool says_nothing_new = queue.unacknowledged == queue.sent_end;  // a repeated ACK
+  const bool needs_repair = !is_never_repeated && !says_nothing_new;
   if (reason != DropReason::kQueuePairError) {
     const SinkRef& user = UserOf(packet.flow);
-    user.sink->OnPacketLost(user.number, reason, link);
+    user.sink->OnPacketLost(user.number,
+                            {.reason = reason, .link = link, .needs_repair = needs_repair});
   }
   if ((packet.flags & Packet::kAccepted) != 0) {
-    Break(packet.flow, fmt::format("a packet acknowledged to its sender was lost on {}",
-                                   graph_.link(link).name));
+    Break(packet.flow, {.why = fmt::format("a packet acknowledged to its sender was lost on {}",
+                                           graph_.link(link).name)});
     return;
   }
-  SendQueue& queue = send_queues_[packet.flow];
-  // These packets are never retransmitted.
-  if (packet.kind == PacketKind::kCnp || packet.kind == PacketKind::kUnreliableSend) return;
-  if (queue.unacknowledged == queue.sent_end) return;  // a repeated ACK of what is known already
+  if (!needs_repair) return;
   queue.Set(SendQueue::kHasLost);
   backlogs_[packet.flow].loss_end = queue.sent_end;
   RecoveryClock& recovery = recoveries_[packet.flow];
   if (recovery.since_ps < 0) recovery.since_ps = network_.engine().NowPs();
 }
 
-void QueueTransport::Break(uint32_t queue_id, const std::string& why) {
+void QueueTransport::Break(uint32_t queue_id, const FlowError& error) {
   SendQueue& queue = send_queues_[queue_id];
   if (queue.Is(SendQueue::kBroken)) return;
   queue.Set(SendQueue::kBroken);
   ++counters_.queue_pair_errors;
   const SinkRef user = UserOf(queue_id);
-  user.sink->OnFailed(user.number, IsData(queue_id), why);
+  user.sink->OnFailed(user.number, IsData(queue_id), error);
 }
 
 // --- Queries -------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@
 #include "simulator/transport/nic/nic_port.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "simulator/transport/nic/queue_state.h"
+#include "simulator/units/divide_up.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {
@@ -56,6 +57,9 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void Close(FlowId queue_pair) override;
   // Puts one end into the error state, in which it neither sends nor receives.
   void SetError(FlowId queue_pair, bool at_sender);
+  // Counts what both streams wait for now as a wait for their timers, because the user gives the
+  // queue pair up before they expire.
+  void ClockTimeouts(FlowId queue_pair);
   // Sets another sink for the callbacks of the queue pair.
   void SetUser(FlowId queue_pair, const SinkRef& user) { queue_pairs_[queue_pair].user = user; }
   void CountPayload(FlowId queue_pair) override;
@@ -183,8 +187,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
     return *nics_[IsData(queue) ? PairOf(queue).source_nic : PairOf(queue).destination_nic];
   }
   uint32_t PacketsOf(uint64_t bytes) const {
-    return static_cast<uint32_t>(
-        std::max<uint64_t>(1, (bytes + settings_.mtu_bytes - 1) / settings_.mtu_bytes));
+    return static_cast<uint32_t>(std::max<uint64_t>(1, DivideUp(bytes, settings_.mtu_bytes)));
   }
 
   // These functions control the turns of queues (queue_turns.cc).
@@ -213,13 +216,13 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Must be called when the oldest unacknowledged packet has changed.
   void ReportRecovery(uint32_t queue);
   void CompleteMessages(uint32_t queue);
-  void Break(uint32_t queue, const std::string& why);
+  void Break(uint32_t queue, const FlowError& error);
   // Must be called when a packet is in memory that completes `completed_messages`.
   void Deliver(PacketId packet, uint64_t completed_messages);
   // Drops a packet at the receiver.
   void Refuse(PacketId packet, DropReason reason);
 
-  // NOLINTBEGIN(*-non-private-member-variables-in-classes): the state of both halves of a protocol
+  // The state of both halves of a protocol.
   FabricNetwork& network_;
   const NicSettings settings_;  // of most NICs; variants agree on those used here
   const Framing framing_;
@@ -229,7 +232,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   std::vector<NicKind> kinds_;                // by SendQueue::nic_kind
   bool needs_telemetry_ = false;              // of any kind
   StackCounters counters_;
-  // NOLINTEND(*-non-private-member-variables-in-classes)
 
  private:
   // These functions set up the transport (queue_transport.cc).

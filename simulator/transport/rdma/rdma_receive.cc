@@ -31,21 +31,40 @@ void RdmaTransport::OnWrite(PacketId index) {
     queue.nack_sent = false;
     if ((queue.beyond | queue.reported) != 0) [[unlikely]]
       completed += TakeBeyond(queue);
-    is_gone = queue.refused && queue.beyond == 0;
+    is_gone = queue.refused && IsGone(queue);
   }
   if (is_gone) [[unlikely]] {
     queue.refused = false;
     queue.unreported = 0;
-    Acknowledge(queue_id, PacketKind::kNack, index);
+    Acknowledge(queue_id, PacketKind::kNack, index, 0);
   } else if (completed != 0 || queue.unreported >= queue.ack_every_packets) {
     queue.unreported = 0;
-    Acknowledge(queue_id, PacketKind::kAck, index);
+    Acknowledge(queue_id, PacketKind::kAck, index, queue.beyond);
   }
   if (distance == 0) [[likely]] {
     Accept(index, completed);
   } else {
     Refuse(index, DropReason::kDuplicate);
   }
+}
+
+// Returns whether the sender must go back to the expected packet. With selective repeat that is so
+// if the packet was refused, or nothing beyond it was kept.
+bool RdmaTransport::IsGone(const ReceiveQueue& queue) const {
+  const bool is_selective = settings_.recovery == Recovery::kSelectiveRepeat;
+  return SequenceDistance(queue.expected, queue.first_refused) >= 0 ||
+         (is_selective && queue.beyond == 0);
+}
+
+// A sender that goes back sends again what was refused before, but not a packet that is refused
+// after that.
+void RdmaTransport::NoteRefused(ReceiveQueue& queue, const Packet& packet) const {
+  const bool is_selective = settings_.recovery == Recovery::kSelectiveRepeat;
+  const bool was_repeated = (packet.flags & Packet::kRetransmitted) != 0;
+  if (!is_selective && (!was_repeated || settings_.reorder_tolerance_packets == 0)) return;
+  if (queue.refused && SequenceDistance(packet.sequence, queue.first_refused) >= 0) return;
+  queue.refused = true;
+  queue.first_refused = packet.sequence;
 }
 
 // Takes the packets that were waiting behind the one before `expected`. Returns the number of
@@ -60,7 +79,7 @@ uint32_t RdmaTransport::TakeBeyond(ReceiveQueue& queue) {
   const auto shift = [count](uint64_t bits) { return count >= 63 ? 0 : bits >> (count + 1); };
   queue.beyond = shift(queue.beyond);
   queue.ends = shift(queue.ends);
-  queue.reported -= std::min(queue.reported, static_cast<uint32_t>(count) + 1);
+  queue.reported -= static_cast<uint8_t>(std::min<int>(queue.reported, count + 1));
   return completed;
 }
 
@@ -87,7 +106,7 @@ bool RdmaTransport::DoWithout(PacketId index, uint32_t distance) {
   queue.nack_sent = false;
   queue.reported = 0;
   queue.unreported = 0;
-  Acknowledge(packet.flow, PacketKind::kAck, index);
+  Acknowledge(packet.flow, PacketKind::kAck, index, queue.beyond);
   Accept(index, is_last ? 1 : 0);
   return true;
 }
@@ -109,12 +128,12 @@ void RdmaTransport::OnAhead(PacketId index, uint32_t distance) {
     queue.beyond |= bit;
     if ((network_.packet(index).flags & Packet::kLastOfMessage) != 0) queue.ends |= bit;
   } else {
-    queue.refused = is_selective;
+    NoteRefused(queue, network_.packet(index));
   }
   if (is_selective ? ReportGaps(queue, distance) : distance > tolerance && !queue.nack_sent) {
     queue.nack_sent = true;
     ++counters_.nacks;
-    Acknowledge(queue_id, PacketKind::kNack, index);
+    Acknowledge(queue_id, PacketKind::kNack, index, queue.beyond);
   }
   if (is_kept) {
     Accept(index, 0);
@@ -134,7 +153,7 @@ bool RdmaTransport::ReportGaps(ReceiveQueue& queue, uint32_t distance) const {
   const uint64_t missing = ~(queue.beyond << 1);
   const uint64_t before_end = UINT64_MAX >> (64 - lost_end);
   const uint64_t is_new = (missing & before_end) >> queue.reported;
-  queue.reported = lost_end;
+  queue.reported = static_cast<uint8_t>(lost_end);
   return is_new != 0;
 }
 
@@ -152,13 +171,13 @@ void RdmaTransport::Accept(PacketId index, uint32_t completed) {
   for (; completed > 0; --completed) user.sink->OnGranted(user.number);
 }
 
-void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, PacketId cause) {
+void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, PacketId cause, uint64_t kept) {
   ReceiveQueue& queue = receive_queues_[queue_id];
   network_.FetchPath(queue.ack_first_link);
   const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.timestamp_ps = network_.packet(cause).timestamp_ps;
-  packet.acknowledged = queue.beyond;
+  packet.acknowledged = kept;
   packet.flow = queue_id;
   packet.sequence = queue.expected;
   packet.path = queue.ack_first_link;

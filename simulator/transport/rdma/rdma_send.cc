@@ -71,7 +71,9 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
   NicOf(queue_id).NotifyTimeout({now_ps, queue_id / 2});
   if (queue.retries == kind.settings.ib_retry_cnt) {
-    Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(FlowId{queue_id / 2})));
+    Break(queue_id,
+          {.is_unanswered = true,
+           .why = fmt::format("{} on {}", kRetryExceeded, Describe(FlowId{queue_id / 2}))});
     return;
   }
   ++queue.retries;
@@ -148,7 +150,9 @@ void RdmaTransport::OnAcknowledgement(PacketId index) {
              queue.retries++ == KindOf(queue_id).settings.ib_retry_cnt) {
     // There was no progress since the last request for retransmission, which the specification
     // counts as a retry. With selective repeat the request may be for another gap.
-    Break(queue_id, fmt::format("{} on {}", kRetryExceeded, Describe(FlowId{queue_id / 2})));
+    Break(queue_id,
+          {.is_unanswered = true,
+           .why = fmt::format("{} on {}", kRetryExceeded, Describe(FlowId{queue_id / 2}))});
     return;
   }
   if (is_nack) ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);

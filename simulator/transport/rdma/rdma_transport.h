@@ -74,7 +74,11 @@ class RdmaTransport final : public QueueTransport {
   bool DoWithout(PacketId packet, uint32_t distance);
   bool ReportGaps(ReceiveQueue& queue, uint32_t distance) const;
   void Accept(PacketId packet, uint32_t completed);
-  void Acknowledge(uint32_t queue, PacketKind kind, PacketId cause);
+  bool IsGone(const ReceiveQueue& queue) const;
+  void NoteRefused(ReceiveQueue& queue, const Packet& packet) const;
+  // `kept` has a bit for each packet beyond the expected one that was kept; without any, a NACK
+  // makes the sender go back.
+  void Acknowledge(uint32_t queue, PacketKind kind, PacketId cause, uint64_t kept);
   void OnMarked(uint32_t queue);
 
   std::vector<Repair> repairs_;  // by queue, with selective repeat

@@ -18,34 +18,50 @@ std::unique_ptr<NetworkStack> Make(const NetworkStackParts& parts,
   return std::make_unique<Stack>(parts, settings);
 }
 
-std::map<std::string, NetworkStackFactory>& Stacks() {
-  static std::map<std::string, NetworkStackFactory> stacks = {{"rdma", &Make<RdmaStack>},
-                                                              {"sockets", &Make<SocketStack>}};
+struct RegisteredStack {
+  NetworkStackFactory factory;
+  NetworkStackTraits traits;
+};
+
+std::map<std::string, RegisteredStack>& Stacks() {
+  static std::map<std::string, RegisteredStack> stacks = {
+      {"rdma",
+       {&Make<RdmaStack>,
+        {.moves_connections = true, .has_flow_mode = true, .runs_divided = true}}},
+      {"sockets", {&Make<SocketStack>, {.moves_connections = true}}}};
   return stacks;
+}
+
+const RegisteredStack& StackOf(const std::string& name) {
+  const auto found = Stacks().find(name);
+  SIM_CHECK(found != Stacks().end(), "a network stack that is not registered");
+  return found->second;
 }
 
 }  // namespace
 
-void RegisterNetworkStack(const std::string& name, NetworkStackFactory factory) {
-  const bool is_new = Stacks().emplace(name, std::move(factory)).second;
+void RegisterNetworkStack(const std::string& name, NetworkStackFactory factory,
+                          const NetworkStackTraits& traits) {
+  const bool is_new = Stacks().emplace(name, RegisteredStack{std::move(factory), traits}).second;
   SIM_CHECK(is_new, "two network stacks of one name");
 }
 
 std::vector<std::string> NetworkStackNames() {
   std::vector<std::string> names;
-  for (const auto& [name, factory] : Stacks()) names.push_back(name);
+  for (const auto& [name, stack] : Stacks()) names.push_back(name);
   return names;
+}
+
+const NetworkStackTraits& TraitsOfNetworkStack(const std::string& name) {
+  return StackOf(name).traits;
 }
 
 std::unique_ptr<NetworkStack> MakeNetworkStack(const NetworkStackParts& parts,
                                                const NetworkStackSettings& settings) {
-  if (parts.flows != nullptr) {
-    SIM_CHECK(settings.name == "rdma", "a network stack that has no flow mode");
-    return std::make_unique<FlowStack>(parts, settings);
-  }
-  const auto found = Stacks().find(settings.name);
-  SIM_CHECK(found != Stacks().end(), "a network stack that is not registered");
-  return found->second(parts, settings);
+  const RegisteredStack& stack = StackOf(settings.name);
+  if (parts.flows == nullptr) return stack.factory(parts, settings);
+  SIM_CHECK(stack.traits.has_flow_mode, "a network stack that has no flow mode");
+  return std::make_unique<FlowStack>(parts, settings);
 }
 
 }  // namespace railyard

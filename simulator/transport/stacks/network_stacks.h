@@ -9,11 +9,21 @@
 
 namespace railyard {
 
+// States what a stack supports.
+struct NetworkStackTraits {
+  bool moves_connections = false;  // to other NICs (NetworkStack::detours())
+  bool has_flow_mode = false;
+  bool runs_divided = false;  // among the processes of a run
+};
+
 // Adds a stack that scenarios can choose by its name. Registering a name twice is a programming
-// error. The built-in stacks, "rdma" and "sockets", are always registered.
-void RegisterNetworkStack(const std::string& name, NetworkStackFactory factory);
+// error. Those of network_stacks.cc are always registered.
+void RegisterNetworkStack(const std::string& name, NetworkStackFactory factory,
+                          const NetworkStackTraits& traits = {});
 // Returns all names, sorted.
 std::vector<std::string> NetworkStackNames();
+// Precondition: `name` is registered.
+const NetworkStackTraits& TraitsOfNetworkStack(const std::string& name);
 // Precondition: `settings.name` is registered.
 std::unique_ptr<NetworkStack> MakeNetworkStack(const NetworkStackParts& parts,
                                                const NetworkStackSettings& settings);

@@ -19,7 +19,6 @@ class RdmaStack final : public NetworkStack {
   QueueTransport* queue_pairs() override { return &rdma_; }
   bool HasQueuePairConnections() const override { return true; }
   NicDetours* detours() override { return &detours_; }
-  const char* NoAnswer() const override { return kRetryExceeded; }
   StackCounters counters() const override { return rdma_.counters(); }
   uint64_t counted_payload_bytes() const override { return rdma_.counted_payload_bytes(); }
   PortCounters port_counters() const override { return striped_.counters(); }

@@ -18,7 +18,6 @@ class SocketStack final : public NetworkStack {
   }
   Transport& Plain() override { return tcp_; }
   QueueTransport* queue_pairs() override { return &tcp_; }
-  const char* NoAnswer() const override { return kConnectionTimedOut; }
   StackCounters counters() const override { return tcp_.counters(); }
   uint64_t counted_payload_bytes() const override { return tcp_.counted_payload_bytes(); }
   void TakePackets(FabricNetwork& network) override;

@@ -5,6 +5,10 @@
 
 namespace railyard {
 
+// A socket hands a message over in pieces of at most this many bytes (GSO_LEGACY_MAX_SIZE in Linux,
+// include/linux/netdevice.h). Its receiver reads whole pieces.
+inline constexpr uint32_t kSocketPieceBytesMax = 64u << 10;
+
 // Holds the settings of NCCL's built-in network over TCP sockets (src/transport/net_socket.cc,
 // 2.30), and the throughput of its threads.
 struct NetSocketSettings {

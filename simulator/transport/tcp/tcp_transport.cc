@@ -147,7 +147,9 @@ void TcpTransport::OnTimer(uint32_t queue_id) {
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
   NicOf(queue_id).NotifyTimeout({now_ps, queue_id / 2});
   if (tcp.first_repeat_ps >= 0 && now_ps - tcp.first_repeat_ps >= kTcpGiveUpPs) {
-    Break(queue_id, fmt::format("{} on {}", kConnectionTimedOut, Describe(FlowId{queue_id / 2})));
+    Break(queue_id,
+          {.is_unanswered = true,
+           .why = fmt::format("{} on {}", kConnectionTimedOut, Describe(FlowId{queue_id / 2}))});
     return;
   }
   if (tcp.first_repeat_ps < 0) tcp.first_repeat_ps = now_ps;

@@ -21,14 +21,16 @@ namespace railyard::testing {
 // Holds one flow; its field table makes it known to the replay cache.
 struct FixedLatencyFlow {
   SinkRef user;
-  int64_t free_ps = 0;  // when the sender has sent what it has begun
-  uint32_t under_way = 0;
+  int64_t free_ps = 0;     // when the sender has sent what it has begun
+  uint32_t under_way = 0;  // messages
+  uint32_t grants_under_way = 0;
   bool is_closed = false;
 
   static constexpr auto Fields() {
     return FieldTable("flow", field::NoState("user", &FixedLatencyFlow::user, "it never changes"),
                       field::Instant("free_ps", &FixedLatencyFlow::free_ps),
                       field::Quiescent("under_way", &FixedLatencyFlow::under_way),
+                      field::Quiescent("grants_under_way", &FixedLatencyFlow::grants_under_way),
                       field::Constant("is_closed", &FixedLatencyFlow::is_closed));
   }
 };
@@ -70,7 +72,9 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
   }
   void Grant(FlowId id, bool tells_sender) override {
     if (!tells_sender) return;
+    ++flows_[id].grants_under_way;
     At(engine_.NowPs() + latency_ps_, [this, id] {
+      --flows_[id].grants_under_way;
       const SinkRef user = flows_[id].user;
       if (!flows_[id].is_closed) user.sink->OnGranted(user.number);
     });
@@ -80,7 +84,9 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
   std::vector<LinkId> LinksOf(FlowId /*id*/) const override { return {}; }
   std::vector<LinkShare> LinkSharesOf(FlowId /*id*/) const override { return {}; }
   FlowStatus StatusOf(FlowId id) const override {
-    return {.is_under_way = flows_[id].under_way > 0, .description = "a flow of fixed latency"};
+    const FixedLatencyFlow& flow = flows_[id];
+    return {.is_under_way = flow.under_way + flow.grants_under_way > 0,
+            .description = "a flow of fixed latency"};
   }
   StateOwner* state() override { return shows_state_ ? this : nullptr; }
   std::string state_name() const override { return "flows of fixed latency"; }

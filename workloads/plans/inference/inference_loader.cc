@@ -128,7 +128,7 @@ Inference LoadInference(const ProtoCursor& cursor, const Plan& plan, Diagnostics
                              "most {}: fewer tokens or a smaller batch)",
                              bytes, FormatBytes(kOperationBytesMax)));
   }
-  const auto& message = static_cast<const protos::Inference&>(cursor.message());
+  const auto& message = cursor.As<protos::Inference>();
   inference.separate_shared_reduction = message.shared_reduction() == protos::Inference::SEPARATE;
   if (reader.Has("shared_reduction") &&
       (!model.experts || model.experts->shared_feed_forward == 0)) {

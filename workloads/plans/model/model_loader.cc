@@ -92,8 +92,7 @@ ExpertKernel KernelOf(int value) {
 }
 
 void LoadKernel(const PlanReader& reader, Experts& experts) {
-  experts.kernel =
-      KernelOf(static_cast<const protos::Experts&>(reader.cursor().message()).kernel());
+  experts.kernel = KernelOf(reader.cursor().As<protos::Experts>().kernel());
   reader.Number("kernel_sms", 1, kKernelSmsMax, experts.kernel_sms);
   reader.Number("nvlink_ranks", 2, kNvlinkRanksMax, experts.nvlink_ranks);
   const bool is_deep_ep = experts.kernel == ExpertKernel::kDeepEp;

@@ -35,7 +35,7 @@ void ExpertCalls::Combine(const ExpertExchange& exchange) { AllToAllV(exchange, 
 // Hops are described as those of a dispatch. A combine goes the same ways back.
 class ExpertCalls::Hops {
  public:
-  Hops(TraceOperation common) : common_(common) {}  // NOLINT(google-explicit-constructor)
+  Hops(TraceOperation common) : common_(common) {}
 
   // `owner` is the rank whose tokens the hop carries within a server.
   void Add(bool is_send, uint32_t peer, uint64_t tokens, std::optional<uint32_t> owner = {}) {

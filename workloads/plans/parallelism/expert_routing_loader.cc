@@ -36,7 +36,7 @@ ExpertRouting LoadRouting(const ProtoCursor& cursor, const ModelConfig& model, b
                           Diagnostics& diagnostics) {
   const PlanReader reader(cursor, diagnostics);
   ExpertRouting routing;
-  routing.gate = GateOf(static_cast<const protos::ExpertRouting&>(cursor.message()).gate());
+  routing.gate = GateOf(cursor.As<protos::ExpertRouting>().gate());
   const auto only_with = [&](const char* field, GateKind gate, const char* name) {
     if (!reader.Has(field) || routing.gate == gate) return;
     reader.Error(field, fmt::format("means nothing here (expected gate: {})", name));
@@ -52,8 +52,7 @@ ExpertRouting LoadRouting(const ProtoCursor& cursor, const ModelConfig& model, b
   if (reader.Has("dispatch_precision")) {
     reader.ReadPrecision("dispatch_precision", routing.dispatch_precision.emplace());
   }
-  const double tolerance =
-      static_cast<const protos::ExpertRouting&>(cursor.message()).loss_tolerance();
+  const double tolerance = cursor.As<protos::ExpertRouting>().loss_tolerance();
   if (const auto ppm = LossTolerancePpm(tolerance)) {
     routing.loss_tolerance_ppm = *ppm;
   } else {

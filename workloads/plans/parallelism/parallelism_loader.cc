@@ -30,7 +30,7 @@ Dimension DimensionOf(int value) {
 }
 
 void LoadOrder(const PlanReader& reader, Parallelism& parallelism) {
-  const auto& message = static_cast<const protos::Parallelism&>(reader.cursor().message());
+  const auto& message = reader.cursor().As<protos::Parallelism>();
   if (message.order_size() == 0) return;
   std::array<bool, kDimensionCount> seen{};
   bool is_permutation = message.order_size() == static_cast<int>(kDimensionCount);
@@ -48,7 +48,7 @@ void LoadOrder(const PlanReader& reader, Parallelism& parallelism) {
 }
 
 void LoadRankAt(const PlanReader& reader, uint64_t rank_count, Parallelism& parallelism) {
-  const auto& message = static_cast<const protos::Parallelism&>(reader.cursor().message());
+  const auto& message = reader.cursor().As<protos::Parallelism>();
   if (message.rank_at_size() == 0) return;
   if (static_cast<uint64_t>(message.rank_at_size()) != rank_count) {
     reader.cursor().Error(reader.diagnostics(), "rank_at",

@@ -48,7 +48,7 @@ const char* WhyNone(LoraMatrix matrix, const ModelConfig& model) {
 Lora LoadLora(const PlanReader& reader, const ModelConfig& model) {
   Lora lora;
   reader.Required("rank", 1, std::max(model.hidden, 1u), "e.g. 16", lora.rank);
-  const auto& message = static_cast<const protos::Lora&>(reader.cursor().message());
+  const auto& message = reader.cursor().As<protos::Lora>();
   const auto error = [&](int index, const char* what) {
     reader.cursor().Error(reader.diagnostics(), "matrices", what, index);
   };

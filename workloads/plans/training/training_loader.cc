@@ -41,7 +41,7 @@ uint32_t ZeroOf(const protos::Training& message) {
 void LoadPipeline(const PlanReader& reader, const ModelConfig& model,
                   const Parallelism& parallelism, Training& training) {
   const uint32_t stages = parallelism.pipeline();
-  training.schedule = ScheduleOf(static_cast<const protos::Training&>(reader.cursor().message()));
+  training.schedule = ScheduleOf(reader.cursor().As<protos::Training>());
   if (reader.Has("schedule") && stages == 1) {
     reader.Error("schedule", "there is one stage (expected parallelism.pipeline: 2 or more)");
   }
@@ -72,7 +72,7 @@ void LoadPipeline(const PlanReader& reader, const ModelConfig& model,
 }
 
 void LoadData(const PlanReader& reader, const Parallelism& parallelism, Training& training) {
-  const auto& message = static_cast<const protos::Training&>(reader.cursor().message());
+  const auto& message = reader.cursor().As<protos::Training>();
   training.zero = ZeroOf(message);
   training.gradient_bucket_bytes = reader.cursor().Bytes(reader.diagnostics(), "gradient_bucket",
                                                          training.gradient_bucket_bytes);
@@ -157,7 +157,7 @@ Training LoadTraining(const ProtoCursor& cursor, const Plan& plan, Diagnostics& 
   reader.Number("iterations", 1, kIterationsMax, training.iterations);
   training.gradient_precision = plan.precision();
   reader.ReadPrecision("gradient_precision", training.gradient_precision);
-  const auto& message = static_cast<const protos::Training&>(cursor.message());
+  const auto& message = cursor.As<protos::Training>();
   training.recompute =
       message.recompute() == protos::Training::FULL ? Recompute::kFull : Recompute::kNone;
   if (!plan.layered) LoadPipeline(reader, plan.model, plan.parallelism, training);
