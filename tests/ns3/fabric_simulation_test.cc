@@ -216,8 +216,8 @@ TEST_F(FabricSimulationTest, SinksMayAskForTheResultSoFar) {
   };
   ScenarioBuilder scenario("incast");
   scenario.Fabric(scenario::RailOptimized{.servers = 8})
-      .Add(
-          scenario::Collective{.operation = scenario::Operation::kGather, .size = DataSize::MiB(16)})
+      .Add(scenario::Collective{.operation = scenario::Operation::kGather,
+                                .size = DataSize::MiB(16)})
       .Set("nic.congestion_control.dcqcn");
   Create(RailyardHelper(scenario));
   Asking packets{.fabric = ns3::PeekPointer(fabric_)};
