@@ -129,7 +129,7 @@ TEST_F(TopologyLoaderTest, TooManyGpusAreRefusedAtTheServers) {
 TEST_F(TopologyLoaderTest, AFabricOfNothingIsRefused) {
   Load("");
   std::vector<std::string> names = {"preset", "file"};
-  const std::vector<std::string> generators = GeneratorNames();
+  const std::vector<std::string>& generators = GeneratorNames();
   names.insert(names.end(), generators.begin(), generators.end());
   EXPECT_EQ(findings_,
             "fabric.textproto:1:1: error: empty (expected " + JoinAlternatives(names) + ")\n");

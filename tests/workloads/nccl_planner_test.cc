@@ -62,7 +62,7 @@ TEST(NcclPlanner, SendsEveryByteOfAnAllReduceTwoTimesNMinusOneTimes) {
                planner, Collective(CollectiveKind::kAllReduce, count, Datatype::kBfloat16)))) {
         sum += bytes;
       }
-      EXPECT_EQ(sum, 2 * (ranks - 1) * count * 2);
+      EXPECT_EQ(sum, uint64_t{2} * (ranks - 1) * count * 2);
     }
   }
 }
@@ -358,7 +358,7 @@ TEST(NcclPlanner, TreesCarryTheVectorUpAndDownOncePerEdge) {
       }
     }
   }
-  EXPECT_EQ(sent, 2 * 31 * (uint64_t{64} << 20));
+  EXPECT_EQ(sent, uint64_t{2} * 31 * (uint64_t{64} << 20));
 }
 
 TEST(NcclPlanner, LlAndLl128PutWholeLinesOnTheWire) {
