@@ -93,10 +93,10 @@ class Overviews(unittest.TestCase):
                 for bound in ("low", "high"):
                     self.assertAlmostEqual(held[bound], float(row[f"mean_{bound}"]),
                                            delta=1e-6 * abs(held["mean"]))
-        # The longest axis is across: two sizes are lines, two time-outs panels, each line has a band.
+        # The longest axis is across: two sizes are lines, two time-outs panels, each point has bounds.
         drawn = self.drawn(page)
         self.assertEqual((drawn["study_lines"]["panels"], drawn["study_lines"]["lines"],
-                          drawn["study_lines"]["bands"]), (2, 12, 4))
+                          drawn["study_lines"]["bands"]), (2, 12, 12))
         self.assertEqual(drawn["study_heat"]["cells"], 6)
         self.railyard("study", study, "--out", self.scratch / "bare", "--no-report")
         self.assertFalse((self.scratch / "bare/report.html").exists())
