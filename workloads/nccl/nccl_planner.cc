@@ -85,6 +85,22 @@ bool NvlsReduces(Datatype datatype) {
   }
 }
 
+// Returns the choice that the tuner expects to be the fastest of those that `allows` accepts;
+// nullopt if none is available.
+template <typename Allows>
+std::optional<ReplayChoice> Fastest(const NcclTuner& tuner, const TunedCall& call, Allows allows) {
+  std::optional<ReplayChoice> best;
+  double best_us = 0;
+  for (const ReplayChoice& choice : ReplayableChoices()) {
+    if (!allows(choice)) continue;
+    const std::optional<double> time_us = tuner.TimeUs(call, choice.algorithm, choice.protocol);
+    if (!time_us || (best && *time_us >= best_us)) continue;
+    best = choice;
+    best_us = *time_us;
+  }
+  return best;
+}
+
 bool IsOf(const ExplicitAlgorithm& algorithm, const JobCollective& collective,
           const CommunicatorLayout& layout) {
   const bool has_root =
@@ -180,23 +196,22 @@ std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
   SIM_CHECK(!collective.is_p2p(), "NCCL chooses no algorithm for Send and Recv");
   if (OwnAlgorithmOf(collective)) return ReplayChoice{Algorithm::kExplicit, Protocol::kSimple};
   if (!tuner_) return ReplayChoice{Algorithm::kRing, Protocol::kSimple};
-  std::optional<ReplayChoice> best;
-  double best_us = 0;
   const TunedCall call = {collective.kind, collective.bytes, collective.datatype,
                           NvlsReduces(collective.datatype)};
+  const auto is_possible = [&](const ReplayChoice& choice) {
+    return (stated.algorithm == Algorithm::kUnstated || stated.algorithm == choice.algorithm) &&
+           (stated.protocol == Protocol::kUnstated || stated.protocol == choice.protocol) &&
+           Suits(collective.kind, choice.algorithm);
+  };
   for (const ReplayChoice& choice : ReplayableChoices()) {
-    if (stated.algorithm != Algorithm::kUnstated && stated.algorithm != choice.algorithm) continue;
-    if (stated.protocol != Protocol::kUnstated && stated.protocol != choice.protocol) continue;
-    if (!Suits(collective.kind, choice.algorithm)) continue;
+    if (!is_possible(choice)) continue;
     // Whatever the tuner thinks of it here.
     if (choice == stated) return choice;
     if (choice.algorithm == stated.algorithm && NeedsNoTuner(choice.algorithm)) return choice;
-    if (!Allows(collective.kind, choice)) continue;
-    const std::optional<double> time_us = tuner_->TimeUs(call, choice.algorithm, choice.protocol);
-    if (!time_us || (best && *time_us >= best_us)) continue;
-    best = choice;
-    best_us = *time_us;
   }
+  std::optional<ReplayChoice> best = Fastest(*tuner_, call, [&](const ReplayChoice& choice) {
+    return is_possible(choice) && Allows(collective.kind, choice);
+  });
   const bool is_open =
       stated.protocol == Protocol::kUnstated && !settings_.protocols.IsStatedFor(collective.kind);
   if (best && is_open) {
@@ -219,17 +234,11 @@ bool NcclPlanner::AllowsLl128(CollectiveKind kind, Protocol protocol) const {
 std::optional<ReplayChoice> NcclPlanner::RingInstead(const TunedCall& call) const {
   if (settings_.version >= kFirstStrictChoiceVersion) return std::nullopt;
   const bool obeys_proto = settings_.version >= kFirstProtoForRingsVersion;
-  std::optional<ReplayChoice> best;
-  double best_us = 0;
-  for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
-    if (obeys_proto && !settings_.protocols.Allows(call.kind, protocol)) continue;
-    if (!AllowsLl128(call.kind, protocol)) continue;
-    const std::optional<double> time_us = tuner_->TimeUs(call, Algorithm::kRing, protocol);
-    if (!time_us || (best && *time_us >= best_us)) continue;
-    best = ReplayChoice{Algorithm::kRing, protocol};
-    best_us = *time_us;
-  }
-  return best;
+  return Fastest(*tuner_, call, [&](const ReplayChoice& choice) {
+    return choice.algorithm == Algorithm::kRing &&
+           (!obeys_proto || settings_.protocols.Allows(call.kind, choice.protocol)) &&
+           AllowsLl128(call.kind, choice.protocol);
+  });
 }
 
 bool NcclPlanner::Suits(CollectiveKind kind, Algorithm algorithm) const {

@@ -57,8 +57,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void Close(FlowId queue_pair) override;
   // Puts one end into the error state, in which it neither sends nor receives.
   void SetError(FlowId queue_pair, bool at_sender);
-  // Counts what both streams wait for now as a wait for their timers, because the user gives the
-  // queue pair up before they expire.
+  // Adds the current waits of both streams to their time-outs. The user gives the queue pair up
+  // before its timers expire.
   void ClockTimeouts(FlowId queue_pair);
   // Sets another sink for the callbacks of the queue pair.
   void SetUser(FlowId queue_pair, const SinkRef& user) { queue_pairs_[queue_pair].user = user; }
