@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/check/flow_check.h"
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -36,9 +34,8 @@ bool NeedsPackets(protos::Fault::Kind kind) {
 
 // An unknown name has been reported.
 bool HasNoFlowMode(const std::string& transport) {
-  const std::vector<std::string> known = NetworkStackNames();
-  return std::ranges::find(known, transport) != known.end() &&
-         !TraitsOfNetworkStack(transport).has_flow_mode;
+  const NetworkStackTraits* const traits = FindNetworkStackTraits(transport);
+  return traits != nullptr && !traits->has_flow_mode;
 }
 
 void CheckNetwork(const ProtoCursor& scenario, NetPlugin net, Diagnostics& diagnostics) {

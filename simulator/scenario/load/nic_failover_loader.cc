@@ -112,9 +112,9 @@ void LoadNicFailover(const ProtoCursor& scenario, const FabricGraph& fabric,
   if (!scenario.Has("nic_failover")) return;
   const ProtoCursor cursor = scenario.Child("nic_failover");
   const std::string transport = scenario.Text("transport", "");
-  const std::vector<std::string> known = NetworkStackNames();
-  if (!transport.empty() && std::ranges::find(known, transport) == known.end()) return;  // reported
-  if (!transport.empty() && !TraitsOfNetworkStack(transport).moves_connections) {
+  const NetworkStackTraits* const traits = FindNetworkStackTraits(transport);
+  if (!transport.empty() && traits == nullptr) return;  // reported
+  if (traits != nullptr && !traits->moves_connections) {
     scenario.Error(diagnostics, "nic_failover",
                    fmt::format("has no effect on transport {}, which has no queue pairs to move "
                                "(expected transport: \"rdma\", or no nic_failover)",

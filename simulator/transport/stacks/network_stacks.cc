@@ -52,8 +52,9 @@ std::vector<std::string> NetworkStackNames() {
   return names;
 }
 
-const NetworkStackTraits& TraitsOfNetworkStack(const std::string& name) {
-  return StackOf(name).traits;
+const NetworkStackTraits* FindNetworkStackTraits(const std::string& name) {
+  const auto found = Stacks().find(name);
+  return found == Stacks().end() ? nullptr : &found->second.traits;
 }
 
 std::unique_ptr<NetworkStack> MakeNetworkStack(const NetworkStackParts& parts,

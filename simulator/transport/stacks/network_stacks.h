@@ -22,8 +22,8 @@ void RegisterNetworkStack(const std::string& name, NetworkStackFactory factory,
                           const NetworkStackTraits& traits = {});
 // Returns all names, sorted.
 std::vector<std::string> NetworkStackNames();
-// Precondition: `name` is registered.
-const NetworkStackTraits& TraitsOfNetworkStack(const std::string& name);
+// Returns nullptr if no stack has this name.
+const NetworkStackTraits* FindNetworkStackTraits(const std::string& name);
 // Precondition: `settings.name` is registered.
 std::unique_ptr<NetworkStack> MakeNetworkStack(const NetworkStackParts& parts,
                                                const NetworkStackSettings& settings);
