@@ -100,7 +100,7 @@ std::optional<PerfCollective> FindPerfCollective(CollectiveKind kind) {
 }
 
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks) {
-  return IsSizedByBlocks(RowOf(collective).kind) ? ranks : 1;
+  return IsMadeOfBlocks(RowOf(collective).kind) ? ranks : 1;
 }
 
 bool CopiesWithinRank(PerfCollective collective) {

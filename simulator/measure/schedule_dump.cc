@@ -16,17 +16,6 @@
 namespace railyard {
 namespace {
 
-template <typename Visit>
-void ForEachLane(const CollectiveSchedule& schedule, RankIndex rank, const Visit& visit) {
-  for (uint32_t channel = 0; channel < schedule.channel_count(); ++channel) {
-    for (uint32_t batch = 0; batch < schedule.BatchCount(rank, channel); ++batch) {
-      for (uint32_t lane = 0; lane < schedule.LaneCount(rank, channel, batch); ++lane) {
-        visit(LaneId{rank, channel, batch, lane});
-      }
-    }
-  }
-}
-
 std::vector<LanePeer> Named(int32_t named, const std::vector<LanePeer>& listed) {
   if (named == kAllPeers) return listed;
   for (const LanePeer& peer : listed) {
@@ -88,7 +77,7 @@ template <typename Visit>
 void ForEachTransfer(const PlannedCollective& planned, const Visit& visit) {
   for (RankIndex rank{0}; rank < planned.schedules.size(); ++rank) {
     const CollectiveSchedule& schedule = *planned.schedules[rank];
-    ForEachLane(schedule, rank, [&](const LaneId& lane) {
+    ForEachLaneOf(schedule, rank, [&](const LaneId& lane) {
       const LanePeers peers = schedule.PeersOf(lane);
       const MessageRule& rule = schedule.MessageRuleOf(lane);
       const uint64_t steps = schedule.StepCount(lane);
@@ -181,7 +170,7 @@ uint64_t StepCountOf(const PlannedCollective& planned) {
   uint64_t steps = 0;
   for (RankIndex rank{0}; rank < planned.schedules.size(); ++rank) {
     const CollectiveSchedule& schedule = *planned.schedules[rank];
-    ForEachLane(schedule, rank, [&](const LaneId& lane) { steps += schedule.StepCount(lane); });
+    ForEachLaneOf(schedule, rank, [&](const LaneId& lane) { steps += schedule.StepCount(lane); });
   }
   return steps;
 }
@@ -224,7 +213,7 @@ void WriteScheduleJson(const PlannedCollective& planned, const TextSink& write) 
 
 std::string WhyNotGoal(const PlannedCollective& planned) {
   std::string why;
-  ForEachLane(*planned.schedules.front(), RankIndex{0}, [&](const LaneId& lane) {
+  ForEachLaneOf(*planned.schedules.front(), RankIndex{0}, [&](const LaneId& lane) {
     const LanePeers peers = planned.schedules.front()->PeersOf(lane);
     for (const LanePeer& peer : peers.send_to) {
       if (peer.use == ConnectionUse::kSwitchOperand || peer.use == ConnectionUse::kSwitchResult ||
@@ -246,7 +235,7 @@ void WriteScheduleGoal(const PlannedCollective& planned, const TextSink& write) 
     std::vector<uint64_t> before_batch;
     std::vector<uint64_t> ends;
     LaneId last{};
-    ForEachLane(schedule, rank, [&](const LaneId& lane) {
+    ForEachLaneOf(schedule, rank, [&](const LaneId& lane) {
       if (lane.channel != last.channel) {
         before_batch.clear();
         ends.clear();

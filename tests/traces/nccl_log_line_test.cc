@@ -64,7 +64,7 @@ TEST(NcclLogLineTest, ReadsTheCallLineSince237) {
   ExpectFields(call);
   ExpectPrefix(call.prefix, "node0", 12, 34, 5);
   EXPECT_EQ(call.kind, CollectiveKind::kBroadcast);
-  EXPECT_FALSE(call.global_rank);
+  EXPECT_FALSE(call.rank);
 }
 
 TEST(NcclLogLineTest, KnowsEveryNameNcclPrints) {
@@ -140,7 +140,7 @@ TEST(NcclLogLineTest, ReadsRcclsTailAndAccumulator) {
   const Parsed tail(
       fmt::format("n:1:2 [0] NCCL INFO AllReduce: {} task 0 globalrank 170", kFields));
   ExpectFields(tail.Only<LogCall>());
-  EXPECT_EQ(tail.Only<LogCall>().global_rank, 170u);
+  EXPECT_EQ(tail.Only<LogCall>().rank, 170u);
   std::string fields = kFields;
   fields.insert(fields.find("count 64"), "acc (nil) ");
   ExpectFields(Parsed("n:1:2 [0] NCCL INFO AllReduce: " + fields).Only<LogCall>());

@@ -125,8 +125,9 @@ std::string SplitJob(const std::string& split_word, const std::string& comm_id_t
     for (uint32_t rank = 0; rank < 4; ++rank) {
       const uint32_t color = split == 1 ? rank / 2 : rank % 2;
       const uint32_t own = split == 1 ? rank % 2 : rank / 2;
-      const std::string tail =
-          comm_id_tail.empty() ? "" : fmt::format(" commId 0x{}{}{}", comm_id_tail, split, color);
+      std::string tail;
+      if (!comm_id_tail.empty()) tail = fmt::format(" commId 0x{}{}{}", comm_id_tail, split, color);
+      if (comm_id_tail == "of color") tail = fmt::format(" commId 0x5c{}", color);
       const std::string head = fmt::format(
           "{}ncclCommSplit comm 0x55bb000000{}{} rank {} nranks 2 cudaDev {} nvmlDev {} busId "
           "1b000 "
@@ -150,6 +151,7 @@ std::string SplitJob(const std::string& split_word, const std::string& comm_id_t
 TEST(NcclLogReaderTest, SplitsAreJoinedInTheFormsOfEveryVersion) {
   const std::vector<std::pair<std::string, std::string>> forms = {
       {"", "7"},            // 2.21: commId
+      {"", "of color"},     // before 2.24 it may be made of the parent's and the color
       {"", ""},             // 2.23: parent and color only
       {"splitCount", ""},   // 2.24
       {"childCount", ""}};  // 2.29

@@ -9,19 +9,13 @@
 #include <fmt/format.h>
 
 #include "simulator/units/divide_up.h"
+#include "traces/trace/collective_blocks.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
 namespace {
 
 constexpr std::string_view kGroupNames[] = {"tensor", "data", "expert", "expert_data", "all"};
-
-// The API counts what a rank sends or receives of these, not the whole buffer.
-bool IsDivided(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
-         kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
-         kind == CollectiveKind::kScatter;
-}
 
 class AicbTraceBuilder {
  public:
@@ -73,7 +67,8 @@ class AicbTraceBuilder {
     TraceOperation operation;
     operation.kind = call.kind;
     operation.communicator = NumberOf(call.group);
-    operation.count = IsDivided(call.kind) ? DivideUp(call.bytes, size) : call.bytes;
+    // Calls count one of their blocks, the file all of them.
+    operation.count = IsMadeOfBlocks(call.kind) ? DivideUp(call.bytes, size) : call.bytes;
     operation.datatype = Datatype::kUint8;
     operation.measured_ps = call.measured_ps;
     operation.root = call.root;

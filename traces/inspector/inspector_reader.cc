@@ -67,7 +67,7 @@ class InspectorImport {
 
   std::optional<Trace> Finish() {
     const std::set<std::string> separated = SeparateRanks(communicators_);
-    const ProcessPlacement placement = PlaceProcesses(communicators_);
+    const ProcessPlacement placement = PlaceProcesses(communicators_, separated.empty());
     report_.assumed.insert(report_.assumed.end(), placement.assumed.begin(),
                            placement.assumed.end());
     // Lines without an event trace keep their place behind the last one with a time.

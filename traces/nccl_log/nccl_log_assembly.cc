@@ -43,6 +43,7 @@ class Assembler {
     const std::vector<uint32_t> group_of = GroupPointToPoint(calls_, report_);
     if (!calls_.missing().empty()) CheckPointToPointAlike(calls_, group_of, diagnostics_);
     if (diagnostics_.HasErrors()) return Fail(CallDropReason::kRanksDisagree);
+    if (!calls_.missing().empty()) DropUnansweredMessages(calls_);
     if (calls_.AllAreDropped()) return Fail(CallDropReason::kImportFailed);
     LogTraceBuilder trace(calls_, report_);
     trace.AddCalls(group_of, !options_.ignore_times);

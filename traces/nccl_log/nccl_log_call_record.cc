@@ -104,11 +104,11 @@ std::string ParseCallFields(LogFieldReader& fields, LogCall& call) {
   if (!fields.Word("stream") || !fields.Pointer(call.stream, /*may_be_glued=*/true)) {
     return "stream";
   }
-  uint32_t global_rank = 0;
+  uint32_t rank = 0;
   if (fields.Word("task")) {  // RCCL
     if (!fields.Number(ignored)) return "task";
-    if (!fields.Word("globalrank") || !fields.Number(global_rank)) return "globalrank";
-    call.global_rank = global_rank;
+    if (!fields.Word("globalrank") || !fields.Number(rank)) return "globalrank";
+    call.rank = rank;
   }
   if (datatype > static_cast<uint32_t>(Datatype::kFloat8E5M2)) {
     call.defect = CallDefect::kUnknownDatatype;

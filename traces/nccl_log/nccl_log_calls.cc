@@ -268,16 +268,14 @@ class LogCollector {
     CommunicatorHandle& handle = result_.handles[call.handle];
     if (!handle.has_calls) handle.call_device = record.prefix->device;
     handle.has_calls = true;
-    if (record.global_rank) AddGlobalRank(process, call.handle, *record.global_rank);
+    if (record.rank && handle.rank.value_or(*record.rank) != *record.rank) {
+      report_.Drop(CallDropReason::kOutOfRange, file_, line_,
+                   fmt::format("globalrank {} on a communicator in which its process is rank {}",
+                               *record.rank, *handle.rank));
+      return;
+    }
+    if (record.rank) handle.rank = record.rank;
     result_.calls.push_back(call);
-  }
-
-  void AddGlobalRank(uint32_t process, uint32_t handle, uint32_t rank) {
-    std::optional<uint32_t>& known = result_.handles[handle].global_rank;
-    if (known && *known == rank) return;
-    known = rank;
-    result_.processes[process].global_ranks.push_back(
-        {.handle = handle, .rank = rank, .file = file_, .line = line_});
   }
 
   static std::string RangeDefect(const LogCall& call) {
@@ -286,6 +284,9 @@ class LogCollector {
     }
     if (call.root >= call.rank_count) {
       return fmt::format("root {} of {} ranks", call.root, call.rank_count);
+    }
+    if (call.rank && *call.rank >= call.rank_count) {
+      return fmt::format("globalrank {} of {} ranks", *call.rank, call.rank_count);
     }
     const auto bytes =
         static_cast<unsigned __int128>(call.count) * DatatypeBytes(call.datatype) * call.rank_count;

@@ -28,7 +28,6 @@ struct CommunicatorHandle {
   uint64_t pointer = 0;
   uint32_t rank_count = 0;
   std::optional<uint32_t> rank;
-  std::optional<uint32_t> global_rank;  // RCCL
   std::optional<uint32_t> init_device;  // from the Init line
   std::optional<uint32_t> call_device;  // the first call's [DEV]
   std::string bus_id;                   // of the GPU; empty if not printed
@@ -70,12 +69,6 @@ struct TuningLine {
 };
 
 struct LogProcess {
-  struct GlobalRank {
-    uint32_t handle = 0;
-    uint32_t rank = 0;
-    uint32_t file = 0;
-    uint64_t line = 0;
-  };
   std::string host;
   uint64_t pid = 0;
   uint32_t first_file = 0;
@@ -83,7 +76,6 @@ struct LogProcess {
   std::vector<uint32_t> handles;
   // The ranks by nranks and device as `Init timings` lines state them; nullopt if the lines differ.
   std::map<std::pair<uint32_t, std::optional<uint32_t>>, std::optional<uint32_t>> timings;
-  std::vector<GlobalRank> global_ranks;  // RCCL only: the first of each handle, and different ones
   std::vector<TuningLine> tuning;
 };
 

@@ -26,7 +26,6 @@ class GlobalRanks {
 
   void Find() {
     ApplyRankMap();
-    ApplyGlobalRanks();
     ConcludeRanks();
   }
 
@@ -85,27 +84,6 @@ class GlobalRanks {
     } else {
       matches.front()->rank = entry.rank;
       known_ranks_max_ = std::max(known_ranks_max_, entry.rank + 1);
-    }
-  }
-
-  void ApplyGlobalRanks() {
-    for (const LogProcess& process : draft_.logged.processes) {
-      for (const LogProcess::GlobalRank& stated : process.global_ranks) {
-        Endpoint& endpoint = draft_.EndpointOf(stated.handle);
-        if (stated.rank >= kTraceRanksMax || (endpoint.rank && *endpoint.rank != stated.rank)) {
-          draft_.diagnostics.Error(
-              {.file = draft_.report.files[stated.file].path,
-               .line = static_cast<int>(stated.line)},
-              "globalrank",
-              fmt::format("{} of {} contradicts {} (one global rank per process and device)",
-                          stated.rank, draft_.Describe(endpoint),
-                          endpoint.rank ? fmt::format("{}", *endpoint.rank)
-                                        : fmt::format("the limit of {} ranks", kTraceRanksMax)));
-          continue;
-        }
-        endpoint.rank = stated.rank;
-        known_ranks_max_ = std::max(known_ranks_max_, stated.rank + 1);
-      }
     }
   }
 

@@ -21,7 +21,9 @@ class Joiner {
   explicit Joiner(PlacementDraft& draft) : draft_(draft) {}
 
   void Run() {
-    std::map<std::pair<std::string, uint32_t>, uint32_t> by_comm_id;
+    std::map<std::tuple<std::string, uint32_t, uint64_t>, uint32_t> by_comm_id;
+    const std::set<CommId> shared_ids = FindSharedIds();
+    std::map<std::pair<uint32_t, CommId>, uint64_t> uses_of_id;  // by endpoint
     std::map<std::tuple<uint32_t, uint64_t, int64_t, uint32_t>, uint32_t> by_split;
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> by_size;  // size, how manieth of the endpoint
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> unnamed_of_endpoint;  // endpoint, size
@@ -31,7 +33,13 @@ class Joiner {
       const uint32_t size = handle.rank_count;
       const auto parent = handle.parent ? placement_.communicator_of[*handle.parent] : std::nullopt;
       if (!handle.comm_id.empty()) {
-        draft_.PutByKey(h, by_comm_id, {handle.comm_id, size});
+        const CommId id{handle.comm_id, size};
+        // Splits of one parent are told apart by their order, other communicators by the order in
+        // which the endpoint uses the id.
+        uint64_t number = uses_of_id[{placement_.endpoint_of[h], id}]++;
+        if (parent) number = handle.split_number;
+        draft_.PutByKey(h, by_comm_id,
+                        {handle.comm_id, size, shared_ids.contains(id) ? number : 0});
       } else if (parent) {
         draft_.PutByKey(h, by_split, {*parent, handle.split_number, handle.color, size});
       } else {
@@ -46,6 +54,23 @@ class Joiner {
   }
 
  private:
+  using CommId = std::pair<std::string, uint32_t>;  // and its number of ranks
+
+  // Returns the ids that some endpoint has twice. NCCL made a split's id of its parent and its
+  // color before 2.24 (init.cc: "%016lx-%d" of commHash and color), so splits of one parent may
+  // share it.
+  std::set<CommId> FindSharedIds() const {
+    std::set<std::pair<uint32_t, CommId>> seen;
+    std::set<CommId> shared;
+    for (uint32_t h = 0; h < draft_.logged.handles.size(); ++h) {
+      const CommunicatorHandle& handle = draft_.Handle(h);
+      if (handle.comm_id.empty()) continue;
+      const CommId id{handle.comm_id, handle.rank_count};
+      if (!seen.insert({placement_.endpoint_of[h], id}).second) shared.insert(id);
+    }
+    return shared;
+  }
+
   // Joins handles of equal size: they are one communicator if they are at most as many as its ranks
   // and no rank occurs twice. It may be one that other processes' lines name.
   void JoinedBySize(uint32_t index) {

@@ -304,6 +304,43 @@ void CheckPointToPointAlike(const PlacedCalls& calls, const std::vector<uint32_t
   }
 }
 
+void DropUnansweredMessages(PlacedCalls& calls) {
+  using Sizes = std::vector<std::pair<uint64_t, Datatype>>;
+  // By family, then by rank and distance from sender to receiver: the Sends and the Recvs.
+  std::map<uint32_t, std::map<std::pair<uint32_t, uint32_t>, std::pair<Sizes, Sizes>>> messages_of;
+  const auto family_of = [&calls](uint32_t i) {
+    return calls.placement().communicators[calls.CommunicatorOf(calls[i])].family;
+  };
+  const auto is_message = [&calls](uint32_t i) { return !calls[i].dropped && IsP2p(calls[i]); };
+  const auto& by_rank = calls.by_rank();
+  for (uint32_t rank = 0; rank < by_rank.size(); ++rank) {
+    for (const uint32_t i : by_rank[rank]) {
+      if (!is_message(i)) continue;
+      const LoggedCall& call = calls[i];
+      const bool is_send = call.kind == CollectiveKind::kSend;
+      const uint32_t size = calls.Handle(call.handle).rank_count;
+      const uint32_t to_peer = ShiftOf(call, calls);
+      auto& [sends, receives] =
+          messages_of[family_of(i)][{rank, is_send ? to_peer : (size - to_peer) % size}];
+      (is_send ? sends : receives).emplace_back(call.count, call.datatype);
+    }
+  }
+  std::set<uint32_t> unanswered;
+  for (const auto& [family, messages] : messages_of) {
+    for (const auto& [place, both] : messages) {
+      if (both.first != both.second) unanswered.insert(family);
+    }
+  }
+  for (const std::vector<uint32_t>& of_rank : by_rank) {
+    for (const uint32_t i : of_rank) {
+      if (!is_message(i) || !unanswered.contains(family_of(i))) continue;
+      calls.Drop(
+          i, CallDropReason::kRanksMissing,
+          "ranks that are not in the log do not repeat it: its peer would have no counterpart");
+    }
+  }
+}
+
 void ReconstructMissingRanks(const PlacedCalls& calls, Placement& placement, LogTraceBuilder& trace,
                              ImportReport& report, Diagnostics& diagnostics) {
   Reconstructor(calls, placement, trace, report, diagnostics).Run();

@@ -26,6 +26,11 @@ bool RefuseMissingRanks(const PlacedCalls& calls, Diagnostics& diagnostics);
 void CheckPointToPointAlike(const PlacedCalls& calls, const std::vector<uint32_t>& group_of,
                             Diagnostics& diagnostics);
 
+// Drops the Sends and Recvs on communicators of a family on which some would have no counterpart if
+// every rank repeated them, as those of one stage of a pipeline. Precondition: the ranks present
+// have equal ones.
+void DropUnansweredMessages(PlacedCalls& calls);
+
 // Adds the operations of the missing ranks to `trace`, and the communicators that only they have to
 // `placement`, which is that of `calls`. Precondition: some rank has calls.
 void ReconstructMissingRanks(const PlacedCalls& calls, Placement& placement, LogTraceBuilder& trace,

@@ -47,9 +47,11 @@ struct LogCall {
   uint64_t communicator = 0;
   uint32_t rank_count = 0;
   uint64_t stream = 0;
-  bool same_buffers = false;            // send and receive buffer are the same
-  std::optional<uint32_t> global_rank;  // RCCL only
-  std::optional<LogTime> time;          // the stamp before the prefix
+  bool same_buffers = false;  // send and receive buffer are the same
+  // RCCL only: `globalrank`, which is the rank in the call's communicator (RCCL, enqueue.cc:
+  // comm->localRankToRank[comm->localRank]).
+  std::optional<uint32_t> rank;
+  std::optional<LogTime> time;  // the stamp before the prefix
   // True if the call is truncated and the text may end with the beginning of the missing field.
   bool ends_with_text = false;
 };

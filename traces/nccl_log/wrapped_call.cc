@@ -29,7 +29,7 @@ bool SayTheSame(const LogCall& a, const LogCall& b) {
   const auto fields = [](const LogCall& call) {
     return std::tuple(call.defect, call.defect_detail, call.kind, call.op_count, call.count,
                       call.datatype, call.root, call.communicator, call.rank_count, call.stream,
-                      call.same_buffers, call.global_rank);
+                      call.same_buffers, call.rank);
   };
   return fields(a) == fields(b);
 }

@@ -110,7 +110,8 @@ class NcclProfilerImport {
       communicator.process_of_rank.try_emplace(seen.rank, seen.process);
     }
     for (auto& [id, communicator] : communicators_) communicator.size = SizeOf(id);
-    placement_ = PlaceProcesses(communicators_);
+    // Processes of different servers may have one number.
+    placement_ = PlaceProcesses(communicators_, false);
     report_.assumed.insert(report_.assumed.end(), placement_.assumed.begin(),
                            placement_.assumed.end());
     // The clock is that of the process, in all of its files.

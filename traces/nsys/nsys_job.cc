@@ -78,7 +78,11 @@ std::optional<uint32_t> NsysJob::RankIn(const Process& process, const std::strin
 std::optional<NsysJob::Drop> NsysJob::Place(const ProcessId& id, const Process& process,
                                             const Call& call) {
   const NsysRange& range = call.range;
-  if (!range.bytes || !range.communicator) return Drop{CallDropReason::kSizesNotRecorded, {}};
+  if (!range.bytes) return Drop{CallDropReason::kSizesNotRecorded, {}};
+  if (!range.communicator) {
+    return Drop{CallDropReason::kAmbiguousCommunicator,
+                "the ranges of this version of NCCL do not name the communicator"};
+  }
   const std::string communicator = fmt::format("{:#x}", *range.communicator);
   const auto seen = communicators_.find(communicator);
   if (seen == communicators_.end()) {
@@ -119,7 +123,7 @@ std::optional<NsysJob::Drop> NsysJob::Place(const ProcessId& id, const Process& 
 
 std::optional<Trace> NsysJob::Take(Diagnostics& diagnostics) {
   separated_ = SeparateRanks(communicators_);
-  placement_ = PlaceProcesses(communicators_);
+  placement_ = PlaceProcesses(communicators_, separated_.empty());
   report_.assumed.insert(report_.assumed.end(), placement_.assumed.begin(),
                          placement_.assumed.end());
   uint32_t rank_count = 0;

@@ -131,10 +131,7 @@ std::optional<CommsDefect> SetCount(const CommsRecord& record, uint64_t in, uint
       return std::nullopt;
     case CollectiveKind::kAllToAll:
       if (!record.in_split.empty() || !record.out_split.empty()) break;
-      if (in % size != 0) {
-        return CommsDefect{CallDropReason::kSizesNotRecorded,
-                           fmt::format("{} elements to {} ranks, and no parts", in, size)};
-      }
+      call.has_unknown_parts = in % size != 0 || (record.out_elements && in != out);
       operation.count = in / size;
       return std::nullopt;
     default:

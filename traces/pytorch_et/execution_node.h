@@ -15,8 +15,10 @@ namespace railyard {
 
 struct CommsNode {
   uint64_t id = 0;
-  CommsRecord record;          // group_name is that of the schema, or "#N" for pointer N
-  uint32_t rank_argument = 0;  // rank of the process or, for a rooted collective, the root
+  CommsRecord record;  // group_name is that of the schema, or "#N" for pointer N
+  // Rank of the process in the group (ProcessGroupNCCL.cpp: rank_) or, for a rooted collective, the
+  // root.
+  uint32_t rank_argument = 0;
   // Counts Sends and Recvs apart from collectives; nullopt if it does not, as before PyTorch 2.5.
   std::optional<uint64_t> message_sequence = {};
 };

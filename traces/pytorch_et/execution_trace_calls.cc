@@ -31,11 +31,16 @@ struct ExecutionTraceCalls::Nodes {
     CommsNode node;
     uint64_t line = 0;
   };
+  struct RankInGroup {
+    std::string group;
+    std::vector<uint32_t> members;  // that the record lists itself
+    uint32_t rank = 0;
+  };
 
   std::vector<PlacedNode> nodes;
   std::vector<std::pair<uint64_t, std::string>> marks;  // id and title of works
   std::map<std::string, ProcessGroup> groups;           // by name and by pointer
-  std::optional<uint32_t> rank;
+  std::vector<RankInGroup> ranks;                       // that the process states of itself
 };
 
 bool LooksLikeExecutionTrace(std::string_view head) {
@@ -111,7 +116,14 @@ void ExecutionTraceCalls::AddNode(const Value& value, uint64_t line, Nodes& node
   const std::string& collective = node->record.collective;
   // The rank argument of a rooted collective is its root, and that of a Send or Recv its peer.
   const bool is_own_rank = !HasRoot(collective) && !IsPointToPoint(collective);
-  if (is_own_rank && !nodes.rank) nodes.rank = node->rank_argument;
+  const auto is_of_group = [&](const Nodes::RankInGroup& stated) {
+    return stated.group == node->record.group_name;
+  };
+  if (is_own_rank && std::ranges::none_of(nodes.ranks, is_of_group)) {
+    nodes.ranks.push_back({.group = node->record.group_name,
+                           .members = node->record.group_ranks,
+                           .rank = node->rank_argument});
+  }
   if (IsPseudoCollective(collective)) return;
   if (!is_own_rank) node->record.root_or_peer = node->rank_argument;
   nodes.nodes.push_back({.node = *std::move(node), .line = line});
@@ -119,7 +131,15 @@ void ExecutionTraceCalls::AddNode(const Value& value, uint64_t line, Nodes& node
 
 uint32_t ExecutionTraceCalls::RankOf(const Nodes& nodes, const std::string& path,
                                      ImportReport& report) const {
-  if (nodes.rank) return *nodes.rank;
+  for (const Nodes::RankInGroup& stated : nodes.ranks) {
+    const auto group = nodes.groups.find(stated.group);
+    const std::vector<uint32_t>& members = !stated.members.empty() || group == nodes.groups.end()
+                                               ? stated.members
+                                               : group->second.ranks;
+    if (stated.rank < members.size()) return members[stated.rank];
+  }
+  // A group without a list of its members has all ranks.
+  if (!nodes.ranks.empty()) return nodes.ranks.front().rank;
   uint32_t rank = 0;
   const auto is_taken = [&](const File& file) { return file.rank == rank; };
   while (std::any_of(files_.begin(), files_.end(), is_taken)) ++rank;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "traces/pytorch_et/execution_trace_calls.h"
 #include "traces/reading/captured_job.h"
 
@@ -25,6 +27,11 @@ class ExecutionTraceImport {
     report_.files[index].calls_seen = file.calls.size() + file.defects.size();
     for (ExecutionTraceCalls::Defect& of : file.defects) {
       report_.Drop(of.defect.reason, index, of.line, std::move(of.defect.detail));
+    }
+    if (job_.calls().contains(file.rank)) {
+      report_.assumed.push_back(
+          fmt::format("{} goes on with the calls of rank {}, of which there is an earlier file",
+                      stream.name(), file.rank));
     }
     job_.AddRank(file.rank);
   }

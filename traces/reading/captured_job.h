@@ -30,6 +30,8 @@ struct CapturedCall {
   // For an AllToAll with stated parts: elements to and from each rank of the group; else empty.
   std::vector<uint64_t> sends = {};
   std::vector<uint64_t> receives = {};
+  // An AllToAll whose parts are not stated and cannot be equal. It is dropped on all ranks.
+  bool has_unknown_parts = false;
   bool dropped = false;
   bool is_reconstructed = false;  // it has no record
 };

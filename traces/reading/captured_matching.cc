@@ -103,10 +103,11 @@ class GroupMatcher {
   }
 
   // Whether the n-th call is one collective on all ranks. If so, an AllToAll becomes one of equal
-  // parts or of stated ones.
+  // parts or of stated ones, or is dropped on all ranks if they do not state its parts alike.
   bool Agree(size_t n) {
     const TraceOperation& first = ranks_.front().calls[n]->operation;
     bool has_equal_parts = true;
+    bool has_unknown_parts = false;
     uint64_t common = 0;
     for (const RankCalls& of_rank : ranks_) {
       const CapturedCall& call = *of_rank.calls[n];
@@ -115,6 +116,7 @@ class GroupMatcher {
       has_equal_parts = HasEqualParts(call, count) && has_equal_parts;
       if (&of_rank == &ranks_.front()) common = count;
       has_equal_parts = has_equal_parts && count == common;
+      has_unknown_parts = has_unknown_parts || call.has_unknown_parts;
       if (operation.kind != first.kind || operation.root != first.root ||
           operation.datatype != first.datatype ||
           (operation.kind != CollectiveKind::kAllToAll && operation.count != first.count)) {
@@ -122,11 +124,20 @@ class GroupMatcher {
       }
     }
     if (first.kind != CollectiveKind::kAllToAll) return true;
-    if (has_equal_parts) {
+    const auto has_parts = [n](const RankCalls& rank) { return HasParts(*rank.calls[n]); };
+    if (has_equal_parts && !has_unknown_parts) {
       for (const RankCalls& of_rank : ranks_) SetEqualParts(*of_rank.calls[n], common);
-      return true;
+    } else if (has_unknown_parts || std::ranges::none_of(ranks_, has_parts)) {
+      DropOnAllRanks(n, CallDropReason::kSizesNotRecorded,
+                     "an AllToAll of unequal parts, which are not listed");
+    } else if (!AgreeOnParts(n)) {
+      DropOnAllRanks(n, CallDropReason::kRanksDisagree, disagreement_);
     }
-    return AgreeOnParts(n);
+    return true;
+  }
+
+  void DropOnAllRanks(size_t n, CallDropReason reason, const std::string& detail) {
+    for (const RankCalls& of_rank : ranks_) Drop(*of_rank.calls[n], reason, detail);
   }
 
   bool Disagree(const TraceOperation& first, uint32_t rank, const TraceOperation& other) {

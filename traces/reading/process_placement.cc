@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/natural_order.h"
+
 namespace railyard {
 namespace {
 
@@ -41,6 +43,32 @@ std::vector<uint32_t> Members(const SeenCommunicator& communicator,
   return ranks;
 }
 
+std::set<std::string, NaturalLess> ProcessesOf(
+    const std::map<std::string, SeenCommunicator>& communicators) {
+  std::set<std::string, NaturalLess> processes;
+  for (const auto& [id, communicator] : communicators) {
+    for (const auto& [rank, process] : communicator.process_of_rank) processes.insert(process);
+  }
+  return processes;
+}
+
+// Places the processes of a job that no communicator spans.
+ProcessPlacement PlaceByName(const std::set<std::string, NaturalLess>& processes,
+                             const std::map<std::string, SeenCommunicator>& communicators) {
+  ProcessPlacement placement;
+  for (const std::string& process : processes) {
+    placement.rank_of_process.emplace(process, placement.rank_of_process.size());
+  }
+  for (const auto& [id, communicator] : communicators) {
+    placement.ranks_of_communicator[id] =
+        Members(communicator, placement.rank_of_process, static_cast<uint32_t>(processes.size()));
+  }
+  placement.assumed.emplace_back(
+      "global ranks follow the order of the processes' names, since no communicator spans all of "
+      "them");
+  return placement;
+}
+
 }  // namespace
 
 std::set<std::string> SeparateRanks(std::map<std::string, SeenCommunicator>& communicators) {
@@ -63,13 +91,18 @@ std::string RankOfProcess(std::string_view process, uint32_t rank, std::string_v
   return fmt::format("{} of rank {} in {}", process, rank, communicator);
 }
 
-ProcessPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators) {
+ProcessPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators,
+                                bool are_named) {
   ProcessPlacement placement;
   std::vector<std::pair<std::string, const SeenCommunicator*>> by_size;
   for (const auto& [id, communicator] : communicators) by_size.push_back({id, &communicator});
   std::stable_sort(by_size.begin(), by_size.end(),
                    [](const auto& a, const auto& b) { return a.second->size > b.second->size; });
   if (by_size.empty()) return placement;
+  if (const std::set<std::string, NaturalLess> processes = ProcessesOf(communicators);
+      are_named && processes.size() > by_size.front().second->size) {
+    return PlaceByName(processes, communicators);
+  }
   const uint32_t rank_count = by_size.front().second->size;
   std::set<uint32_t> taken;
   for (const auto& [id, communicator] : by_size) {

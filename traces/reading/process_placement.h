@@ -29,8 +29,11 @@ std::set<std::string> SeparateRanks(std::map<std::string, SeenCommunicator>& com
 std::string RankOfProcess(std::string_view process, uint32_t rank, std::string_view communicator);
 
 // Places the processes. A process's global rank is its rank in its largest communicator, which is
-// assumed to have all ranks. Members of another communicator that are not seen are inferred from
-// the known processes if their ranks have a constant stride.
-ProcessPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators);
+// assumed to have all ranks; if there are more processes than that has ranks, it is the process's
+// place in the natural order of their names, provided that these `are_named`: each name stands for
+// one process in all communicators. Members of another communicator that are not seen are inferred
+// from the known processes if their ranks have a constant stride.
+ProcessPlacement PlaceProcesses(const std::map<std::string, SeenCommunicator>& communicators,
+                                bool are_named);
 
 }  // namespace railyard

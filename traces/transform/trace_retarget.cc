@@ -10,18 +10,13 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "traces/trace/collective_blocks.h"
 #include "traces/trace/trace_check.h"
 #include "traces/transform/parallel_groups.h"
 #include "traces/transform/stage_check.h"
 
 namespace railyard {
 namespace {
-
-bool IsDivided(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
-         kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
-         kind == CollectiveKind::kScatter;
-}
 
 class TraceRetargeter {
  public:
@@ -186,7 +181,8 @@ class TraceRetargeter {
     unsigned __int128 count = operation.count;
     uint64_t divisor = 1;
     const bool is_of_tokens = kind == GroupKind::kExpert;
-    if (is_of_tokens ? operation.kind == CollectiveKind::kAllToAll : IsDivided(operation.kind)) {
+    if (is_of_tokens ? operation.kind == CollectiveKind::kAllToAll
+                     : IsMadeOfBlocks(operation.kind)) {
       count *= old_size;
       divisor *= size;
     }

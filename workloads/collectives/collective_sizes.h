@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "traces/trace/collective_blocks.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {
@@ -14,17 +15,11 @@ constexpr bool CountsOneBlock(CollectiveKind kind) {
   return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
 }
 
-// Returns true if nccl-tests' size is the total of equal blocks, one for each rank.
-constexpr bool IsSizedByBlocks(CollectiveKind kind) {
-  return CountsOneBlock(kind) || kind == CollectiveKind::kAllToAll ||
-         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
-}
-
 // Returns busbw over algbw, as nccl-tests defines it (src/*.cu, GetBw).
 constexpr double BusbwFactor(CollectiveKind kind, uint32_t ranks) {
   const double n = ranks;
   if (kind == CollectiveKind::kAllReduce) return 2 * (n - 1) / n;
-  return IsSizedByBlocks(kind) ? (n - 1) / n : 1;
+  return IsMadeOfBlocks(kind) ? (n - 1) / n : 1;
 }
 
 }  // namespace railyard

@@ -328,7 +328,7 @@ class ProgramLoader {
                                Quote(cursor.Text("bytes", "")), FormatBytes(kOperationBytesMax)));
       return 0;
     }
-    const bool has_blocks = IsSizedByBlocks(kind);
+    const bool has_blocks = IsMadeOfBlocks(kind);
     if (cursor.IsDoubtful("kind") || (has_blocks && ranks == 0)) return 0;
     const uint64_t grain_bytes =
         DatatypeBytes(kElement) * (has_blocks ? uint64_t{ranks} : uint64_t{1});

@@ -223,6 +223,28 @@ std::string Message(int record, const std::string& name, const std::string& stat
 }
 
 // batch_isend_irecv: its Sends and Recvs and the "coalesced" entry behind them have one p2p_seq_id.
+// Rank 0 sends 12 elements and receives 4: parts of 6 and 6 cannot be. Calls after it are kept.
+TEST(FlightRecorderReaderTest, ExchangesOfUnequalPartsAreDroppedAlone) {
+  const auto exchange = [](int in, int out) {
+    return fmt::format(
+        R"j({{"record_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": 1,
+"profiling_name": "nccl:all_to_all", "input_sizes": [[{}, 4]], "input_dtypes": ["Float"],
+"output_sizes": [[{}, 4]], "output_dtypes": ["Float"], "state": "completed", "is_p2p": false}})j",
+        in, out);
+  };
+  const Imported imported = Import({Dump(exchange(12, 4) + "," + Entry(1, 2, "completed")),
+                                    Dump(exchange(8, 16) + "," + Entry(1, 2, "completed"))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.calls_imported(), 2u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 2u);
+  // Each has as many as it gives, but not as many as the other: their parts are not equal either.
+  const Imported uneven = Import({Dump(exchange(12, 12) + "," + Entry(1, 2, "completed")),
+                                  Dump(exchange(8, 8) + "," + Entry(1, 2, "completed"))});
+  ASSERT_TRUE(uneven.import.trace) << uneven.diagnostics.ToString();
+  EXPECT_EQ(uneven.import.report.calls_imported(), 2u);
+  EXPECT_EQ(uneven.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 2u);
+}
+
 TEST(FlightRecorderReaderTest, MessagesOfABatchAreAGroup) {
   const auto message = [](int record, const std::string& name, int number) {
     return Replaced(Message(record, name, "completed"), "\"is_p2p\": true",

@@ -167,6 +167,25 @@ TEST(InspectorReaderTest, SubCommunicatorsAreToldFromTheProcessesInThem) {
   EXPECT_EQ(imported.import.report.calls_reconstructed, 0u);
 }
 
+// Two pairs and two that cross them: no communicator has all four processes.
+TEST(InspectorReaderTest, JobsWithoutACommunicatorOfAllAreOrderedByName) {
+  std::vector<std::string> files;
+  for (int process = 0; process < 4; ++process) {
+    const std::string pair = Header(process < 2 ? "0xa" : "0xb", process % 2, 2, process);
+    const std::string across = Header(process % 2 == 0 ? "0xc" : "0xd", process / 2, 2, process);
+    files.push_back(Call(pair, "AllReduce", 0, "64") + Call(across, "AllGather", 0, "32"));
+  }
+  const Imported imported = Import(files);
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  const Trace& trace = *imported.import.trace;
+  EXPECT_EQ(trace.rank_count, 4u);
+  EXPECT_EQ(imported.import.report.calls_imported(), 8u);
+  EXPECT_THAT(imported.import.report.assumed,
+              ::testing::Contains(HasSubstr("no communicator spans all of them")));
+  EXPECT_THAT(trace.communicators[trace.operations[3][1].communicator].ranks,
+              ::testing::ElementsAre(1, 3));
+}
+
 TEST(InspectorReaderTest, FromVersion43OnTheHeaderStandsInTheDumpsFirstLine) {
   const std::string stats =
       OneLine("{" + Header("0xa", 0, 2, 1) +

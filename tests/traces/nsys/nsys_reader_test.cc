@@ -94,6 +94,22 @@ TEST(NsysReaderTest, CallsOfAThreadOfSeveralRanksAreDropped) {
               HasSubstr("its thread is not one rank of communicator 0xabcd"));
 }
 
+// NCCL's first ranges with payloads have bytes and no communicator.
+TEST(NsysReaderTest, RangesWithoutACommunicatorAreDroppedForThat) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    made.Run(
+        "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (4, 'Message size [bytes]', 22, NULL)");
+    made.Range(1, 100, "ncclCommInitRank", 1, {0xabcd, 1});
+    made.Range(10, 100, "ncclAllReduce", 4, {4096});
+  }
+  const TraceImport& import = files.Import({path});
+  EXPECT_EQ(import.report.DroppedFor(CallDropReason::kAmbiguousCommunicator).count, 1u);
+  EXPECT_THAT(import.report.ToString(), HasSubstr("do not name the communicator"));
+}
+
 TEST(NsysReaderTest, CallsThatNotAllRanksMakeAreDropped) {
   ImportedFiles files;
   const std::string path = files.Write("job.sqlite", "");

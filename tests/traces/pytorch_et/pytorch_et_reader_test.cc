@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/pytorch_et/pytorch_et_reader.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -41,6 +42,11 @@ Imported Import(const std::vector<std::string>& texts) {
 
 std::string File(const std::string& nodes) {
   return R"({"schema": "1.0.1", "pid": 1, "start_ts": 5, "nodes": [)" + nodes + "]}";
+}
+
+std::string OneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
 // `values`: between the tensor and the rank stand sequence and group.
@@ -99,6 +105,39 @@ TEST(PytorchEtReaderTest, BatchesOfMessagesAreGroups) {
     EXPECT_EQ(program[2].kind, CollectiveKind::kRecv);
     EXPECT_EQ(program[2].peer, 0u);
     EXPECT_NE(program[3].group, program[1].group);
+  }
+}
+
+// A collective's rank argument is the rank in its group. Rank 2 is the first of the group of ranks
+// 2 and 3.
+TEST(PytorchEtReaderTest, RanksAreThoseOfTheGroups) {
+  std::vector<std::string> files;
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string groups = fmt::format(
+        R"j({{"name": "## process_group:init ##", "id": 2, "inputs": ["[{{\"pg_name\": \"1\",
+\"uid\": \"77\", \"group_size\": 2, \"ranks\": [{}, {}]}}, {{\"pg_name\": \"0\", \"uid\": \"88\",
+\"group_size\": 4, \"ranks\": []}}]"]}})j",
+        rank / 2 * 2, rank / 2 * 2 + 1);
+    files.push_back(File(
+        OneLine(groups) + "," +
+        Node(5,
+             fmt::format(R"([1, 2, 0, 12, 4, "cuda:0"], 1, 77, {}, "allreduce", [], [], 0, 1, 2)",
+                         rank % 2)) +
+        "," +
+        Node(6,
+             fmt::format(R"([1, 2, 0, 12, 4, "cuda:0"], 1, 88, {}, "allreduce", [], [], 0, 1, 4)",
+                         rank))));
+  }
+  const Imported imported = Import(files);
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  const Trace& trace = *imported.import.trace;
+  EXPECT_EQ(trace.rank_count, 4u);
+  EXPECT_EQ(imported.import.report.calls_imported(), 8u);
+  EXPECT_EQ(imported.import.report.ranks_reconstructed, 0u);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    ASSERT_EQ(trace.operations[rank].size(), 2u);
+    EXPECT_THAT(trace.communicators[trace.operations[rank][0].communicator].ranks,
+                ::testing::ElementsAre(rank / 2 * 2, rank / 2 * 2 + 1));
   }
 }
 
