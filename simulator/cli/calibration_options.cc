@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/cli/calibration_options.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -88,7 +87,7 @@ void CalibrationOptions::AddOptions(CLI::App* parser) {
 std::string CalibrationOptions::Given() const {
   if (!collective_.empty()) return "--collective";
   if (!fabric_.empty()) return "--fabric";
-  return nodes_ == 0 ? "" : "--nodes";
+  return nodes_ ? "--nodes" : "";
 }
 
 ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64_t bytes_max,
@@ -121,7 +120,7 @@ ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64
   }
   const auto text = UncalibratedText(fabric_);
   if (!text) return kExitInput;
-  const auto fabric = ReadFabricOption(fabric_, std::max(1u, nodes_));
+  const auto fabric = ReadFabricOption(fabric_, nodes_.value_or(1));
   if (!fabric) return kExitInput;
   CalibrationPlan plan;
   plan.point = {
@@ -135,7 +134,8 @@ ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64
   const CalibrationResult result = RunCalibration(plan);
   const std::string source =
       fmt::format("{} on {}: {}", collective_, fabric->name, fmt::join(files, ", "));
-  WriteOutput(output, *text + CalibrationBlock(result, source));
+  const char* const line_end = text->ends_with('\n') ? "" : "\n";
+  WriteOutput(output, *text + line_end + CalibrationBlock(result, source));
   fmt::print("{}Written to {}.\n", CalibrationTable(plan, result), output);
   return kExitDone;
 }

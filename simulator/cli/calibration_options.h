@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ class CalibrationOptions {
  private:
   std::string collective_;
   std::string fabric_;
-  uint32_t nodes_ = 0;  // 0: not given
+  std::optional<uint32_t> nodes_;
 };
 
 }  // namespace railyard

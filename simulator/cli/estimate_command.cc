@@ -50,6 +50,10 @@ class EstimateCommand : public Command {
     const auto plan = LoadPlanFile(plan_, sets_, diagnostics);
     CheckOutputs({{"--pairs", pairs_}}, {plan_, fabric_}, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
+    if (fabric_.empty() && nodes_) {
+      PrintError("--nodes: has no effect without --fabric (expected both or neither)");
+      return kExitInput;
+    }
     if (!plan || diagnostics.HasErrors()) return kExitInput;
     const Trace trace = Synthesize(*plan);
     if (fabric_.empty()) {
@@ -128,7 +132,7 @@ class EstimateCommand : public Command {
   }
 
   ExitStatus EstimateOnFabric(const Plan& plan, const Trace& trace) const {
-    const std::optional<FabricOption> option = ReadFabricOption(fabric_, nodes_);
+    const std::optional<FabricOption> option = ReadFabricOption(fabric_, nodes_.value_or(1));
     if (!option) return kExitInput;
     if (option->gpus < trace.rank_count) {
       fmt::print(
@@ -198,7 +202,7 @@ class EstimateCommand : public Command {
   std::vector<std::string> sets_;
   std::string pairs_;
   std::string fabric_;
-  uint32_t nodes_ = 1;
+  std::optional<uint32_t> nodes_;
 };
 
 }  // namespace

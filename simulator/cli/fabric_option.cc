@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/measure/perf_point.h"
+#include "simulator/scenario/load/calibration_loader.h"
 #include "simulator/scenario/load/net_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/text_proto/text_proto.h"
@@ -56,6 +58,14 @@ std::optional<FabricOption> OptionOfPlatform(const std::string& fabric, uint32_t
       .scenario = ScenarioOf({.platform = called, .nodes = nodes, .network = network}),
       .name = fmt::format("{} x {}", nodes, platform->name),
       .gpus = platform->server.gpus * nodes};
+}
+
+// Only platform files are calibrated.
+PlatformCalibration CalibrationOfArgument(const std::string& fabric) {
+  if (!IsPlatformArgument(fabric) || FindPlatform(fabric) != nullptr) return {};
+  Diagnostics reported_before;
+  const auto platform = LoadPlatform(fabric, reported_before);
+  return platform ? platform->calibration : PlatformCalibration();
 }
 
 }  // namespace
@@ -104,7 +114,7 @@ std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t
   return option;
 }
 
-std::optional<FabricGraph> LoadShownFabric(const std::string& fabric, uint32_t nodes,
+std::optional<ShownFabric> LoadShownFabric(const std::string& fabric, uint32_t nodes,
                                            Diagnostics& diagnostics) {
   if (const std::string why = WhyNotNodes(fabric, nodes); !why.empty()) {
     diagnostics.Error({.file = "--nodes"}, "", why);
@@ -112,11 +122,17 @@ std::optional<FabricGraph> LoadShownFabric(const std::string& fabric, uint32_t n
   }
   if (!WhyNotAFile(fabric).empty() ||
       FormatOfFabricFile(fabric) != FabricFileFormat::kScenarioText) {
-    return LoadFabricArgument(fabric, diagnostics, nodes);
+    auto graph = LoadFabricArgument(fabric, diagnostics, nodes);
+    if (!graph) return std::nullopt;
+    return ShownFabric{std::move(*graph), CalibrationOfArgument(fabric)};
   }
   const auto file = LoadTextProto(fabric, protos::Scenario(), {}, diagnostics);
   if (file == nullptr) return std::nullopt;
-  return LoadFabric(ProtoCursor(*file).Child("fabric"), diagnostics, FabricUse::kShow);
+  const ProtoCursor cursor = ProtoCursor(*file).Child("fabric");
+  auto graph = LoadFabric(cursor, diagnostics, FabricUse::kShow);
+  if (!graph) return std::nullopt;
+  const auto platform = CalibratedPlatformOf(cursor, diagnostics);
+  return ShownFabric{std::move(*graph), platform ? platform->calibration : PlatformCalibration()};
 }
 
 }  // namespace railyard

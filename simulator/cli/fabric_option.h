@@ -10,6 +10,7 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/measure/platform_scenario.h"
 #include "topologies/graph/fabric_graph.h"
+#include "topologies/platforms/platform.h"
 
 namespace railyard {
 
@@ -31,10 +32,16 @@ void PrintNote(const std::string& note);
 std::optional<FabricOption> ReadFabricOption(const std::string& fabric, uint32_t nodes,
                                              NetworkKind network = NetworkKind::kRoce);
 
+// Holds a fabric, and to what the GPUs of its platform are calibrated, which a graph does not hold.
+struct ShownFabric {
+  FabricGraph graph;
+  PlatformCalibration calibration;  // if its platform is not calibrated, all factors are 1
+};
+
 // Loads a fabric to be described, which need not be able to run: a preset, a platform (its
 // reference fabric of `nodes` servers), a file, or the `fabric` of a scenario. Returns nullopt
 // after an error, which is a finding.
-std::optional<FabricGraph> LoadShownFabric(const std::string& fabric, uint32_t nodes,
+std::optional<ShownFabric> LoadShownFabric(const std::string& fabric, uint32_t nodes,
                                            Diagnostics& diagnostics);
 
 }  // namespace railyard

@@ -63,7 +63,11 @@ class FidelityCommand : public Command {
  private:
   ExitStatus RunToItsEnd() {
     const auto bytes_max = ParseBytes(bytes_max_);
-    if (bytes_max && !calibrated_.empty()) {
+    if (!bytes_max) {
+      fmt::print(stderr, "--max-bytes: error: {} {}\n", Quote(bytes_max_), WhyNoBytes(bytes_max_));
+    }
+    if (!calibrated_.empty()) {
+      if (!bytes_max) return kExitInput;
       if (json_.empty() && html_.empty() && times_.empty())
         return calibration_.Run(files_, *bytes_max, calibrated_);
       fmt::print(stderr, "{}: error: has no effect with --calibrate (expected one of the two)\n",
@@ -79,9 +83,6 @@ class FidelityCommand : public Command {
       return kExitInput;
     }
     Diagnostics diagnostics;
-    if (!bytes_max) {
-      fmt::print(stderr, "--max-bytes: error: {} {}\n", Quote(bytes_max_), WhyNoBytes(bytes_max_));
-    }
     std::vector<MeasuredRow> rows;
     for (const std::string& file : files_) {
       std::vector<MeasuredRow> of_file = ReadMeasuredTable(file, diagnostics);

@@ -110,7 +110,8 @@ class TopoCommand : public Command {
  private:
   ExitStatus Show() const {
     Diagnostics diagnostics;
-    const auto fabric = LoadShownFabric(fabric_, nodes_, diagnostics);
+    const auto shown = LoadShownFabric(fabric_, nodes_, diagnostics);
+    const FabricGraph* const fabric = shown ? &shown->graph : nullptr;
     const auto prices = ReadPrices(diagnostics);
     const auto flow = fabric ? AskFlow(*fabric, diagnostics) : std::nullopt;
     std::string ns3;
@@ -129,6 +130,11 @@ class TopoCommand : public Command {
                   {"--ns3", ns3_},
                   {"--nccl", nccl_}},
                  {fabric_, prices_}, diagnostics);
+    const bool is_described = !(graphml_ + text_ + dot_ + ns3_ + nccl_).empty();
+    if (shown && is_described && shown->calibration != PlatformCalibration()) {
+      diagnostics.Warning({.file = fabric_}, "calibration",
+                          "is not in the files written, which describe the fabric only");
+    }
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!fabric || !prices || diagnostics.HasErrors()) return kExitInput;
     TopoDescription description = DescribeFabric(*fabric, *prices);
@@ -213,7 +219,7 @@ class TopoCommand : public Command {
 
   ExitStatus Compare() const {
     Diagnostics diagnostics;
-    std::vector<FabricGraph> fabrics;
+    std::vector<ShownFabric> fabrics;
     const bool has_platform = std::any_of(fabrics_.begin(), fabrics_.end(), &IsPlatformArgument);
     for (const std::string& argument : fabrics_) {
       const uint32_t nodes = has_platform && !IsPlatformArgument(argument) ? 1 : nodes_;
@@ -238,7 +244,7 @@ class TopoCommand : public Command {
     if (diagnostics.HasErrors()) return kExitInput;
     ExitStatus status = kExitDone;
     std::vector<ComparedRun> runs;
-    for (const FabricGraph& fabric : fabrics) {
+    for (const ShownFabric& fabric : fabrics) {
       runs.push_back(RunOnFabric(fabric, workload_, sets_, *prices));
       status = std::max(status, runs.back().exit_status);
     }

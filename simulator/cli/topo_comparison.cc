@@ -150,16 +150,55 @@ std::string TierTable(const std::vector<ComparedRun>& runs) {
   return table.ToString();
 }
 
+// Sets the factors of a calibrated platform, as it does where a scenario names the platform.
+// Returns why it cannot; empty: done.
+std::string ApplyCalibration(const PlatformCalibration& calibration, ScenarioBuilder& builder) {
+  if (calibration == PlatformCalibration()) return {};
+  const std::pair<const char*, double> factors[] = {
+      {"gpu.launch_latency_scale", calibration.launch_latency_scale},
+      {"gpu.step_latency_scale", calibration.step_latency_scale},
+      {"gpu.channel_rate_scale", calibration.channel_rate_scale}};
+  for (const auto& [field, factor] : factors) {
+    if (builder.Has(field)) {
+      return fmt::format(
+          "{} stands beside the calibration of the platform (expected one of the two)", field);
+    }
+    builder.Set(field, factor);
+  }
+  return {};
+}
+
+void RealOrNull(JsonWriter& json, const char* key, bool has_value, double value) {
+  if (has_value) {
+    json.Real(key, value);
+  } else {
+    json.Null(key);
+  }
+}
+
+// Returns whether a total is of any part of the network.
+bool IsCounted(const NetworkCost& cost, bool PartCost::*has) {
+  return cost.parts.empty() || std::ranges::any_of(cost.parts, has);
+}
+
+// "not counted" if the prices have none for any part of the network.
+std::string TotalOf(bool is_counted, const std::string& total) {
+  return is_counted ? total : "not counted";
+}
+
 }  // namespace
 
-ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
+ComparedRun RunOnFabric(const ShownFabric& shown, const std::string& scenario,
                         std::vector<std::string> sets, const Prices& prices) {
+  const FabricGraph& fabric = shown.graph;
   const NetworkCost cost = CostOf(fabric, prices);
   ComparedRun run = {.fabric = fabric.name,
                      .gpus = static_cast<uint32_t>(fabric.gpus().size()),
                      .bisection_bps = BisectionAtStart(fabric),
                      .network_cost = cost.cost,
                      .network_watts = cost.watts,
+                     .has_cost = IsCounted(cost, &PartCost::has_cost),
+                     .has_watts = IsCounted(cost, &PartCost::has_watts),
                      .currency = prices.currency,
                      .status = {},
                      .tiers = {}};
@@ -171,6 +210,11 @@ ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
   }
   sets.emplace_back("fabric=");
   ScenarioBuilder builder = ScenarioBuilder::Read(scenario, sets);
+  if (std::string why = ApplyCalibration(shown.calibration, builder); !why.empty()) {
+    PrintError(fmt::format("{} on {}: {}", scenario, fabric.name, why));
+    run.exit_status = kExitInput;
+    return run;
+  }
   RunInCopy(builder.Fabric(std::make_shared<const FabricGraph>(CopyOf(fabric))), run);
   return run;
 }
@@ -193,16 +237,17 @@ std::string ComparisonTable(const std::vector<ComparedRun>& runs) {
   for (const ComparedRun& run : runs) {
     const bool has_result = !run.status.empty();
     const auto shown = [&](std::string text) { return has_result ? std::move(text) : "-"; };
-    table.AddRow(
-        {run.fabric, fmt::format("{}", run.gpus), fmt::format("{}", run.switches),
-         fmt::format("{}", run.network_cables), FormatRate(run.bisection_bps),
-         fmt::format("{:.0f}", run.network_cost), fmt::format("{:.1f}", run.network_watts / 1'000),
-         has_result ? run.status : fmt::format("exit {}", int{run.exit_status}),
-         shown(FormatDuration(run.simulated_time_ps)),
-         shown(fmt::format("{:.4g}", run.stretch_max)),
-         shown(FormatBytes(PayloadOf(run, Tier::kNvlink))), shown(FormatBytes(NetworkBytes(run))),
-         shown(fmt::format("{:.1f} %", 100 * run.left_server_share)),
-         shown(fmt::format("{:.1f} %", 100 * run.reached_spine_share))});
+    table.AddRow({run.fabric, fmt::format("{}", run.gpus), fmt::format("{}", run.switches),
+                  fmt::format("{}", run.network_cables), FormatRate(run.bisection_bps),
+                  TotalOf(run.has_cost, fmt::format("{:.0f}", run.network_cost)),
+                  TotalOf(run.has_watts, fmt::format("{:.1f}", run.network_watts / 1'000)),
+                  has_result ? run.status : fmt::format("exit {}", int{run.exit_status}),
+                  shown(FormatDuration(run.simulated_time_ps)),
+                  shown(fmt::format("{:.4g}", run.stretch_max)),
+                  shown(FormatBytes(PayloadOf(run, Tier::kNvlink))),
+                  shown(FormatBytes(NetworkBytes(run))),
+                  shown(fmt::format("{:.1f} %", 100 * run.left_server_share)),
+                  shown(fmt::format("{:.1f} %", 100 * run.reached_spine_share))});
   }
   return table.ToString() + "\nPayload per tier, counted once per link crossed\n" + TierTable(runs);
 }
@@ -217,9 +262,9 @@ std::string ComparisonJson(const std::vector<ComparedRun>& runs) {
     json.Number("switches", run.switches);
     json.Number("network_cables", run.network_cables);
     json.Number("bisection_bytes_per_s", run.bisection_bps / 8);
-    json.Real("network_cost", run.network_cost);
+    RealOrNull(json, "network_cost", run.has_cost, run.network_cost);
     json.Text("currency", run.currency);
-    json.Real("network_watts", run.network_watts);
+    RealOrNull(json, "network_watts", run.has_watts, run.network_watts);
     json.Number("exit_status", static_cast<uint64_t>(run.exit_status));
     if (!run.status.empty()) {
       json.Text("status", run.status);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "simulator/cli/cli.h"
-#include "topologies/graph/fabric_graph.h"
+#include "simulator/cli/fabric_option.h"
 #include "topologies/prices/prices.h"
 
 namespace railyard {
@@ -20,6 +20,8 @@ struct ComparedRun {
   uint64_t bisection_bps = 0;   // with circuits, of their first configuration
   double network_cost = 0;      // CostOf
   double network_watts = 0;
+  bool has_cost = false;  // the prices have one for a part of the network
+  bool has_watts = false;
   std::string currency;
   ExitStatus exit_status = kExitDone;
   // These fields come from the run's summary; without one the status is empty.
@@ -35,10 +37,11 @@ struct ComparedRun {
   std::vector<TierBytes> tiers;
 };
 
-// Runs `scenario`, including its faults, on `fabric` and with the fields of `sets`. Its findings go
+// Runs `scenario`, including its faults, on the fabric, with its calibration and the fields of
+// `sets`. Its findings go
 // to standard error. Throws EnvironmentError if no process can be started or its result cannot be
 // read.
-ComparedRun RunOnFabric(const FabricGraph& fabric, const std::string& scenario,
+ComparedRun RunOnFabric(const ShownFabric& shown, const std::string& scenario,
                         std::vector<std::string> sets, const Prices& prices);
 
 // These return the comparison as a table for a terminal, and as JSON.

@@ -26,14 +26,15 @@ ChartTable MeasuresTable(const std::vector<ComparedRun>& runs, std::string name)
     const auto of_run = [&run](StoredValue value) {
       return HasResult(run) ? std::move(value) : StoredValue();
     };
-    table.rows.push_back({run.fabric,
-                          HasResult(run)
-                              ? run.status
-                              : fmt::format("no result, exit status {}", int{run.exit_status}),
-                          of_run(run.simulated_time_ps), of_run(run.stretch_max), run.network_cost,
-                          run.network_watts, WholeNumber(run.bisection_bps), WholeNumber(run.gpus),
-                          WholeNumber(run.switches), WholeNumber(run.network_cables),
-                          of_run(run.left_server_share), of_run(run.reached_spine_share)});
+    table.rows.push_back(
+        {run.fabric,
+         HasResult(run) ? run.status
+                        : fmt::format("no result, exit status {}", int{run.exit_status}),
+         of_run(run.simulated_time_ps), of_run(run.stretch_max),
+         run.has_cost ? run.network_cost : StoredValue(),
+         run.has_watts ? run.network_watts : StoredValue(), WholeNumber(run.bisection_bps),
+         WholeNumber(run.gpus), WholeNumber(run.switches), WholeNumber(run.network_cables),
+         of_run(run.left_server_share), of_run(run.reached_spine_share)});
   }
   return table;
 }
@@ -59,6 +60,10 @@ std::string VerdictOnFabrics(const std::vector<ComparedRun>& runs) {
   }
   if (fastest == nullptr) return "The job completed on none of the fabrics.";
   const std::string time = FormatDuration(fastest->simulated_time_ps);
+  if (!fastest->has_cost || !cheapest->has_cost) {
+    return fmt::format("{} is the fastest with {}; the prices have none of the networks' parts.",
+                       fastest->fabric, time);
+  }
   if (fastest == cheapest) {
     return fmt::format("{} is the fastest with {}, and costs least: {:.0f} {}.", fastest->fabric,
                        time, cheapest->network_cost, cheapest->currency);

@@ -91,20 +91,15 @@ std::string TierLine(const TierMeasures& tier) {
 
 // Adds a finding for configurations of circuits in which GPUs have no path to each other.
 void AddPartedSlots(const FabricGraph& fabric, std::vector<PreflightFinding>& findings) {
-  constexpr uint32_t kMostSlots = 64;
-  const uint32_t slots = fabric.circuits->slots;
-  const uint32_t looked_at = std::min(slots, kMostSlots);
-  for (uint32_t i = 1; i < looked_at; ++i) {
-    const auto slot = static_cast<uint32_t>(uint64_t{i} * slots / looked_at);
-    const FabricGraph at = AtSlot(fabric, slot);
-    const HopCounts hops = CountHops(at, {at.gpus().front()});
-    if (hops.unreached_pairs == 0) continue;
-    findings.insert(findings.begin(), {PreflightSeverity::kError, "UNREACHABLE",
-                                       fmt::format("in configuration {} of {} {} does not reach {}",
-                                                   slot, slots, at.device(hops.unreached_from).name,
-                                                   at.device(hops.unreached_to).name)});
-    return;
-  }
+  const std::optional<uint32_t> slot = FindPartedSlot(fabric);
+  if (!slot || *slot == 0) return;  // the first one has been looked at
+  const FabricGraph at = AtSlot(fabric, *slot);
+  const HopCounts hops = CountHops(at, {at.gpus().front()});
+  findings.insert(
+      findings.begin(),
+      {PreflightSeverity::kError, "UNREACHABLE",
+       fmt::format("in configuration {} of {} {} does not reach {}", *slot, fabric.circuits->slots,
+                   at.device(hops.unreached_from).name, at.device(hops.unreached_to).name)});
 }
 
 // "1,234,567".

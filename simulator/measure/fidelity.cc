@@ -81,18 +81,36 @@ constexpr int64_t kOpenLaunchPs = 20 * kPsPerUs;
 
 // Settings that a hint forces: "Ring forced; NCCL_MIN_CTAS=24; 2 QPs per connection".
 struct Hint {
-  std::string algorithm;      // railyard.protos.Workload.Algorithm; empty: NCCL's choice
+  std::string forced;         // the algorithm's name as the table has it; empty: NCCL's choice
+  std::string algorithm;      // Workload.algorithm of a scenario; empty: `forced` is not known
   uint32_t channels_min = 0;  // 0: NCCL's, as below
   uint32_t queue_pairs = 0;   // per connection
   bool has_gib = false;       // Google's plug-in for its RoCE NICs
 };
+// Returns an algorithm of NCCL's as scenarios name it, whether underscores are written or not and
+// in any case; empty if there is none.
+std::string AlgorithmNamed(const std::string& name) {
+  constexpr std::array<std::string_view, 7> kAlgorithms = {
+      "RING", "TREE", "NVLS", "NVLS_TREE", "PAT", "COLLNET_DIRECT", "COLLNET_CHAIN"};
+  const auto letters_of = [](std::string_view text) {
+    std::string letters;
+    for (const char c : text) {
+      if (c != '_') letters += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    }
+    return letters;
+  };
+  for (const std::string_view algorithm : kAlgorithms) {
+    if (letters_of(algorithm) == letters_of(name)) return std::string(algorithm);
+  }
+  return {};
+}
 Hint ParseHint(const std::string& text) {
   Hint hint;
-  for (const std::string_view name : {"Ring", "Tree", "NVLSTree", "NVLS"}) {
-    if (!Contains(text, fmt::format("{} forced", name))) continue;
-    const std::string_view field = name == "NVLSTree" ? "NVLS_TREE" : name;
-    hint.algorithm.clear();
-    for (const char c : field) hint.algorithm += static_cast<char>(std::toupper(c));
+  if (const size_t end = text.find(" forced"); end != std::string::npos) {
+    const size_t before = text.find_last_of(" ;,(", end - 1);
+    const size_t begin = end == 0 || before == std::string::npos ? 0 : before + 1;
+    hint.forced = text.substr(begin, end - begin);
+    hint.algorithm = AlgorithmNamed(hint.forced);
   }
   const size_t at = text.find("NCCL_MIN_CTAS=");
   uint32_t channels = 0;
@@ -184,12 +202,12 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     const uint64_t total_bps = nics ? uint64_t{nics->count} * nics->gbps * 1'000'000'000 : 0;
     if (nics && nics->count < server_gpus) {
       if (server_gpus % nics->count != 0) return refuse("NICs that GPUs do not share evenly");
-      fabric.nics_per_node = std::max(1u, fabric.gpus_per_node / (server_gpus / nics->count));
+      fabric.nics_per_node = DivideUp(fabric.gpus_per_node, server_gpus / nics->count);
       fabric.nic_rate_bps = uint64_t{nics->gbps} * 1'000'000'000;
     } else {
       fabric.nic_rate_bps = total_bps / server_gpus;
     }
-    const bool efa = Contains(row.notes, "EFA");
+    const bool efa = Contains(row.nics, "EFA") || Contains(row.notes, "EFA");
     const bool infiniband = Contains(row.nics, "IB") || Contains(row.nics, "InfiniBand");
     fabric.network = infiniband ? NetworkKind::kInfiniBand
                      : efa      ? NetworkKind::kEfa
@@ -203,6 +221,10 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   }
   if (fabric.nodes > 1 && HasTcpxo(row)) {
     network += " for GPUDirect-TCPXO, transport and latencies assumed";  // they are not public
+  }
+  if (const Hint hint = ParseHint(row.algorithm_hint);
+      !hint.forced.empty() && hint.algorithm.empty()) {
+    return refuse(fmt::format("no algorithm {} of NCCL", Quote(hint.forced)));
   }
   const bool has_sharp = Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1;
   if (has_sharp && fabric.network != NetworkKind::kInfiniBand) {
@@ -271,6 +293,7 @@ FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_
     }
     result.rows.push_back(
         {.measured = *use.row,
+         .input = static_cast<size_t>(use.row - rows.data()),
          .simulated_us = static_cast<double>(outcome.time_ps + use.harness_ps) * 1e-6,
          .packet_hops = outcome.packet_hops,
          .replayed = outcome.replayed});

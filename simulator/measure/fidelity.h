@@ -3,6 +3,7 @@
 // row follow from the columns that describe the machine only, never from its source or its time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -26,6 +27,7 @@ FidelityPoint PointOf(const MeasuredRow& row);
 
 struct FidelityRow {
   MeasuredRow measured;
+  size_t input = 0;  // index of `measured` among the rows given to RunFidelity()
   double simulated_us = 0;
   uint64_t packet_hops = 0;
   std::string replayed;

@@ -17,13 +17,14 @@ std::string Percent(double share) { return fmt::format("{:+.1f} %", 100 * share)
 
 std::string TableName(const MeasuredRow& row) { return row.source_id + " " + row.collective; }
 
-// Rows of one source and collective, in the order of the input.
+// Rows of one source, collective and machine, in the order of the input.
 std::vector<std::pair<std::string, std::vector<const FidelityRow*>>> ByTable(
     const FidelityResult& result) {
   std::vector<std::pair<std::string, std::vector<const FidelityRow*>>> tables;
   std::map<std::string, size_t> at;
   for (const FidelityRow& row : result.rows) {
-    const std::string name = fmt::format("{} x {}", TableName(row.measured), row.measured.nodes);
+    const std::string name =
+        fmt::format("{}\n{}", TableName(row.measured), PointOf(row.measured).modelled_as);
     const auto [entry, is_new] = at.try_emplace(name, tables.size());
     if (is_new) tables.push_back({TableName(row.measured), {}});
     tables[entry->second].second.push_back(&row);

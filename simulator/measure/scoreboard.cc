@@ -109,13 +109,8 @@ struct CellRows {
 
 Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<MeasuredRow>& measured,
                           const std::vector<OtherTime>& others) {
-  // A measured row is known by its table and line.
-  const auto place = [](const MeasuredRow& row) {
-    return std::tuple(row.source_id, row.collective, row.line, row.bytes);
-  };
-  std::map<decltype(place(measured.front())), std::vector<const OtherTime*>> others_of;
-  for (const OtherTime& other : others)
-    others_of[place(measured[other.measured])].push_back(&other);
+  std::map<size_t, std::vector<const OtherTime*>> others_of;  // by measured row
+  for (const OtherTime& other : others) others_of[other.measured].push_back(&other);
 
   std::map<SizeKey, std::vector<const FidelityRow*>> by_size;
   for (const FidelityRow& row : result.rows) {
@@ -149,7 +144,7 @@ Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<Measur
              .spread = spread == spreads.end() ? std::nullopt : std::optional(spread->second)});
       };
       add(kThisSimulator, row->simulated_us);
-      const auto found = others_of.find(place(row->measured));
+      const auto found = others_of.find(row->input);
       if (found == others_of.end()) continue;
       for (const OtherTime* const other : found->second) add(other->simulator, other->time_us);
     }

@@ -2,7 +2,10 @@
 #include "simulator/measure/fidelity.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,6 +69,32 @@ TEST(FidelityTest, AColumnThatNamesSeveralGpusHasTheFirst) {
   EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("dgx-h200"));
   row.gpu = "H20-3e";
   EXPECT_THAT(PointOf(row).modelled_as, HasSubstr("h20,"));
+}
+
+// Four NICs of eight GPUs: GPUs 0 and 1 share the first, 2 and 3 the second.
+TEST(FidelityTest, PartsOfAServerHaveTheNicsOfTheirGpus) {
+  MeasuredRow row = Row();
+  row.nics = "4x400 IB";
+  const std::vector<uint32_t> nics_of_gpus = {1, 1, 2, 2, 3, 3, 4, 4};
+  for (uint32_t gpus = 1; gpus <= 8; ++gpus) {
+    row.gpus_per_node = gpus;
+    EXPECT_THAT(TextOf(PointOf(row)), HasSubstr(fmt::format("nics: {}", nics_of_gpus[gpus - 1])));
+  }
+}
+
+TEST(FidelityTest, ForcedAlgorithmsAreNccls) {
+  MeasuredRow row = Row();
+  const std::pair<const char*, const char*> hints[] = {
+      {"NVLS_TREE forced", "algorithm: NVLS_TREE"},
+      {"NVLSTree forced; NCCL_MIN_CTAS=24", "algorithm: NVLS_TREE"},
+      {"NCCL 2.27, PAT forced", "algorithm: PAT"},
+      {"Tree forced", "algorithm: TREE"}};
+  for (const auto& [hint, field] : hints) {
+    row.algorithm_hint = hint;
+    EXPECT_THAT(TextOf(PointOf(row)), HasSubstr(field)) << hint;
+  }
+  row.algorithm_hint = "Magic forced";
+  EXPECT_EQ(PointOf(row).reason, "no algorithm \"Magic\" of NCCL");
 }
 
 TEST(FidelityTest, GooglesPlugInSetsNcclsVariables) {

@@ -93,6 +93,7 @@ TEST(ScoreboardTest, TheSpreadIsBetweenTablesThatAreModelledAlike) {
 TEST(ScoreboardTest, OtherSimulatorsStandBeside) {
   FidelityResult result;
   result.rows = {Row("a", 1 << 20, 100, 110), Row("a", 2 << 20, 100, 110, "RING/LL", 3)};
+  result.rows[1].input = 1;
   std::vector<MeasuredRow> measured = {result.rows[0].measured, result.rows[1].measured};
   const TimesFile file(std::string(kHeader) + "astra,a,all_reduce,1,8,1048576,150\n");
   Diagnostics diagnostics;
@@ -131,6 +132,25 @@ TEST(OtherTimesTest, EveryMistakeIsAFindingAtItsPlace) {
   EXPECT_THAT(findings(header + "x,a,all_reduce,1,8,1048576,5\nx,a,all_reduce,1,8,1048576,6\n"),
               HasSubstr("3:1: error: simulator: \"x\" has a time for this row already"));
   EXPECT_THAT(findings(header + "x,\"a,all_reduce\n"), HasSubstr("a quote is not closed"));
+}
+
+// Two tables have rows of one source, collective, size and line, of different machines. Each has
+// the other simulator's time of its own machine: errors of 2 and 100 %.
+TEST(ScoreboardTest, RowsOfDifferentFilesAreApart) {
+  FidelityRow eight = Row("a", 1 << 20, 100, 110);
+  FidelityRow four = Row("a", 1 << 20, 50, 55);
+  four.measured.gpus_per_node = 4;
+  four.input = 1;
+  FidelityResult result;
+  result.rows = {eight, four};
+  const std::vector<OtherTime> others = {{.simulator = "other", .measured = 0, .time_us = 102},
+                                         {.simulator = "other", .measured = 1, .time_us = 100}};
+  const Scoreboard board = MakeScoreboard(result, {eight.measured, four.measured}, others);
+  std::vector<double> errors;
+  for (const ScoredRow& row : board.rows) {
+    if (row.simulator == "other") errors.push_back(row.simulated_us / row.row->measured.time_us);
+  }
+  EXPECT_THAT(errors, ::testing::UnorderedElementsAre(1.02, 2.0));
 }
 
 }  // namespace

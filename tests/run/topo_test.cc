@@ -73,6 +73,84 @@ TEST_F(TopoTest, AFaultOfANicIsTheSameOnEveryFabric) {
   }
 }
 
+// Launches take twice as long on a calibrated platform: in a run, and in a comparison's row.
+TEST_F(TopoTest, ComparisonsKeepThePlatformsCalibration) {
+  const std::string platform = scratch_.Write(
+      "mine.textproto",
+      ReadText(std::string(RAILYARD_SOURCE_DIR) + "/topologies/platforms/dgx-h100.textproto") +
+          "\ncalibration { launch_latency_scale: 2 step_latency_scale: 1 "
+          "channel_rate_scale: 1 median_abs_error_before: 0.2 "
+          "median_abs_error_after: 0.1 median_abs_error_left_out: 0.1 "
+          "source: \"made up\" }\n");
+  const std::string program = Program("ALL_REDUCE", "64KiB");
+  const std::string fabric =
+      "fabric { fat_tree { servers { platform: \"" + platform + "\" count: 1 } } }\n";
+  const std::string calibrated = scratch_.Write("c.textproto", fabric + program);
+  const std::string workload =
+      scratch_.Write("w.textproto", "fabric { preset: \"h100-1x8\" }\n" + program);
+  const std::string json = scratch_.Path("rows.json");
+  const ProgramExit exit = Railyard({"topo", "compare", calibrated, platform, "dgx-h100",
+                                     "--workload", workload, "--json", json});
+  ASSERT_EQ(exit.status, 0) << exit.errors;
+  rapidjson::Document rows;
+  rows.Parse(ReadText(json).c_str());
+  const auto time = [&](unsigned row) { return rows[row]["simulated_time_ps"].GetInt64(); };
+  EXPECT_EQ(time(0), RunText(fabric + program).Integer("simulated_time_ps"));
+  EXPECT_EQ(time(1), time(0));
+  EXPECT_GT(time(1), time(2));
+  const std::string both = scratch_.Write(
+      "b.textproto",
+      "fabric { preset: \"h100-1x8\" }\ngpu { launch_latency_scale: 3 }\n" + program);
+  const ProgramExit refused =
+      Railyard({"topo", "compare", platform, "dgx-h100", "--workload", both});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("stands beside the calibration of the platform"));
+  const ProgramExit shown =
+      Railyard({"topo", "show", platform, "--text", scratch_.Path("f.textproto")});
+  EXPECT_THAT(shown.errors, HasSubstr("calibration: is not in the files written"));
+}
+
+TEST_F(TopoTest, PricesThatArePartlyUnknownAreNotCounted) {
+  const std::string prices = scratch_.Write("p.textproto", "name: \"mine\"\ncurrency: \"USD\"\n");
+  const std::string workload = scratch_.Write(
+      "w.textproto", "fabric { preset: \"h100-1x8\" }\n" + Program("ALL_REDUCE", "64KiB"));
+  const ProgramExit exit = Railyard({"topo", "compare", "h100-1x8", "h100-2x8-rail-optimized",
+                                     "--workload", workload, "--prices", prices});
+  ASSERT_EQ(exit.status, 0) << exit.errors;
+  EXPECT_THAT(exit.output, HasSubstr("not counted"));
+}
+
+// Servers whose only cable is there in all configurations but one.
+TEST_F(TopoTest, EveryConfigurationMustConnectAllGpus) {
+  std::string devices;
+  for (const char* server : {"0", "1"}) {
+    devices += std::string("devices { name: \"g") + server + "\" kind: GPU server: " + server +
+               " local_index: 0 }\ndevices { name: \"n" + server +
+               "\" kind: NIC server: " + server + " local_index: 0 }\ndevices { name: \"s" +
+               server + "\" kind: SWITCH }\n" + "links { from: \"g" + server + "\" to: \"n" +
+               server + "\" tier: HOST rate: \"440Gbps\" delay: \"450ns\" }\nlinks { from: \"n" +
+               server + "\" to: \"s" + server +
+               "\" tier: NIC_LEAF rate: \"400Gbps\" delay: \"270ns\" }\n";
+  }
+  for (const int parted : {1, 37, 99}) {
+    std::string slots;
+    for (int slot = 0; slot < 100; ++slot) {
+      if (slot != parted) slots += (slots.empty() ? "" : ".") + std::to_string(slot);
+    }
+    const std::string fabric = scratch_.Write(
+        "f.textproto", devices +
+                           "links { from: \"s0\" to: \"s1\" tier: DIRECT rate: \"400Gbps\" "
+                           "delay: \"270ns\" slots: \"" +
+                           slots +
+                           "\" }\ncircuit_slots: 100 slot_duration: \"100us\" dark_time: \"1us\" "
+                           "drain_time: \"10us\" routing: SHORTEST\n"
+                           "deadlock_avoidance: HOP_CLASSES\n");
+    const ProgramExit exit = Railyard({"topo", "show", fabric});
+    EXPECT_EQ(exit.status, 2) << exit.errors;
+    EXPECT_THAT(exit.output, HasSubstr("in configuration " + std::to_string(parted) + " of 100"));
+  }
+}
+
 TEST_F(TopoTest, ShowWritesFilesThatShowReads) {
   const std::string ns3 = scratch_.Path("f.txt");
   const std::string nccl = scratch_.Path("f.xml");
@@ -84,6 +162,10 @@ TEST_F(TopoTest, ShowWritesFilesThatShowReads) {
   const ProgramExit server = Railyard({"topo", "show", nccl});
   EXPECT_EQ(server.status, 0);
   EXPECT_THAT(server.output, HasSubstr("8 GPUs in 1 server"));
+  // The rate of NICs follows from their cables, which the server alone does not have.
+  const ProgramExit again = Railyard({"topo", "show", nccl, "--nccl", scratch_.Path("g.xml")});
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.errors, HasSubstr("has no cable to the network, so its rate is not known"));
 }
 
 TEST_F(TopoTest, APictureHasEveryDeviceAndCableInLayers) {

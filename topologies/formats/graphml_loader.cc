@@ -15,6 +15,7 @@
 #include "simulator/text_proto/text_proto.h"
 #include "topologies/formats/topology_file_loader.h"
 #include "topologies/formats/topology_message_loader.h"
+#include "topologies/formats/xml_stream.h"
 #include "topologies/graph/spec_check.h"
 
 namespace railyard {
@@ -34,13 +35,14 @@ class GraphMlReader {
     const int errors_before = diagnostics_.error_count();
     reader_.reset(xmlReaderForFile(path_.c_str(), nullptr, XML_PARSE_NONET | XML_PARSE_BIG_LINES));
     if (reader_ == nullptr) throw EnvironmentError(fmt::format("cannot read {}", path_));
-    xmlTextReaderSetStructuredErrorHandler(reader_.get(), &GraphMlReader::OnXmlError, this);
+    xmlTextReaderSetStructuredErrorHandler(reader_.get(), &XmlError::Keep, &xml_error_);
     int status = xmlTextReaderRead(reader_.get());
     for (; status == 1 && !is_over_; status = xmlTextReaderRead(reader_.get())) ReadNode();
-    if (status < 0 && xml_error_.empty()) xml_error_ = "not readable as XML";
-    if (!xml_error_.empty())
-      Error(xml_error_line_, fmt::format("{} (expected GraphML)", xml_error_), xml_error_column_);
-    if (xml_error_.empty() && !is_over_ && graphs_ == 0) {
+    if (status < 0 && xml_error_.what.empty()) xml_error_.what = "not readable as XML";
+    if (!xml_error_.what.empty())
+      Error(xml_error_.line, fmt::format("{} (expected GraphML)", xml_error_.what),
+            xml_error_.column);
+    if (xml_error_.what.empty() && !is_over_ && graphs_ == 0) {
       Error(1, "there is no graph (expected <graphml> with a <graph>)");
     }
     if (diagnostics_.error_count() > errors_before) return std::nullopt;
@@ -52,19 +54,6 @@ class GraphMlReader {
     std::string part;       // "graph", "node", "edge"
     std::string attribute;  // of ours, or empty
   };
-
-  static void OnXmlError(void* self, xmlErrorPtr error) {
-    auto& reader = *static_cast<GraphMlReader*>(self);
-    if (!reader.xml_error_.empty() || error->level < XML_ERR_ERROR) return;
-    // libxml2 says "extra content" of a document that is cut short as well.
-    reader.xml_error_ = error->code == XML_ERR_DOCUMENT_END || error->message == nullptr
-                            ? "the document ends too early or goes on after its end"
-                            : error->message;
-    // A second line would show bytes that are no text.
-    reader.xml_error_.resize(std::min(reader.xml_error_.find('\n'), reader.xml_error_.size()));
-    reader.xml_error_line_ = error->line;
-    reader.xml_error_column_ = error->int2;
-  }
 
   // Returns the line of the element that is being read; at its end, the line where it began.
   int Line() const {
@@ -216,9 +205,7 @@ class GraphMlReader {
   Diagnostics& diagnostics_;
   TopologyMessage message_;
   std::unique_ptr<xmlTextReader, decltype(&xmlFreeTextReader)> reader_{nullptr, xmlFreeTextReader};
-  std::string xml_error_;
-  int xml_error_line_ = 1;
-  int xml_error_column_ = 0;
+  XmlError xml_error_;
   int errors_ = 0;
   bool is_over_ = false;
   int graphs_ = 0;

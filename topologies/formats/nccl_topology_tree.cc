@@ -26,9 +26,9 @@ class NcclTopologyTreeReader {
 
   std::optional<NcclTopologyTree> Read() {
     ReadElements();
-    if (!xml_.error().empty()) {
-      findings_.Error(xml_.error_line(), xml_.error_column(),
-                      fmt::format("{} (expected NCCL's topology XML)", xml_.error()));
+    if (!xml_.error().what.empty()) {
+      findings_.Error(xml_.error().line, xml_.error().column,
+                      fmt::format("{} (expected NCCL's topology XML)", xml_.error().what));
     } else if (!findings_.HasErrors() && !has_system_) {
       findings_.Error(1, "there is no system (expected <system version=\"1\">)");
     } else if (!findings_.HasErrors() && tree_.gpus.empty()) {

@@ -78,7 +78,10 @@ class Writer {
         port_bps = link.rate_bps;
       }
     }
-    if (port_bps == 0) port_bps = 400'000'000'000;
+    if (port_bps == 0) {
+      return fmt::format("{} has no cable to the network, so its rate is not known",
+                         fabric_.device(nic).name);
+    }
     for (const DeviceId gpu : gpus_) {
       if (fabric_.NicOfGpu(gpu) != nic) continue;
       if (std::string why = WriteGpu(gpu, nic); !why.empty()) return why;

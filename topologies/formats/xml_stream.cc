@@ -18,20 +18,20 @@ XmlStream::XmlStream(const std::string& path)
     : reader_(xmlReaderForFile(path.c_str(), nullptr, XML_PARSE_NONET | XML_PARSE_BIG_LINES),
               xmlFreeTextReader) {
   if (reader_ == nullptr) throw EnvironmentError(fmt::format("cannot read {}", path));
-  xmlTextReaderSetStructuredErrorHandler(reader_.get(), &XmlStream::OnError, this);
+  xmlTextReaderSetStructuredErrorHandler(reader_.get(), &XmlError::Keep, &error_);
 }
 
-void XmlStream::OnError(void* self, xmlErrorPtr error) {
-  auto& stream = *static_cast<XmlStream*>(self);
-  if (!stream.error_.empty() || error->level < XML_ERR_ERROR) return;
+void XmlError::Keep(void* self, xmlErrorPtr error) {
+  auto& first = *static_cast<XmlError*>(self);
+  if (!first.what.empty() || error->level < XML_ERR_ERROR) return;
   // libxml2 says "extra content" of a document that is cut short as well.
-  stream.error_ = error->code == XML_ERR_DOCUMENT_END || error->message == nullptr
-                      ? "the document ends too early or goes on after its end"
-                      : error->message;
+  first.what = error->code == XML_ERR_DOCUMENT_END || error->message == nullptr
+                   ? "the document ends too early or goes on after its end"
+                   : error->message;
   // A second line would show bytes that are no text.
-  stream.error_.resize(std::min(stream.error_.find('\n'), stream.error_.size()));
-  stream.error_line_ = error->line;
-  stream.error_column_ = error->int2;
+  first.what.resize(std::min(first.what.find('\n'), first.what.size()));
+  first.line = error->line;
+  first.column = error->int2;
 }
 
 XmlStream::Kind XmlStream::Next() {
@@ -39,10 +39,10 @@ XmlStream::Kind XmlStream::Next() {
     is_end_due_ = false;
     return Kind::kEnd;
   }
-  while (error_.empty()) {
+  while (error_.what.empty()) {
     const int status = xmlTextReaderRead(reader_.get());
-    if (status < 0 && error_.empty()) error_ = "not readable as XML";
-    if (status != 1 || !error_.empty()) break;
+    if (status < 0 && error_.what.empty()) error_.what = "not readable as XML";
+    if (status != 1 || !error_.what.empty()) break;
     const int type = xmlTextReaderNodeType(reader_.get());
     const xmlChar* const raw = xmlTextReaderConstLocalName(reader_.get());
     name_ = raw == nullptr ? "" : reinterpret_cast<const char*>(raw);

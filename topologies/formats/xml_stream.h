@@ -9,6 +9,16 @@
 
 namespace railyard {
 
+// Keeps the first error that libxml2 reports.
+struct XmlError {
+  std::string what;  // empty if there was none so far
+  int line = 1;
+  int column = 0;  // 0 if unknown
+
+  // Is an xmlStructuredErrorFunc whose data is an XmlError.
+  static void Keep(void* self, xmlErrorPtr error);
+};
+
 class XmlStream {
  public:
   enum class Kind { kStart, kEnd, kDocumentType, kOver };
@@ -26,20 +36,13 @@ class XmlStream {
   std::string Attribute(const char* name) const;
   bool HasAttribute(const char* name) const;
 
-  // Returns the first error in the XML; empty if there was none so far.
-  const std::string& error() const { return error_; }
-  int error_line() const { return error_line_; }
-  int error_column() const { return error_column_; }  // 0 if unknown
+  const XmlError& error() const { return error_; }
 
  private:
-  static void OnError(void* self, xmlErrorPtr error);
-
   std::unique_ptr<xmlTextReader, decltype(&xmlFreeTextReader)> reader_;
   std::string name_;
   bool is_end_due_ = false;  // of an empty element
-  std::string error_;
-  int error_line_ = 1;
-  int error_column_ = 0;
+  XmlError error_;
 };
 
 }  // namespace railyard

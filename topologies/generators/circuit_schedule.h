@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "simulator/units/units.h"
 #include "topologies/graph/fabric_graph.h"
@@ -18,5 +19,9 @@ inline constexpr int64_t kSlotPsMin = 10 * kPsPerNs;
 // always connected, and they have new numbers. Precondition: `fabric` has circuits, and its
 // timetable has the slot.
 FabricGraph AtSlot(const FabricGraph& fabric, uint32_t slot);
+
+// Returns the first slot in which the cables do not connect all GPUs. Precondition: `fabric` has
+// circuits.
+std::optional<uint32_t> FindPartedSlot(const FabricGraph& fabric);
 
 }  // namespace railyard

@@ -37,10 +37,8 @@ std::optional<Platform> PlatformFileOf(const ProtoCursor& servers) {
 
 }  // namespace
 
-void ApplyCalibration(const ProtoCursor& scenario, GpuCosts& costs, std::vector<std::string>& notes,
-                      Diagnostics& diagnostics) {
-  if (!scenario.Has("fabric")) return;
-  const std::vector<ProtoCursor> servers = ServersOf(scenario.Child("fabric"));
+std::optional<Platform> CalibratedPlatformOf(const ProtoCursor& fabric, Diagnostics& diagnostics) {
+  const std::vector<ProtoCursor> servers = ServersOf(fabric);
   std::optional<Platform> first;
   for (size_t i = 0; i < servers.size(); ++i) {
     std::optional<Platform> platform = PlatformFileOf(servers[i]);
@@ -54,7 +52,16 @@ void ApplyCalibration(const ProtoCursor& scenario, GpuCosts& costs, std::vector<
                        "it holds for all GPUs)");
     }
   }
-  if (!first || first->calibration == PlatformCalibration()) return;
+  if (first && first->calibration == PlatformCalibration()) return std::nullopt;
+  return first;
+}
+
+void ApplyCalibration(const ProtoCursor& scenario, GpuCosts& costs, std::vector<std::string>& notes,
+                      Diagnostics& diagnostics) {
+  if (!scenario.Has("fabric")) return;
+  const auto platform = CalibratedPlatformOf(scenario.Child("fabric"), diagnostics);
+  if (!platform) return;
+  const PlatformCalibration& calibration = platform->calibration;
   if (scenario.Has("gpu")) {
     const ProtoCursor gpu = scenario.Child("gpu");
     for (const char* field : {"launch_latency_scale", "step_latency_scale", "channel_rate_scale"}) {
@@ -62,17 +69,17 @@ void ApplyCalibration(const ProtoCursor& scenario, GpuCosts& costs, std::vector<
       gpu.Error(
           diagnostics, field,
           fmt::format("stands beside the calibration of platform {} (expected one of the two)",
-                      Quote(first->name)));
+                      Quote(platform->name)));
     }
   }
-  costs.launch_latency_scale = first->calibration.launch_latency_scale;
-  costs.step_latency_scale = first->calibration.step_latency_scale;
-  costs.channel_rate_scale = first->calibration.channel_rate_scale;
+  costs.launch_latency_scale = calibration.launch_latency_scale;
+  costs.step_latency_scale = calibration.step_latency_scale;
+  costs.channel_rate_scale = calibration.channel_rate_scale;
   notes.push_back(
       fmt::format("platform {} is calibrated to {}: launch latencies x {}, step latencies x {}, "
                   "channel rates x "
                   "{} of NCCL's table",
-                  first->name, first->calibration.source, costs.launch_latency_scale,
+                  platform->name, calibration.source, costs.launch_latency_scale,
                   costs.step_latency_scale, costs.channel_rate_scale));
 }
 

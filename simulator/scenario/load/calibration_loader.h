@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "simulator/execution/lanes/gpu_costs.h"
 #include "simulator/text_proto/text_proto.h"
+#include "topologies/platforms/platform.h"
 
 namespace railyard {
 
+// Returns the platform file, named by the servers of the fabric at `fabric`, to which the GPUs are
+// calibrated; nullopt if there is none. Servers with different calibrations are a finding. Errors
+// in the files themselves have been reported before.
+std::optional<Platform> CalibratedPlatformOf(const ProtoCursor& fabric, Diagnostics& diagnostics);
+
 // Applies the calibration of the platform files that a scenario's fabric names to `costs`, and adds
-// a sentence about it to `notes`. Servers with different calibrations, and a scale that `gpu { }`
-// states too, are findings. Errors in the files themselves have been reported before.
+// a sentence about it to `notes`. A scale that `gpu { }` states too is a finding.
 void ApplyCalibration(const ProtoCursor& scenario, GpuCosts& costs, std::vector<std::string>& notes,
                       Diagnostics& diagnostics);
 
