@@ -24,14 +24,14 @@ void TelemetryTable::Clear(PacketId index) {
 
 void TelemetryTable::Stamp(PacketId index, int64_t backlog_ps) {
   const Packet& packet = tables_.packets[index];
-  if (!IsData(packet.kind)) return;
   const LinkId id = packet.link;
-  const uint64_t rate_bps = tables_.rates_bps[id];
-  const auto backlog_bits = static_cast<unsigned __int128>(backlog_ps) * rate_bps / kPsPerSecond;
-  const uint64_t backlog_bytes = static_cast<uint64_t>(backlog_bits) / 8;
   // All bytes that have joined the queue and are no longer in it were sent.
   const uint64_t joined_bytes = joined_bytes_[id];
   joined_bytes_[id] += packet.wire_bytes;
+  if (!IsData(packet.kind)) return;
+  const uint64_t rate_bps = tables_.rates_bps[id];
+  const auto backlog_bits = static_cast<unsigned __int128>(backlog_ps) * rate_bps / kPsPerSecond;
+  const uint64_t backlog_bytes = static_cast<uint64_t>(backlog_bits) / 8;
   PacketTelemetry& telemetry = collected_[index];
   if (telemetry.hop_count == PacketTelemetry::kHopsMax) return;
   telemetry.hops[telemetry.hop_count++] = {.time_ps = tables_.NowPs(),

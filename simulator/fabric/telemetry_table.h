@@ -29,7 +29,8 @@ class TelemetryTable {
   void Copy(PacketId from, PacketId to) {
     if (is_enabled_) CopyEnabled(from, to);
   }
-  // Writes the record of a packet that joins its link's queue behind `backlog_ps`.
+  // Counts a packet that joins its link's queue behind `backlog_ps`, and writes its record if it is
+  // of data. Must be called for every packet that joins.
   void Stamp(PacketId packet, int64_t backlog_ps);
 
  private:
@@ -37,7 +38,7 @@ class TelemetryTable {
 
   FabricTables& tables_;
   bool is_enabled_ = false;
-  std::vector<uint64_t> joined_bytes_;  // by link: data that ever joined its queue
+  std::vector<uint64_t> joined_bytes_;  // by link: those that ever joined its queue
   std::vector<PacketTelemetry> collected_;
 };
 

@@ -58,9 +58,9 @@ TEST(ModelAttributesTest, FieldsBecomeValuesOfAttributes) {
 
 TEST(ModelAttributesTest, LinkLevelCreditsAreInfinibands) {
   const std::string text = std::string(kFabric) + kWorkload;
-  EXPECT_EQ(LoadedScenario(text).scenario->nic.HeaderBytes(), 82u);
+  EXPECT_EQ(LoadedScenario(text).scenario->stack.nic.HeaderBytes(), 82u);
   EXPECT_EQ(LoadedScenario(text + "network { network_flow_control: CREDITS }\n")
-                .scenario->nic.HeaderBytes(),
+                .scenario->stack.nic.HeaderBytes(),
             26u);
 }
 
@@ -102,7 +102,14 @@ TEST(ModelAttributesTest, OneCongestionControlIsChosen) {
   const auto loaded = LoadedScenario(std::string(kFabric) + kWorkload +
                                      "nic { congestion_control { swift { beta: 0.5 } } }\n");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  EXPECT_EQ(loaded.scenario->nic.congestion_control.GetTypeId().GetName(), "railyard::Swift");
+  EXPECT_EQ(loaded.scenario->stack.nic.congestion_control.GetTypeId().GetName(), "railyard::Swift");
+  EXPECT_THAT(
+      FindingsBeside("nic { congestion_control { swift { scaling_window_min: 200 } } }"),
+      ::testing::HasSubstr("nic.congestion_control.swift: the least window of flow scaling, "
+                           "of 200 packets, is not below the largest, of 100"));
+  EXPECT_THAT(FindingsBeside("nic { congestion_control { timely { low_threshold: \"600us\" } } }"),
+              ::testing::HasSubstr("nic.congestion_control.timely: the low threshold of 600000 ns "
+                                   "is above the high one of 500000 ns"));
   EXPECT_EQ(FindingsBeside("nic { congestion_control { } }"),
             ":3:7: error: nic.congestion_control: is empty (expected " + RdmaControlNames() +
                 " in it, e.g. { dcqcn {} })\n");

@@ -57,6 +57,23 @@ TEST_F(TrafficTest, AnAllToAllHasAnEvenPairMatrix) {
   EXPECT_THAT(run.exit.output, HasSubstr("7.91 bits of entropy, 100.0 % of an even one's"));
 }
 
+// Switches with little room pause their neighbours. The utilization that HPCC computes from a
+// port's telemetry is about 1 then, or a little more, so that the job takes about as long as
+// without control, even if the window grows by only a byte in a round trip.
+TEST_F(TrafficTest, PausesDoNotCloseHpccsWindows) {
+  const std::string text =
+      "fabric { leaf_spine { servers { platform: \"single-gpu\" count: 12 } nics_per_leaf: 4 "
+      "spines: "
+      "1 } }\nswitch { buffer: \"64KiB\" }\n" +
+      Program("ALL_TO_ALL", "6MiB");
+  const EndedRun free = RunText(text + "nic { congestion_control { none {} } }\n");
+  const EndedRun controlled =
+      RunText(text + "nic { congestion_control { hpcc { additive_increase: \"1\" } } }\n");
+  ASSERT_EQ(controlled.exit.status, 0) << controlled.exit.errors;
+  EXPECT_GT(controlled.Integer("transport.pfc_pause_ps"), 0);
+  EXPECT_LT(controlled.Integer("simulated_time_ps"), 5 * free.Integer("simulated_time_ps"));
+}
+
 // A ring in one direction: every GPU sends to one other, so log2 n bits of log2 n (n - 1).
 TEST_F(TrafficTest, ARingHasLog2OfItsRanks) {
   const EndedRun run = RunText(RailOptimized(1) + Program("SEND_RECV", "1MiB"));

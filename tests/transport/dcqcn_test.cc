@@ -122,6 +122,21 @@ TEST_F(DcqcnTest, WhenBothHaveHadMoreThanFiveTheIncreaseIsHyperAndGrows) {
   EXPECT_EQ(state().target_bps, target_bps + 4 * kHyperBps);
 }
 
+TEST_F(DcqcnTest, TheLargestIncreasesLeadToLineRate) {
+  for (const char* increase : {"AdditiveIncreaseBps", "HyperIncreaseBps"}) {
+    control_ = ns3::CreateObject<Dcqcn>();
+    control_->SetAttribute(increase, ns3::UintegerValue(UINT64_MAX));
+    control_->Open({.line_rate_bps = kLineBps,
+                    .window_bytes = 1 << 20,
+                    .mtu_bytes = 4'096,
+                    .full_packet_wire_bytes = 4'178});
+    control_->OnCnp(0, 0);
+    control_->OnCnp(0, kPsPerUs);
+    for (int k = 1; k <= 12; ++k) control_->OnSend(0, kPsPerUs + k * kTimerPs, kByteCounter);
+    EXPECT_EQ(state().target_bps, kLineBps) << increase;
+  }
+}
+
 TEST_F(DcqcnTest, ACnpStartsTimersAndByteCounterAnew) {
   CutTwice();
   Look(kPsPerUs + 3 * kTimerPs);

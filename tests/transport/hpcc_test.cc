@@ -67,6 +67,13 @@ TEST_F(HpccTest, UtilizationIsQueueOverBandwidthDelayProductPlusRateOverBandwidt
   EXPECT_NEAR(state().utilization, 0.2 + 0.5, 1e-9);
 }
 
+// Backlogs are rounded down, so the later of two may have grown by more bytes than have joined.
+TEST_F(HpccTest, CountersThatGoBackByAByteAreNoTraffic) {
+  Report(0, 1'000, 50'000);
+  Report(kBasePs, UINT64_MAX, 50'000);  // one less
+  EXPECT_NEAR(state().utilization, 0.5, 1e-9);
+}
+
 TEST_F(HpccTest, AboveEtaTheWindowShrinksByTheExcess) {
   Report(0, 0, 50'000);
   Report(kBasePs, 100'000, 50'000);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Queue pairs on links that are cut: which packets are lost, who notices, when each is sent again.
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ns3/string.h>
+
+#include "simulator/transport/congestion/registered_control.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 #include "tests/transport/rdma_fixture.h"
 
@@ -315,6 +319,31 @@ INSTANTIATE_TEST_SUITE_P(Settings, RdmaRetryTest,
                                            RetryCase{14, 7, 536'870'912'000},
                                            RetryCase{20, 0, 4'294'967'296'000},
                                            RetryCase{20, 7, 34'359'738'368'000}));
+
+// Sends a packet every 100 us.
+class SlowPace : public QueuePairControl {
+ public:
+  SlowPace() { SetLimits({.rate_bps = 8 * kFullPacketWireBytes * 10'000}); }
+  static constexpr uint64_t kFullPacketWireBytes = 1'106;
+};
+
+// The timer of 8 us is that of the packet sent last. While the packet waits for its turn to be sent
+// again, no try is under way that could fail.
+TEST_F(RdmaRecoveryTest, WaitingForThePaceIsNoTry) {
+  RegisterCongestionControl(
+      "slow pace", {}, [](const ControlledQueuePair&) { return std::make_unique<SlowPace>(); });
+  NicSettings nic{.ack_every_packets = 1, .ib_timeout = 1, .ib_retry_cnt = 2};
+  nic.congestion_control.SetTypeId(RegisteredControl::GetTypeId());
+  nic.congestion_control.Set("Name", ns3::StringValue("slow pace"));
+  Connect(nic);
+  rdma_->Post(queue_pair_, PostedMessage::OfData(4 * kMtu));
+  Down(out_, 199 * kPsPerUs, 210 * kPsPerUs);  // takes the third packet
+  engine().Run();
+  EXPECT_THAT(errors_, IsEmpty());
+  EXPECT_THAT(delivered_, SizeIs(1));
+  EXPECT_EQ(rdma_->counters().timeouts, 1u);
+  EXPECT_EQ(rdma_->counters().retransmitted_packets, 1u);
+}
 
 TEST_F(RdmaRecoveryTest, RetriesAreCountedFromTheLastProgress) {
   Connect({.ack_every_packets = 4, .ib_timeout = 14, .ib_retry_cnt = 2});

@@ -99,6 +99,8 @@ std::optional<ns3::ObjectFactory> LoadCongestionControl(const ProtoCursor& nic, 
        LoadModelAttributes(block.Child(chosen->name().c_str()), type, diagnostics)) {
     factory.Set(attribute.name, ns3::StringValue(attribute.value));
   }
+  const std::string why = factory.Create<CongestionControl>()->Contradiction();
+  if (!why.empty()) block.Error(diagnostics, chosen->name().c_str(), why);
   return factory;
 }
 

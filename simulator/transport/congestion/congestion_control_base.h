@@ -26,6 +26,8 @@ class CongestionControl : public ns3::Object {
   static ns3::TypeId GetTypeId();
 
   virtual Needs needs() const = 0;
+  // Returns why the attributes contradict each other; empty if they do not.
+  virtual std::string Contradiction() const { return {}; }
   // Adds a queue pair. Queue pairs must be opened in the order of their numbers, starting with 0.
   void Open(const ControlledQueuePair& queue_pair);
   virtual void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes);

@@ -110,13 +110,16 @@ void Dcqcn::RunTimers(uint32_t queue_pair, int64_t now_ps) {
 void Dcqcn::Increase(uint32_t queue_pair, uint32_t& iterations) {
   State& state = states_[queue_pair];
   const auto [fewer, more] = std::minmax(state.timer_iterations, state.byte_iterations);
+  unsigned __int128 target_bps = state.target_bps;  // increases may have 64 bits
   if (fewer > fast_recovery_iterations_) {
-    state.target_bps += (fewer - fast_recovery_iterations_) * hyper_increase_bps_;
+    const uint32_t further = fewer - fast_recovery_iterations_;
+    target_bps += static_cast<unsigned __int128>(further) * hyper_increase_bps_;
   } else if (more >= fast_recovery_iterations_) {
-    state.target_bps += additive_increase_bps_;
+    target_bps += additive_increase_bps_;
   }
   ++iterations;
-  state.target_bps = std::min(state.target_bps, properties(queue_pair).line_rate_bps);
+  state.target_bps = static_cast<uint64_t>(
+      std::min<unsigned __int128>(target_bps, properties(queue_pair).line_rate_bps));
   state.rate_bps = (state.target_bps + state.rate_bps + 1) / 2;
   SetRate(queue_pair);
 }

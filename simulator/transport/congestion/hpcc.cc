@@ -94,9 +94,11 @@ void Hpcc::MeasureInflight(uint32_t queue_pair, std::span<const HopTelemetry> ho
     if (elapsed_ps <= 0) continue;
     const auto backlog_bytes =
         static_cast<double>(std::min(now.backlog_bytes, before.backlog_bytes));
-    const double use =
-        backlog_bytes / BytesIn(now.rate_bps, base_ps) +
-        static_cast<double>(now.sent_bytes - before.sent_bytes) / BytesIn(now.rate_bps, elapsed_ps);
+    // Backlogs are rounded down to bytes, so that the difference of two may be one too small.
+    const auto sent_bytes = std::max<int64_t>(
+        0, static_cast<int64_t>(now.sent_bytes) - static_cast<int64_t>(before.sent_bytes));
+    const double use = backlog_bytes / BytesIn(now.rate_bps, base_ps) +
+                       static_cast<double>(sent_bytes) / BytesIn(now.rate_bps, elapsed_ps);
     if (use <= most) continue;
     most = use;
     tau_ps = elapsed_ps;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include <ns3/double.h>
 
 #include "simulator/units/units.h"
@@ -77,13 +79,20 @@ void Swift::OnOpen(uint32_t queue_pair) {
   states_.push_back(state);
 }
 
+std::string Swift::Contradiction() const {
+  if (scaling_window_min_ < scaling_window_max_) return {};
+  return fmt::format(
+      "the least window of flow scaling, of {} packets, is not below the largest, of {} (expected "
+      "scaling_window_min < scaling_window_max)",
+      scaling_window_min_, scaling_window_max_);
+}
+
 double Swift::TargetPs(uint32_t queue_pair) const {
   const double inverse_max = 1 / std::sqrt(scaling_window_max_);
   const double span = 1 / std::sqrt(scaling_window_min_) - inverse_max;
   const auto range_ps = static_cast<double>(scaling_range_.GetPicoSeconds());
   const double inverse = 1 / std::sqrt(states_[queue_pair].window_packets);
-  const double scaling_ps =
-      span <= 0 ? 0 : std::clamp(range_ps * (inverse - inverse_max) / span, 0.0, range_ps);
+  const double scaling_ps = std::clamp(range_ps * (inverse - inverse_max) / span, 0.0, range_ps);
   return static_cast<double>(base_target_.GetPicoSeconds()) +
          static_cast<double>(hop_target_.GetPicoSeconds()) * properties(queue_pair).hop_count +
          scaling_ps;

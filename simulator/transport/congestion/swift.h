@@ -38,6 +38,7 @@ class Swift final : public CongestionControl {
   };
 
   Needs needs() const override { return {.acknowledgements = true, .every_packet = true}; }
+  std::string Contradiction() const override;
   void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
   void OnNack(uint32_t queue_pair, int64_t now_ps) override;
   void OnTimeout(uint32_t queue_pair, int64_t now_ps) override;

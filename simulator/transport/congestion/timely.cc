@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include <ns3/double.h>
 #include <ns3/uinteger.h>
 
@@ -49,6 +51,14 @@ ns3::TypeId Timely::GetTypeId() {
                         ns3::UintegerValue(0), ns3::MakeUintegerAccessor(&Timely::min_rate_bps_),
                         ns3::MakeUintegerChecker<uint64_t>());
   return type_id;
+}
+
+std::string Timely::Contradiction() const {
+  if (low_ <= high_) return {};
+  return fmt::format(
+      "the low threshold of {} ns is above the high one of {} ns (expected low_threshold <= "
+      "high_threshold)",
+      low_.GetNanoSeconds(), high_.GetNanoSeconds());
 }
 
 void Timely::OnOpen(uint32_t queue_pair) {

@@ -35,6 +35,7 @@ class Timely final : public CongestionControl {
   };
 
   Needs needs() const override { return {.acknowledgements = true}; }
+  std::string Contradiction() const override;
   void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
 
   std::string WhyNeverReplayed() const override {

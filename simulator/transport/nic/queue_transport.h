@@ -222,6 +222,11 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Drops a packet at the receiver.
   void Refuse(PacketId packet, DropReason reason);
 
+  // Returns when the queue's rate lets it send again; 0 if its rate is not limited.
+  int64_t PacedUntilPs(const SendQueue& queue, uint32_t queue_id) const {
+    return queue.Is(SendQueue::kPaced) ? pacers_[queue_id / 2].next_send_ps : 0;
+  }
+
   // The state of both halves of a protocol.
   FabricNetwork& network_;
   const NicSettings settings_;  // of most NICs; variants agree on those used here
@@ -253,8 +258,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
 
   // These functions control the turns of queues (queue_turns.cc).
   bool MustWait(const SendQueue& queue, uint32_t queue_id) const {
-    return queue.Is(SendQueue::kPaced) &&
-           pacers_[queue_id / 2].next_send_ps > network_.engine().NowPs();
+    return PacedUntilPs(queue, queue_id) > network_.engine().NowPs();
   }
   static void HandlePort(void* self, uint32_t port);
   static void HandleTimer(void* self, uint32_t queue);

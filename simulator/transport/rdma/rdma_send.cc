@@ -67,6 +67,12 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
     ScheduleTimer(queue_id, deadline_ps);
     return;
   }
+  if (queue.next_sequence == queue.unacknowledged && PacedUntilPs(queue, queue_id) > now_ps) {
+    // The oldest packet waits for its time to be sent again. Its timer has not begun.
+    queue.timer_start_ps = PacedUntilPs(queue, queue_id);
+    ArmTimer(queue_id);
+    return;
+  }
   ++counters_.timeouts;
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
   NicOf(queue_id).NotifyTimeout({now_ps, queue_id / 2});
