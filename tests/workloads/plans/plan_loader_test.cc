@@ -2,12 +2,15 @@
 // Plans that cannot be, each with the line that says so.
 #include "workloads/plans/plan_loader.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/workloads/plans/loaded_plan.h"
 
 namespace railyard {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr const char* kPlan =
     "model { preset: \"llama-2-70b\" }\n"
@@ -86,6 +89,25 @@ TEST(PlanLoaderTest, ModelsThatCannotBe) {
             "of these)\n");
   EXPECT_EQ(Findings({"model.experts={ count: 6 per_token: 7 feed_forward: 64 }"}),
             "error: model.experts.per_token: 7 of 6 experts (expected at most 6)\n");
+}
+
+// The first three layers of DeepSeek-V3 have no experts; its heads have widths of their own.
+TEST(PlanLoaderTest, APresetsExpertsAndHeadsGoWithItsFields) {
+  const auto findings_of = [](const std::string& model) {
+    return LoadedPlan("model { preset: \"deepseek-v3\" " + model +
+                      " }\nparallelism { tensor: 8 }\ncompute { accelerator: \"h100-sxm\" "
+                      "utilisation: 0.5 memory_utilisation: 0.5 }\n"
+                      "inference { queries: 1 batch: 1 prompt_tokens: 8 output_tokens: 2 }\n")
+        .findings;
+  };
+  EXPECT_EQ(findings_of("layers: 4"), "");
+  EXPECT_EQ(findings_of("layers: 4 heads: 96"), "");
+  EXPECT_THAT(findings_of("layers: 3"),
+              HasSubstr("error: model.layers: 3 are all dense: 3 of the model's have no experts"));
+  EXPECT_THAT(
+      findings_of("layers: 2 experts { dense_layers: 2 }"),
+      HasSubstr("error: model.experts.dense_layers: 2 of 2 layers leave none with experts"));
+  EXPECT_EQ(findings_of("layers: 2 experts { dense_layers: 1 }"), "");
 }
 
 TEST(PlanLoaderTest, WhatHasNoEffectIsRefused) {

@@ -125,6 +125,29 @@ TEST(ServingPlanTest, ExpertsGetEveryToken) {
 
 // At most 4 at a time, some of which join while others decode; each is worked on once, and gets all
 // its tokens: the first with its prompt, 19 more.
+// One query on four replicas: 64 tokens go to 128 experts, 32 to each GPU from an even gate, which
+// take 100 us there. Whatever the gate draws, the GPUs take 400 us together in each of two layers,
+// those without a token of their own as well. Beside that there are two attentions of 10 us, the
+// embedding and the output.
+TEST(ServingPlanTest, StatedTimesAreThoseOfAnEvenGate) {
+  const Trace trace = TraceOf(
+      "model { layers: 2 hidden: 512 heads: 8 vocabulary: 1000\n"
+      "  experts { count: 8 per_token: 2 feed_forward: 256 } }\n"
+      "parallelism { data: 4 expert: 4 }\n"
+      "compute { given { attention: \"10us\" feed_forward: \"100us\" embedding: \"1us\"\n"
+      "  output_layer: \"2us\" } }\n"
+      "inference { queries: 1 batch: 1 prompt_tokens: 64 output_tokens: 1 }\n");
+  int64_t compute_ps = 0;
+  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    int64_t of_rank_ps = 0;
+    for (const TraceOperation& operation : trace.operations[rank])
+      of_rank_ps += operation.compute_before_ps;
+    EXPECT_GT(of_rank_ps, 0) << rank;
+    compute_ps += of_rank_ps;
+  }
+  EXPECT_NEAR(static_cast<double>(compute_ps), 823e6, 16);
+}
+
 TEST(ServingPlanTest, QueriesJoinAndLeave) {
   const Plan plan =
       PlanOf(kDense, {"inference.queries=40", "inference.batch=4", "inference.output_tokens=20",

@@ -84,9 +84,8 @@ class StepWriter {
     if (is_shared) Reduce(step);
     expert_calls_.GatherCounts();
     expert_calls_.Dispatch(exchange);
-    const double mean = static_cast<double>(step.tokens()) * model_.experts->per_token / tensor_;
-    writer_.Compute(
-        cost_.RoutedPs(exchange.ReceivedBy(expert_place_), exchange.ActiveOn(expert_place_), mean));
+    writer_.Compute(cost_.RoutedPs(exchange.ReceivedBy(expert_place_),
+                                   exchange.ActiveOn(expert_place_), exchange.MeanReceived()));
     expert_calls_.Combine(exchange);
   }
 
@@ -186,6 +185,7 @@ class StageWriter {
         Layers(kNoTokens, pass);
       }
     }
+    writer_.Mark();  // the output of the last step, if no call follows it
     return writer_.Take();
   }
 

@@ -129,12 +129,25 @@ void LoadExperts(const PlanReader& reader, ModelConfig& model) {
   if (experts.shared_gate && experts.shared_feed_forward == 0) {
     reader.Error("shared_gate", "there is no shared expert (expected shared_feed_forward)");
   }
-  if (model.layers > 0 && experts.dense_layers >= model.layers) {
-    reader.Error("dense_layers", fmt::format("{} of {} layers leave none with experts (expected "
-                                             "at most {}, or no experts)",
-                                             experts.dense_layers, model.layers, model.layers - 1));
-  }
   model.experts = experts;
+}
+
+// A preset's number of dense layers is that of its own number of layers.
+void CheckDenseLayers(const ProtoCursor& cursor, const ModelConfig& model,
+                      Diagnostics& diagnostics) {
+  if (!model.experts || model.layers == 0 || model.experts->dense_layers < model.layers) return;
+  const uint32_t dense = model.experts->dense_layers;
+  if (cursor.Has("experts") && cursor.Child("experts").Has("dense_layers")) {
+    const std::string why =
+        fmt::format("{} of {} layers leave none with experts (expected at most {}, or no experts)",
+                    dense, model.layers, model.layers - 1);
+    cursor.Child("experts").Error(diagnostics, "dense_layers", why);
+    return;
+  }
+  cursor.Error(diagnostics, "layers",
+               fmt::format("{} are all dense: {} of the model's have no experts (expected more, or "
+                           "experts.dense_layers)",
+                           model.layers, dense));
 }
 
 // The preset's head width no longer holds if hidden or heads are replaced.
@@ -152,7 +165,8 @@ void LoadHeads(const PlanReader& reader, ModelConfig& model) {
   if (reader.Has("head_dim")) {
     reader.Number("head_dim", 1, kWidthMax, model.head_dim);
   } else if (is_reshaped || model.head_dim == 0) {
-    if (model.hidden % model.heads != 0) {
+    const bool has_own_width = model.latent_attention || reader.Has("latent_attention");
+    if (!has_own_width && model.hidden % model.heads != 0) {
       reader.Error("heads", fmt::format("{} heads do not divide hidden {} (expected {}, or "
                                         "head_dim)",
                                         model.heads, model.hidden,
@@ -208,6 +222,7 @@ std::optional<ModelConfig> LoadModel(const ProtoCursor& cursor, Diagnostics& dia
   if (reader.Has("experts")) {
     LoadExperts(PlanReader(cursor.Child("experts"), diagnostics), model);
   }
+  CheckDenseLayers(cursor, model, diagnostics);
   if (!model.experts || model.experts->dense_layers > 0) {
     reader.Required("feed_forward", 1, kWidthMax, "e.g. 14336", model.feed_forward);
   } else if (reader.Has("feed_forward")) {

@@ -52,6 +52,12 @@ uint64_t ExpertExchange::ReceivedBy(uint32_t to) const {
   return received;
 }
 
+double ExpertExchange::MeanReceived() const {
+  uint64_t sent = dropped;
+  for (const uint32_t tokens_of_expert : per_expert) sent += tokens_of_expert;
+  return static_cast<double>(sent) / ranks;
+}
+
 uint32_t ExpertExchange::ActiveOn(uint32_t to) const {
   const auto experts_of_rank = static_cast<std::ptrdiff_t>(per_expert.size() / ranks);
   const auto first = per_expert.begin() + experts_of_rank * to;

@@ -33,6 +33,8 @@ struct ExpertExchange {
   }
   uint32_t Tokens(uint32_t from, uint32_t to) const { return tokens[size_t{from} * ranks + to]; }
   uint64_t ReceivedBy(uint32_t to) const;
+  // Returns the number of tokens that each rank would get from an even gate without a capacity.
+  double MeanReceived() const;
   // Returns the number of that rank's experts that get a token.
   uint32_t ActiveOn(uint32_t to) const;
 };
