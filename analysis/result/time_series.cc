@@ -95,7 +95,9 @@ void TimeSeries::Finish(int64_t time_ps) {
     bins_.pop_back();
   }
   if (!bins_.empty() && time_ps > bins_.back().begin_ps) {
-    bins_.back().end_ps = std::min(bins_.back().end_ps, time_ps);
+    TimeBin& last = bins_.back();
+    last.end_ps = std::min(last.end_ps, time_ps);
+    last.replayed_ps = std::min(last.replayed_ps, last.end_ps - last.begin_ps);
   }
 }
 

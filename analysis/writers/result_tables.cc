@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/writers/result_tables.h"
 
+#include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <rapidjson/document.h>
 
 #include "analysis/metrics/job_metrics.h"
 #include "analysis/metrics/run_metrics.h"
@@ -362,7 +368,7 @@ ResultTable NotesTable(const RunResult& result) {
 namespace {
 
 struct Figure {
-  const char* key;
+  std::string_view key;
   Cell value;
 };
 
@@ -420,19 +426,53 @@ std::vector<Figure> FiguresOfRun(const RunResult& r) {
       {"conservation_ok", r.conservation.Holds()}};
 }
 
+// Figures with the texts that they refer to.
+struct RunFigures {
+  std::deque<std::string> texts;
+  std::vector<Figure> figures;
+
+  std::string_view Keep(std::string text) { return texts.emplace_back(std::move(text)); }
+};
+
+Cell CellOf(const rapidjson::Value& value, RunFigures& run) {
+  if (value.IsBool()) return value.GetBool();
+  if (value.IsInt64()) return value.GetInt64();
+  // The database's integers have no 64th bit.
+  if (value.IsUint64()) return run.Keep(std::to_string(value.GetUint64()));
+  if (value.IsDouble()) return value.GetDouble();
+  if (value.IsString()) return run.Keep(value.GetString());
+  return {};
+}
+
+// Adds what is in no list and not among the figures already, by its path.
+void AddFigures(const rapidjson::Value& value, const std::string& path, RunFigures& run) {
+  if (value.IsObject()) {
+    for (const auto& member : value.GetObject()) {
+      const std::string name = member.name.GetString();
+      AddFigures(member.value, path.empty() ? name : path + "." + name, run);
+    }
+    return;
+  }
+  if (value.IsArray() || std::ranges::count(run.figures, path, &Figure::key) > 0) return;
+  run.figures.push_back({run.Keep(path), CellOf(value, run)});
+}
+
 }  // namespace
 
 ResultTable RunFiguresTable(const RunResult& result) {
+  auto run = std::make_shared<RunFigures>();
+  run->figures = FiguresOfRun(result);
   // A seed may need the 64th bit, which the database's integers do not have.
-  auto seed = std::make_shared<const std::string>(std::to_string(result.seed));
-  auto figures = std::make_shared<std::vector<Figure>>(FiguresOfRun(result));
-  figures->push_back({"seed", Text(*seed)});
+  run->figures.push_back({"seed", run->Keep(std::to_string(result.seed))});
+  rapidjson::Document summary;
+  summary.Parse(SummaryJson(result).c_str());
+  AddFigures(summary, "", *run);
   return {.name = "run",
           .columns = {{"key", ColumnType::kText}, {"value", ColumnType::kAny}},
-          .row_count = figures->size(),
-          .append_row = [seed, figures](size_t row, std::vector<Cell>& cells) {
-            const Figure& figure = (*figures)[row];
-            cells.insert(cells.end(), {std::string_view(figure.key), figure.value});
+          .row_count = run->figures.size(),
+          .append_row = [run](size_t row, std::vector<Cell>& cells) {
+            const Figure& figure = run->figures[row];
+            cells.insert(cells.end(), {figure.key, figure.value});
           }};
 }
 

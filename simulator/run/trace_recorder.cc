@@ -145,18 +145,20 @@ bool TraceRecorder::Shows(uint32_t collective, uint32_t channel) {
 
 PerfettoFlows TraceRecorder::FlowsOf(const PathTracer::Slice& slice) {
   PerfettoFlows flows;
+  // A round waits for the next message of each of its connections, and its slices take them.
   for (const ConnectionId id : slice.receives) {
     Messages& messages = messages_[id];
     if (std::exchange(messages.received_collective, slice.collective) != slice.collective) {
       messages.received = 0;
     }
-    const uint64_t flow = FlowOf(id, slice.collective, messages.received++);
+    const uint64_t flow = FlowOf(id, slice.collective, messages.received);
     const MessageSlots& slots = replay_.executor().connection_table().slots(id);
     const bool is_waited_for = slots.time_ps[slots.consumed % kConnectionSlots] == slice.start_ps &&
                                slice.start_ps > slice.free_ps;
     if (is_waited_for) flows.ends.push_back(flow);
   }
-  for (const ConnectionId id : slice.sends) {
+  for (const ConnectionId id : slice.own_receives) ++messages_[id].received;
+  for (const ConnectionId id : slice.own_sends) {
     Messages& messages = messages_[id];
     if (std::exchange(messages.sent_collective, slice.collective) != slice.collective) {
       messages.sent = 0;

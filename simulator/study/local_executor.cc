@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -32,6 +34,22 @@ struct RunningRun {
   bool is_over_time = false;
   ChildProcess process{};
 };
+
+// Replaces a name in the end of a run's output, which names the result.
+void ReplaceInLog(const std::string& log, const std::string& from, const std::string& to) {
+  constexpr uintmax_t kLogBytesMax = 1 << 20;
+  std::error_code error;
+  if (std::filesystem::file_size(log, error) > kLogBytesMax || error) return;
+  std::string text;
+  {
+    std::ifstream file(log, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const size_t at = text.rfind(from);
+  if (at == std::string::npos) return;
+  text.replace(at, from.size(), to);
+  std::ofstream(log, std::ios::binary | std::ios::trunc) << text;
+}
 
 // Runs one study; see LocalExecutor().
 class LocalExecution {
@@ -104,6 +122,10 @@ class LocalExecution {
   // The next run gets the memory and the core before this one's result is on disk.
   void End(const RunningRun& run, int exit) {
     const std::string path = publisher_.UnpublishedPath(run.run);
+    if (exit != 0) {
+      const std::string published = RunPath(work_.directory, run.run);
+      ReplaceInLog(published + ".log", path, published);
+    }
     // A process that is killed, or is asked to end, when its result is complete has ended: nothing
     // is left to do.
     const bool is_stopped = exit == kKilled || run.is_over_time;

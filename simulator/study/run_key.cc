@@ -9,10 +9,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <glob.h>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +20,9 @@
 #include <xxhash.h>
 
 #include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "simulator/diagnostics/diagnostics.h"
 
@@ -66,41 +69,51 @@ std::string DigestOfFile(const std::string& path) {
   return digest.Hex();
 }
 
-// Larger files are data: what they quote are no names of files.
+// Larger files that a scenario names are data: their strings are no names of files.
 constexpr uint64_t kTextBytesMax = 4 << 20;
 
-// The texts in quotes of protobuf text, without their escapes, which no name of a file needs.
-std::vector<std::string> QuotedTexts(const std::string& content) {
-  std::vector<std::string> texts;
-  for (size_t at = content.find_first_of("\"'"); at != std::string::npos;) {
-    const size_t end = content.find_first_of(std::string("\n") + content[at], at + 1);
-    if (end == std::string::npos) break;
-    if (content[end] != '\n') texts.push_back(content.substr(at + 1, end - at - 1));
-    at = content.find_first_of("\"'", end + 1);
+// Ignores errors: a file may be no protobuf text.
+class NoErrors final : public google::protobuf::io::ErrorCollector {
+  void AddError(int /*line*/, int /*column*/, const std::string& /*message*/) override {}
+};
+
+// Returns the strings in protobuf text. Neighbours are one string, as for protobuf.
+std::vector<std::string> StringsIn(google::protobuf::io::ZeroCopyInputStream& text) {
+  using google::protobuf::io::Tokenizer;
+  NoErrors errors;
+  Tokenizer tokens(&text, &errors);
+  tokens.set_comment_style(Tokenizer::SH_COMMENT_STYLE);
+  tokens.set_allow_multiline_strings(false);
+  std::vector<std::string> strings;
+  bool follows_string = false;
+  while (tokens.Next()) {
+    const Tokenizer::Token& token = tokens.current();
+    const bool is_string = token.type == Tokenizer::TYPE_STRING;
+    if (is_string && !follows_string) strings.emplace_back();
+    if (is_string) Tokenizer::ParseStringAppend(token.text, &strings.back());
+    follows_string = is_string;
   }
-  return texts;
+  return strings;
 }
 
-std::vector<std::string> QuotedTextsOfFile(const std::string& path) {
-  std::error_code error;
-  if (fs::file_size(path, error) > kTextBytesMax || error) return {};
+std::vector<std::string> StringsIn(const std::string& text) {
+  google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  return StringsIn(stream);
+}
+
+std::vector<std::string> StringsOfFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return QuotedTexts({std::istreambuf_iterator<char>(file), {}});
+  google::protobuf::io::IstreamInputStream stream(&file);
+  return StringsIn(stream);
 }
 
-// Regular files that `text`, relative to `directory`, names: a path or a pattern.
-std::vector<std::string> FilesNamed(const std::string& text, const fs::path& directory) {
-  std::vector<std::string> files;
-  if (text.empty() || text.size() >= 4096 || text.find('\0') != std::string::npos) return files;
-  glob_t found;
-  if (glob((directory / text).c_str(), 0, nullptr, &found) == 0) {
-    for (size_t i = 0; i < found.gl_pathc; ++i) {
-      std::error_code error;
-      if (fs::is_regular_file(found.gl_pathv[i], error)) files.emplace_back(found.gl_pathv[i]);
-    }
-  }
-  globfree(&found);
-  return files;
+// Returns the regular file that `text`, relative to `directory`, names.
+std::optional<std::string> FileNamed(const std::string& text, const fs::path& directory) {
+  if (text.empty() || text.size() >= 4096 || text.find('\0') != std::string::npos) return {};
+  const fs::path file = directory / text;
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return {};
+  return file.string();
 }
 
 // The contents of files, each read once.
@@ -110,13 +123,20 @@ class Contents {
   void AddNamedBy(const std::vector<std::string>& texts, const fs::path& directory,
                   std::map<std::string, std::string>& digests) {
     for (const std::string& text : texts) {
-      for (const std::string& file : FilesNamed(text, directory)) Add(file, digests);
+      const auto file = FileNamed(text, directory);
+      if (!file || digests.contains(*file)) continue;
+      std::error_code error;
+      if (fs::file_size(*file, error) <= kTextBytesMax) {
+        AddText(*file, digests);
+      } else {
+        digests[*file] = DigestOf(*file);
+      }
     }
   }
-  void Add(const std::string& file, std::map<std::string, std::string>& digests) {
-    if (digests.contains(file)) return;
+  // Adds the file, which is protobuf text of any size, and all that it names.
+  void AddText(const std::string& file, std::map<std::string, std::string>& digests) {
     digests[file] = DigestOf(file);
-    AddNamedBy(QuotedTextsOfFile(file), fs::path(file).parent_path(), digests);
+    AddNamedBy(StringsOfFile(file), fs::path(file).parent_path(), digests);
   }
 
  private:
@@ -148,7 +168,7 @@ class KeyMaker {
     digest.AddText(kind);
     // The files of the scenario need no copy where settings name no further ones.
     auto& common = files_of_scenario_[scenario];
-    if (common.empty()) contents_.Add(scenario, common);
+    if (common.empty()) contents_.AddText(scenario, common);
     std::map<std::string, std::string> files;
     for (const std::string& set : sets) {
       digest.AddText(set);
@@ -176,7 +196,7 @@ class KeyMaker {
     const std::string value = set.substr(set.find('=') + 1);
     const auto [entry, is_new] = files_of_value_.try_emplace({directory.string(), value});
     if (is_new) {
-      std::vector<std::string> names = QuotedTexts(value);
+      std::vector<std::string> names = StringsIn(value);
       names.push_back(value);
       contents_.AddNamedBy(names, fs::path(), entry->second);
       contents_.AddNamedBy(names, directory, entry->second);

@@ -172,9 +172,11 @@ TEST(TimeSeriesTest, TheEnd) {
   TimeSeries series;
   series.Add(0, kBin / 2, LinkRows{Carried(0, 1)}, {});
   series.Extend(3 * kBin);
+  series.AddReplayed(0, 3 * kBin);
   series.Finish(kBin * 3 / 2);
   ASSERT_EQ(series.bins().size(), 2u);
   EXPECT_EQ(series.bins()[1].end_ps, kBin * 3 / 2);
+  EXPECT_EQ(series.bins()[1].replayed_ps, kBin / 2);
   // 100 bytes in half a microsecond at 1.6 Gbit/s.
   EXPECT_DOUBLE_EQ(UtilizationOf({.wire_bytes = 100}, 1'600'000'000, kBin / 2), 1);
 }

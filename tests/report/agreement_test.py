@@ -20,6 +20,15 @@ from perfetto_reader import Trace
 SCENARIOS = pathlib.Path(SOURCE, "simulator/scenarios")
 
 
+def figures_by_path(value, path=""):
+    """Returns what is in no list, with its path: "collectives.stretch.max"."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from figures_by_path(member, f"{path}.{key}" if path else key)
+    elif not isinstance(value, list):
+        yield path, value
+
+
 class Agreement(unittest.TestCase):
     """A run with a fault that loses packets, and a run of two jobs."""
 
@@ -64,6 +73,10 @@ class Agreement(unittest.TestCase):
             for key in ("retransmitted_packets", "timeouts", "ecn_marked", "cnp", "pfc_pause_ps"):
                 self.assertEqual(stored[key], run.summary["transport"][key], key)
             self.assertEqual(stored["payload_bytes"], run.summary["payload"]["total_bytes"])
+            for path, value in figures_by_path(run.summary):
+                self.assertIn(path, stored)
+                if path != "seed":  # a text
+                    self.assertEqual(stored[path], value, path)
             self.assertEqual(stored["replayed_collectives"], run.summary["collectives"]["replayed"])
 
     def test_collectives(self):

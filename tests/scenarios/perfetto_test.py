@@ -104,14 +104,7 @@ class Traces(unittest.TestCase):
             self.assertGreaterEqual(slice_["args"]["begin_ps"], start_ps)
             self.assertLessEqual(slice_["args"]["begin_ps"] + slice_["args"]["duration_ps"], end_ps)
             self.assertEqual(slice_["depth"], 0, "slices of a lane follow one another")
-        # An arrow ends in what waited, and comes from what was sent before, by another rank.
-        begins = {flow: slice_ for slice_ in slices for flow in slice_["begins"]}
-        arrows = [(begins[flow], slice_) for slice_ in slices for flow in slice_["ends"]]
-        self.assertGreater(len(arrows), 100)
-        for sender, receiver in arrows:
-            self.assertLess(sender["begin_ns"], receiver["begin_ns"])
-            self.assertNotEqual(result.process_of(sender), result.process_of(receiver))
-            self.assertEqual(sender["args"]["collective"], receiver["args"]["collective"])
+        self.expect_arrows(result)
         # Messages leave servers through proxies, whose slices do not overlap.
         messages = result.messages()
         self.assertTrue(messages)
@@ -119,6 +112,26 @@ class Traces(unittest.TestCase):
             self.assertEqual(message["depth"], 0)
         posts = sum(message["name"] == "post" for message in messages)
         self.assertEqual(posts, sum(message["name"] == "in flight" for message in messages))
+
+    # An arrow ends in what waited, and comes from what was sent before, by another rank.
+    def expect_arrows(self, result):
+        slices = result.slices()
+        begins = {flow: slice_ for slice_ in slices for flow in slice_["begins"]}
+        arrows = [(begins[flow], slice_) for slice_ in slices for flow in slice_["ends"]]
+        self.assertGreater(len(arrows), 100)
+        for sender, receiver in arrows:
+            end_ps = sender["args"]["begin_ps"] + sender["args"]["duration_ps"]
+            self.assertLessEqual(end_ps, receiver["args"]["begin_ps"])
+            self.assertNotEqual(result.process_of(sender), result.process_of(receiver))
+            self.assertEqual(sender["args"]["collective"], receiver["args"]["collective"])
+
+    # The slices of a round wait together for the messages of all of them.
+    def test_rounds(self):
+        for algorithm, servers in (("NVLS", 1), ("NVLS_TREE", 2), ("TREE", 2)):
+            self.expect_arrows(Result(
+                FABRIC.replace("servers: 2", f"servers: {servers}") +
+                program("ALL_REDUCE", "16MiB").replace("workload {",
+                                                       f"workload {{ algorithm: {algorithm}", 1)))
 
     def test_counters_are_the_series(self):
         result = Result(FABRIC + program("ALL_REDUCE", "16MiB"))

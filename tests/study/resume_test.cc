@@ -110,6 +110,39 @@ TEST_F(ResumeTest, ARunWhoseFileHasChangedIsRunAgain) {
   EXPECT_NE(Points("s"), before);
 }
 
+// Names with a character of patterns, in two literals, with escapes, and in a scenario of any size.
+TEST_F(ResumeTest, FilesAreNoticedHoweverTheyAreNamed) {
+  const std::string header = "source_gpu,destination_gpu,payload_bytes\n";
+  const std::string comments = "# " + std::string(5 << 20, 'x') + "\n";
+  struct Naming {
+    const char* file;
+    const char* literal;
+    std::string before;
+  };
+  const Naming namings[] = {{"pairs[1].csv", "\"pairs[1].csv\"", ""},
+                            {"p q.csv", "\"p \" 'q.csv'", ""},
+                            {"caf\303\251.csv", R"("caf\303\251.csv")", ""},
+                            {"plain.csv", "\"plain.csv\"", comments}};
+  int number = 0;
+  for (const auto& [file, literal, before] : namings) {
+    const std::string out = "s" + std::to_string(number++);
+    scratch_.Write(file, header + "0,8,1000000\n");
+    scratch_.Write("base.textproto",
+                   before + RailOptimized(2) +
+                       "workload { program { collectives { kind: ALL_TO_ALL_V pair_bytes: " +
+                       literal + " } } }\n");
+    const std::string study =
+        scratch_.Write("s.textproto",
+                       "scenario: \"base.textproto\"\nfigures: [\"payload.total_bytes\"]\n"
+                       "axes { name: \"timer\" fields: \"nccl.IB_TIMEOUT\" values: [\"14\"] }\n");
+    ASSERT_EQ(Railyard(Command(study, out)).status, 0) << file;
+    const std::string first = Points(out);
+    scratch_.Write(file, header + "0,8,4000000\n");
+    ASSERT_EQ(Railyard(Command(study, out, {"--resume"})).status, 0);
+    EXPECT_NE(Points(out), first) << file;
+  }
+}
+
 TEST_F(ResumeTest, AnotherScenarioIsRunAgain) {
   ASSERT_EQ(Railyard(Command(WriteStudy("\"1MiB\""), "s")).status, 0);
   const std::string before = Points("s");

@@ -192,6 +192,11 @@ TEST_F(StudyTest, ARunBeyondTheTimeLimitIsEndedAndSaysSo) {
   EXPECT_EQ(failed.Text(0, "reason"), "ended at its time limit");
   EXPECT_THAT(failed.Text(0, "command"), HasSubstr("railyard run "));
   EXPECT_THAT(failed.Text(0, "command"), HasSubstr("long.textproto"));
+  // The message names the place of the result so far.
+  const std::string result = scratch_.Path("study") + "/runs/000000";
+  EXPECT_THAT(failed.Text(0, "log"), HasSubstr("what there was by then is in " + result));
+  EXPECT_TRUE(std::filesystem::exists(result));
+  EXPECT_THAT(ReadText(result + ".log"), HasSubstr("what there was by then is in " + result));
 }
 
 TEST_F(StudyTest, RunsTakeTurnsWhereMemoryIsShort) {

@@ -230,8 +230,12 @@ void LaneRunner::Trace(const Lane& lane, int64_t start_ps, int64_t done_ps) {
                           .done_ps = done_ps,
                           .slower_overhead_ps = 0,
                           .usual_ps = SlicePs(lane)};
+  slice.own_receives = slice.receives;
+  slice.own_sends = slice.sends;
   if (lane.HasSeveralPeers()) {
     const LaneConnections& peers = parts_.lanes.connections(lane);
+    slice.own_receives = peers.receives;
+    slice.own_sends = peers.sends;
     // A round begins when the messages of all of its steps may be taken and sent.
     const bool begins_round = peers.begins_round && HasRounds(lane);
     slice.receives = begins_round ? peers.receive_connections : peers.receives;

@@ -38,8 +38,13 @@ class PathTracer {
     uint32_t lane_number = 0;  // among those of its channel's batch
     uint32_t bytes = 0;
     int64_t free_ps = 0;  // when the lane had finished the slice before
+    // Connections whose messages and slots the slice needs to begin: of the whole round, if it
+    // begins one.
     std::span<const ConnectionId> receives;
     std::span<const ConnectionId> sends;
+    // Those of the messages that it takes and sends itself.
+    std::span<const ConnectionId> own_receives{};
+    std::span<const ConnectionId> own_sends{};
     uint8_t in_flight_messages = 0;
     bool is_empty = false;
     int64_t start_ps = 0;
