@@ -256,7 +256,7 @@ class RunCommand : public Command {
   // Returns the captures that are asked for, their files without a directory. Returns nullopt when
   // it has printed what is wrong with the names of links.
   std::optional<std::vector<LinkCapture>> FindCaptures(const Scenario& scenario) const {
-    if (scenario.uses_flows && !captures_.empty()) {
+    if (scenario.stack.uses_flows && !captures_.empty()) {
       fmt::print(stderr, "--capture: error: flow mode has no packets (expected mode: PACKET)\n");
       return std::nullopt;
     }

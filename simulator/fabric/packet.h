@@ -19,7 +19,7 @@ enum class PacketKind : uint8_t {
   kNvlinkWrite,        // stores of a GPU into another GPU's or a host's memory, over PCIe too
   kAggregateOperand,   // a NIC's operand for the switches of an aggregation tree
   kAggregateResult,    // the result of the root of that tree, on its way to every NIC
-  kRdmaWrite,          // RoCE v2 data; the last packet of a message carries the immediate
+  kNetworkData,        // an RDMA write, whose last packet carries the immediate, or a TCP segment
   kClearToSend,        // a receiver's RDMA write of one credit element
   kAck,
   kNack,
@@ -33,7 +33,7 @@ inline constexpr bool IsAggregate(PacketKind kind) {
   return kind == PacketKind::kAggregateOperand || kind == PacketKind::kAggregateResult;
 }
 inline constexpr bool IsData(PacketKind kind) {
-  return kind >= PacketKind::kHostRead && kind <= PacketKind::kRdmaWrite;
+  return kind >= PacketKind::kHostRead && kind <= PacketKind::kNetworkData;
 }
 
 // Ports serve control before data, without preemption. Data may be divided into lossless classes.
@@ -102,7 +102,7 @@ inline uint32_t DataBytes(const Packet& packet) {
 
 // Returns whether the packet's sender reacts to marks, so that switches mark it.
 inline bool IsEcnCapable(const Packet& packet) {
-  return packet.kind == PacketKind::kRdmaWrite ||
+  return packet.kind == PacketKind::kNetworkData ||
          (packet.kind == PacketKind::kEthernetFrame && packet.echo != 0);
 }
 

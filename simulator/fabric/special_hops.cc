@@ -45,7 +45,7 @@ void FabricNetwork::AddTap(LinkId id, LinkTap tap) {
 
 bool FabricNetwork::ChooseNextLink(PacketId index) {
   Packet& packet = tables_.packets[index];
-  if (packet.kind != PacketKind::kRdmaWrite) return true;
+  if (packet.kind != PacketKind::kNetworkData) return true;
   const uint32_t to_nic = LinksToNic({packet.path, packet.hop_count});
   const DeviceId nic = tables_.graph->link_source(paths_.LinkAt(packet.path + to_nic));
   const LinkId next =
@@ -91,7 +91,7 @@ void FabricNetwork::AssignClass(Packet& packet) {
   const LinkId before = was_sent_here ? LinkId::kNone : tables_.LinkOf(packet.ingress);
   if (!was_sent_here) packet.ingress = tables_.ChannelOf(before, class_before);
   const bool is_balanced = tables_.settings.load_balancing != LoadBalancing::kEcmp;
-  if (is_balanced && packet.kind == PacketKind::kRdmaWrite && !was_sent_here) {
+  if (is_balanced && packet.kind == PacketKind::kNetworkData && !was_sent_here) {
     packet.tag = tables_.classes->Next(before, class_before, packet.link);
   } else {
     packet.tag = paths_.ClassAt(packet.path + packet.hop);

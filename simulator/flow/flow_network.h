@@ -17,11 +17,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/flow/max_min_rates.h"
+#include "simulator/state/field_table.h"
 #include "simulator/state/state_registry.h"
 #include "simulator/units/identifier.h"
 #include "topologies/graph/fabric_graph.h"
@@ -99,6 +101,23 @@ class FlowNetwork final : public StateOwner {
     uint8_t arrived = 0;
     uint64_t counted_bytes = 0;  // of the head's bytes: those in the links' counters
     std::array<FlowMessage, kMessagesMax> messages{};
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kFixed = "it is set when the pipe is opened";
+      constexpr std::string_view kNumbers = "numbers of messages name slots, and nothing else";
+      constexpr std::string_view kNothing = "no message is under way";
+      return FieldTable(
+          "pipe", field::NoState("finish", &Pipe::finish, kNothing),
+          field::NoState("last_arrival_ps", &Pipe::last_arrival_ps, "it is in the past"),
+          field::NoState("bundle", &Pipe::bundle, kFixed),
+          field::NoState("number", &Pipe::number, kFixed),
+          field::NoState("user", &Pipe::user, kFixed),
+          field::NoState("posted", &Pipe::posted, kNumbers),
+          field::NoState("left", &Pipe::left, kNumbers),
+          field::NoState("arrived", &Pipe::arrived, kNumbers),
+          field::NoState("counted_bytes", &Pipe::counted_bytes, kNothing),
+          field::NoState("messages", &Pipe::messages, kNothing));
+    }
   };
   // Describes a flow of a bundle. `finish` is a copy of its pipe's.
   struct Flow {
@@ -127,6 +146,27 @@ class FlowNetwork final : public StateOwner {
     bool is_active = false;     // in active_
     uint64_t payload_bytes = 0;
     uint64_t wire_bytes = 0;
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kFixed = "it is set with the first pipe of the route";
+      constexpr std::string_view kIdle = "no flow is under way";
+      constexpr std::string_view kCounted = "the links' counters are state of the network";
+      return FieldTable(
+          "bundle", field::NoState("served", &Bundle::served, "flows count on from there"),
+          field::NoState("since_ps", &Bundle::since_ps, kIdle),
+          field::NoState("rate", &Bundle::rate, kIdle),
+          field::NoState("end_ps", &Bundle::end_ps, kIdle),
+          field::NoState("event_ps", &Bundle::event_ps, "such an event has no effect"),
+          field::NoState("flows", &Bundle::flows, kIdle),
+          field::NoState("route", &Bundle::route, kFixed),
+          field::NoState("weights", &Bundle::weights, kFixed),
+          field::NoState("uncounted", &Bundle::uncounted, kCounted),
+          field::NoState("is_uncounted", &Bundle::is_uncounted, kCounted),
+          field::NoState("is_changed", &Bundle::is_changed, kIdle),
+          field::NoState("is_active", &Bundle::is_active, kIdle),
+          field::NoState("payload_bytes", &Bundle::payload_bytes, kCounted),
+          field::NoState("wire_bytes", &Bundle::wire_bytes, kCounted));
+    }
   };
 
   static void HandleEnd(void* self, uint32_t bundle);

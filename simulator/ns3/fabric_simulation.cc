@@ -194,7 +194,7 @@ bool FabricSimulation::Build(const ScenarioBuilder& scenario, Diagnostics& diagn
     diagnostics.Error({.file = built->path}, "", why);
     return false;
   }
-  if (built->uses_flows) {
+  if (built->stack.uses_flows) {
     diagnostics.Error({.file = built->path}, "mode",
                       "FLOW has no packets, beside which a program's own could wait (expected "
                       "PACKET)");
@@ -236,7 +236,7 @@ void FabricSimulation::Begin() {
   ReplayEngine& replay = parts_->simulation->replay();
   parts_->bridge = std::make_unique<FabricBridge>(
       scenario.fabric, *parts_->network, parts_->simulation->routing(),
-      scenario.nic.mtu_bytes + scenario.nic.HeaderBytes());
+      scenario.stack.nic.mtu_bytes + scenario.stack.nic.HeaderBytes());
   for (const auto& device : parts_->channel->devices()) {
     parts_->bridge->Attach(DeviceId{device->nic()}, *device);
   }

@@ -21,8 +21,8 @@ std::string_view PacketKindName(PacketKind kind) {
       return "AGGREGATE_OPERAND";
     case PacketKind::kAggregateResult:
       return "AGGREGATE_RESULT";
-    case PacketKind::kRdmaWrite:
-      return "RDMA_WRITE";
+    case PacketKind::kNetworkData:
+      return "NETWORK_DATA";
     case PacketKind::kClearToSend:
       return "CLEAR_TO_SEND";
     case PacketKind::kAck:

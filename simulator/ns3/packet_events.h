@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-std::string_view PacketKindName(PacketKind kind);  // "RDMA_WRITE", …
+std::string_view PacketKindName(PacketKind kind);  // "NETWORK_DATA", …
 
 // Returns the event for a packet that is on its link or waits for it.
 PacketEvent EventOf(const Packet& packet, const FabricNetwork& network, const FabricGraph& graph,

@@ -68,9 +68,9 @@ std::string WhyNotDivided(const Scenario& scenario, const RunOptions& options) {
   if (scenario.job.parts.size() > 1) return "it has several jobs";
   if (std::ranges::any_of(scenario.restarts, &RestartSettings::restarts))
     return "its job may restart";
-  if (!FindNetworkStackTraits(scenario.transport)->runs_divided)
+  if (!FindNetworkStackTraits(scenario.stack.name)->runs_divided)
     return "its transport takes one thread";
-  if (scenario.uses_flows) return "flow mode takes one";
+  if (scenario.stack.uses_flows) return "flow mode takes one";
   if (scenario.fabric.circuits) return "its circuits change";
   if (scenario.watchdog.no_progress_real_ps != kNeverPs) return "it is watched in real time";
   if (!options.captures.empty()) return "packets are captured";

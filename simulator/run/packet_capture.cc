@@ -167,7 +167,7 @@ void PacketCapture::Finish(RunResult& result) {
 
 std::optional<Frame> PacketCapture::FrameOf(const Packet& packet) const {
   switch (packet.kind) {
-    case PacketKind::kRdmaWrite:
+    case PacketKind::kNetworkData:
     case PacketKind::kClearToSend:
     case PacketKind::kAck:
     case PacketKind::kNack:
@@ -203,7 +203,7 @@ PacketCapture::Position PacketCapture::PositionBefore(uint32_t queue, uint32_t s
 // --- RDMA ----------------------------------------------------------------------------------------
 
 std::optional<Frame> PacketCapture::RdmaFrameOf(const Packet& packet) const {
-  if (packet.kind == PacketKind::kRdmaWrite || packet.kind == PacketKind::kClearToSend) {
+  if (packet.kind == PacketKind::kNetworkData || packet.kind == PacketKind::kClearToSend) {
     const auto headers = WriteHeaders(packet);
     if (!headers) return std::nullopt;
     return RdmaFrame(packet, *headers);

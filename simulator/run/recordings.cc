@@ -30,7 +30,7 @@ Recordings::Recordings(const RunOptions& options, const Scenario& scenario, cons
   queue_pairs->KeepMessages();
   for (const LinkCapture& capture : options.captures) {
     captures_.push_back(std::make_unique<PacketCapture>(capture, scenario.fabric, network,
-                                                        *queue_pairs, scenario.nic));
+                                                        *queue_pairs, scenario.stack.nic));
   }
 }
 

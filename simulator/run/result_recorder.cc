@@ -64,7 +64,7 @@ class Recorder {
   void RecordRun() {
     result_.scenario = scenario_.name;
     result_.seed = scenario_.seed;
-    result_.mode = scenario_.uses_flows ? RunMode::kFlow : RunMode::kPacket;
+    result_.mode = scenario_.stack.uses_flows ? RunMode::kFlow : RunMode::kPacket;
     result_.fabric = scenario_.fabric.name;
     result_.server_count = scenario_.fabric.server_count();
     result_.gpu_count = static_cast<uint32_t>(scenario_.fabric.gpus().size());

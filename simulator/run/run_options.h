@@ -75,12 +75,10 @@ struct RunOptions {
   // is written.
   BaselineFile baseline_file{};
   ReplayCacheMode replay_cache = ReplayCacheMode::kOn;
-  bool partition_episodes = true;  // ReplayRules
   // The number of cores. A run that cannot be divided among several is simulated on one, and the
   // result says why.
   uint32_t threads = 1;
-  bool is_divided = false;  // among processes, so it has nothing to replay
-  bool series = false;      // fills RunResult::series and ::transfers, which takes a little time
+  bool series = false;  // fills RunResult::series and ::transfers, which takes a little time
   // The files of captured packets. If there are any, the replay cache is off, because replayed
   // packets cross no link.
   std::vector<LinkCapture> captures{};

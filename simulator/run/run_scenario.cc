@@ -37,7 +37,7 @@ class ScenarioRun {
  public:
   // `job`: the scenario's, or one of its parts alone.
   ScenarioRun(const Scenario& scenario, const Job& job, const RunOptions& options,
-              RunMonitor& monitor)
+              ReplayScope scope, RunMonitor& monitor)
       : monitor_(monitor),
         baseline_file_(options.baseline_file),
         // Before any time is spent, if the file turns out to be something else.
@@ -47,7 +47,8 @@ class ScenarioRun {
                     {.before_first_fault =
                          [this, pair = options.baseline] {
                            if (pair) ForkBaseline();
-                         }}),
+                         },
+                     .replay_scope = scope}),
         recordings_(options, scenario, simulation_.job(), simulation_.engine(),
                     simulation_.network(), simulation_.replay()) {}
   ScenarioRun(const ScenarioRun&) = delete;
@@ -237,11 +238,11 @@ class EngineEnd {
 // Calls run(simulation). If parts of the network that were simulated separately turn out not to be
 // independent, starts over and simulates all of it together. Returns whether it did.
 template <typename Run>
-bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunMonitor& monitor,
-              Run run) {
+bool Simulate(const Scenario& scenario, const Job& job, const RunOptions& options,
+              RunMonitor& monitor, Run run) {
   std::unique_ptr<Baseline> of_child;
   {
-    ScenarioRun simulation(scenario, job, options, monitor);
+    ScenarioRun simulation(scenario, job, options, ReplayScope::kPartitions, monitor);
     try {
       const EngineEnd end;
       run(simulation);
@@ -251,9 +252,9 @@ bool Simulate(const Scenario& scenario, const Job& job, RunOptions options, RunM
     }
     of_child = simulation.TakeBaselineOfChild();
   }
-  options.partition_episodes = false;
-  if (of_child) ScenarioRun(scenario, job, options, monitor).RunPaired(*of_child, false);
-  ScenarioRun simulation(scenario, job, options, monitor);
+  const ReplayScope scope = ReplayScope::kNetwork;
+  if (of_child) ScenarioRun(scenario, job, options, scope, monitor).RunPaired(*of_child, false);
+  ScenarioRun simulation(scenario, job, options, scope, monitor);
   const EngineEnd end;
   run(simulation);
   return true;
@@ -268,9 +269,8 @@ std::string SimulateDivided(const Scenario& scenario, RunOptions options, RunMon
   const uint32_t threads = std::min(asked, scenario.fabric.server_count());
   if (threads == 1) return "the fabric has one server";
   if (std::string why = WhyNotDivided(scenario, options); !why.empty()) return why;
-  options.is_divided = true;
   options.series = false;
-  ScenarioRun simulation(scenario, scenario.job, options, monitor);
+  ScenarioRun simulation(scenario, scenario.job, options, ReplayScope::kNothing, monitor);
   const EngineEnd end;
   DividedRun divided(scenario.fabric, threads);
   RunResult of_all;

@@ -29,20 +29,17 @@ bool MayRestart(const Scenario& scenario) {
   return std::ranges::any_of(scenario.restarts, &RestartSettings::restarts);
 }
 
-ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options) {
+ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options, ReplayScope scope) {
   const bool uses_cache = options.captures.empty() && options.replay_cache != ReplayCacheMode::kOff;
   ReplayRules rules{
       .nccl = scenario.nccl,
-      .nic_variants = scenario.nic_variants,
-      .net_ib = scenario.net_ib,
-      .net_socket = scenario.net_socket,
-      .transport = scenario.transport,
-      .uses_flows = scenario.uses_flows,
+      .stack = scenario.stack,
       .gpu = scenario.gpu,
-      .cache = uses_cache && !options.is_divided ? options.replay_cache : ReplayCacheMode::kOff,
+      .cache = uses_cache && scope != ReplayScope::kNothing ? options.replay_cache
+                                                            : ReplayCacheMode::kOff,
       .lists_obstacles = uses_cache,
       // Parts of flow mode's state cannot be visited alone.
-      .partition_episodes = options.partition_episodes && !scenario.uses_flows,
+      .partition_episodes = scope == ReplayScope::kPartitions && !scenario.stack.uses_flows,
       .seed = scenario.seed,
       .keep_paths = !scenario.faults.empty() || !options.perfetto_file.empty()};
   for (const FaultSpec& fault : scenario.faults) {
@@ -103,11 +100,11 @@ Simulation::Simulation(const Scenario& scenario, const Job& job, const RunOption
       network_(network),
       routing_(scenario.fabric, scenario.seed),
       losses_(scenario.faults.size()) {
-  ReplayRules rules = RulesOf(scenario, options);
+  ReplayRules rules = RulesOf(scenario, options, surroundings_.replay_scope);
   // A part alone has communicators of its own.
   if (&job == &scenario.job) rules.planners = scenario.planners;
-  replay_ = std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_, rules,
-                                           scenario.nic, losses_);
+  replay_ =
+      std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_, rules, losses_);
   if (surroundings_.on_ended) replay_->SetOnAllEnded(surroundings_.on_ended);
   if (options.estimate) replay_->KeepCallsOf(options.estimate->rank);
   network_->SetRouting(routing_);

@@ -41,6 +41,13 @@ uint64_t PeakRssBytes();
 // attributes that the scenario does not state. `scenario` and `engine` must outlive it.
 ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorImpl& engine);
 
+// Says what the replay cache may take the place of.
+enum class ReplayScope : uint8_t {
+  kPartitions,  // the whole network, or parts of it that are independent
+  kNetwork,     // the whole network only
+  kNothing,     // because other processes simulate the rest of the network
+};
+
 class Simulation {
  public:
   // Connects a simulation to its surroundings.
@@ -54,6 +61,7 @@ class Simulation {
     std::function<void()> on_routes_changed{};
     // Delays the start of the job, but not the faults.
     int64_t job_delay_ps = 0;
+    ReplayScope replay_scope = ReplayScope::kPartitions;
   };
 
   // Builds everything on a network that BuildNetwork() has made for the scenario. `job` is the

@@ -69,8 +69,8 @@ TEST(ScenarioBuilderTest, TypedBlocksBecomeTheScenario) {
   EXPECT_EQ(built->job.collectives[2].root, 5u);
   ASSERT_EQ(built->faults.size(), 1u);
   EXPECT_EQ(built->faults[0].name, "flap");
-  EXPECT_EQ(built->nic.ib_timeout, 14u);
-  EXPECT_EQ(built->nic.mtu_bytes, 2048u);
+  EXPECT_EQ(built->stack.nic.ib_timeout, 14u);
+  EXPECT_EQ(built->stack.nic.mtu_bytes, 2048u);
 }
 
 TEST(ScenarioBuilderTest, ServersOfPlatformsBecomeTheFabric) {
@@ -146,7 +146,7 @@ TEST(ScenarioBuilderTest, WhatItSaysAsTextIsReadBackAsTheSame) {
   const auto built = BuiltBy(read);
   std::filesystem::remove(path);
   ASSERT_NE(built, nullptr);
-  EXPECT_EQ(built->nic.ib_timeout, 14u);
+  EXPECT_EQ(built->stack.nic.ib_timeout, 14u);
   EXPECT_EQ(built->seed, 7u);
   EXPECT_EQ(read.ToText(), Small().Set("nccl.IB_TIMEOUT", 14).Set("seed", 7).ToText());
 }

@@ -19,6 +19,7 @@
 
 #include "simulator/execution/connections/connection_table.h"
 #include "simulator/execution/paths/fabric_layout.h"
+#include "simulator/transport/stacks/network_stack_settings.h"
 #include "tests/transport/fixed_latency/fixed_latency_stack.h"
 #include "topologies/generators/rail_optimized.h"
 

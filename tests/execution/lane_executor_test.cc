@@ -19,6 +19,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/execution/paths/fabric_layout.h"
+#include "simulator/transport/stacks/network_stack_settings.h"
 #include "simulator/transport/stacks/network_stacks.h"
 #include "simulator/units/units.h"
 #include "tests/execution/listed_schedule.h"

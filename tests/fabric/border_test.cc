@@ -66,7 +66,7 @@ class BorderTest : public StarFixture {
         packet.sequence = i;
         packet.path = added.first;
         packet.hop_count = added.hop_count;
-        packet.kind = PacketKind::kRdmaWrite;
+        packet.kind = PacketKind::kNetworkData;
         packet.wire_bytes = 4178;
         packet.payload_bytes = 4096;
         network_->Inject(index);

@@ -44,7 +44,7 @@ class EgressPortsTest : public testing::TablesFixture {
     test.ports_.FinishService(link);
     test.ports_.Resume(link);
   }
-  void Send(uint32_t sequence, uint32_t wire_bytes, PacketKind kind = PacketKind::kRdmaWrite) {
+  void Send(uint32_t sequence, uint32_t wire_bytes, PacketKind kind = PacketKind::kNetworkData) {
     const PacketId index = MakePacket(from_left_, wire_bytes, kind);
     tables_.packets[index].sequence = sequence;
     ports_.Send(index);

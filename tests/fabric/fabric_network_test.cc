@@ -108,7 +108,7 @@ TEST_F(FabricNetworkTest, DirectionsOfACableDoNotDelayEachOther) {
 TEST_F(FabricNetworkTest, EveryLinkCountsPayloadHeadersAndRepeatsThatCrossedIt) {
   Inject(chain_, 0, 1'082, 1'000);
   Inject(chain_, 1, 582, 500);
-  Inject(chain_, 1, 582, 500, PacketKind::kRdmaWrite, Packet::kRetransmitted);
+  Inject(chain_, 1, 582, 500, PacketKind::kNetworkData, Packet::kRetransmitted);
   Inject(chain_, 2, 86, 0, PacketKind::kAck);
   Inject(chain_, 3, 162, 64, PacketKind::kClearToSend);
   engine().Run();

@@ -56,7 +56,7 @@ class LoadBalancerTest : public NetworkFixture {
   }
   // `count` packets of one flow, one each `gap_ps`.
   void SendTrain(int server, uint32_t count, int64_t gap_ps,
-                 PacketKind kind = PacketKind::kRdmaWrite) {
+                 PacketKind kind = PacketKind::kNetworkData) {
     const PathRef path = PathFrom(server);
     for (uint32_t i = 0; i < count; ++i) {
       At(i * gap_ps, [this, path, i, kind] { Inject(path, i, kWireBytes, 3'900, kind); });

@@ -21,7 +21,7 @@ class MarkingObjectTest : public testing::TablesFixture {
     of_device[leaf_] = &settings_;
     marking_.SetSettings(of_device);
   }
-  bool IsMarked(int64_t backlog_ps, PacketKind kind = PacketKind::kRdmaWrite) {
+  bool IsMarked(int64_t backlog_ps, PacketKind kind = PacketKind::kNetworkData) {
     Packet& packet = tables_.packets[MakePacket(to_right_, 1'000, kind)];
     const bool is_marked = marking_.Mark(packet, backlog_ps);
     EXPECT_EQ((packet.flags & Packet::kEcnMarked) != 0, is_marked);

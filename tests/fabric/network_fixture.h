@@ -90,7 +90,7 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
 
   // Injects a packet of `wire_bytes`, `payload_bytes` of them payload, now.
   uint32_t Inject(PathRef path, uint32_t sequence, uint32_t wire_bytes, uint32_t payload_bytes = 0,
-                  PacketKind kind = PacketKind::kRdmaWrite, uint8_t flags = 0) {
+                  PacketKind kind = PacketKind::kNetworkData, uint8_t flags = 0) {
     const PacketId index = network().AllocatePacket();
     network().packet(index) = {.flow = 0,
                                .sequence = sequence,

@@ -225,9 +225,10 @@ class RandomNetwork : public PacketSink {
       const PathRef path =
           is_nvlink ? nvlink_paths_[Draw(nvlink_paths_.size())] : paths_[Draw(paths_.size())];
       const auto kind =
-          is_nvlink ? PacketKind::kNvlinkWrite
-                    : OneOf({PacketKind::kRdmaWrite, PacketKind::kRdmaWrite, PacketKind::kRdmaWrite,
-                             PacketKind::kAck, PacketKind::kCnp, PacketKind::kClearToSend});
+          is_nvlink
+              ? PacketKind::kNvlinkWrite
+              : OneOf({PacketKind::kNetworkData, PacketKind::kNetworkData, PacketKind::kNetworkData,
+                       PacketKind::kAck, PacketKind::kCnp, PacketKind::kClearToSend});
       const auto count = 1 + Draw(40);
       const auto bytes =
           IsData(kind) ? OneOf<uint16_t>({100, 1'000, 4'178}) : OneOf<uint16_t>({64, 86});

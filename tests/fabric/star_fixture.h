@@ -52,7 +52,7 @@ class StarFixture : public NetworkFixture {
       packet.sequence = i;
       packet.path = path.first;
       packet.hop_count = path.hop_count;
-      packet.kind = PacketKind::kRdmaWrite;
+      packet.kind = PacketKind::kNetworkData;
       packet.wire_bytes = static_cast<uint16_t>(burst.wire_bytes);
       packet.payload_bytes = static_cast<uint16_t>(burst.wire_bytes - 82);
       network().Inject(index);

@@ -68,7 +68,8 @@ class TablesFixture : public ::testing::Test {
   }
 
   // A packet that is on `link` or waits for it.
-  PacketId MakePacket(LinkId link, uint32_t wire_bytes, PacketKind kind = PacketKind::kRdmaWrite) {
+  PacketId MakePacket(LinkId link, uint32_t wire_bytes,
+                      PacketKind kind = PacketKind::kNetworkData) {
     const PacketId index = tables_.packets.Allocate();
     Packet& packet = tables_.packets[index];
     packet.link = link;

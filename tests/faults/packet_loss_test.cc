@@ -21,7 +21,7 @@ Packet PacketOf(PacketKind kind, uint16_t wire_bytes = 4178) {
 
 std::vector<bool> LossesOf(const LossSpec& spec, uint64_t seed, uint16_t wire_bytes = 4178) {
   PacketLoss loss(spec, seed);
-  const Packet packet = PacketOf(PacketKind::kRdmaWrite, wire_bytes);
+  const Packet packet = PacketOf(PacketKind::kNetworkData, wire_bytes);
   std::vector<bool> losses;
   for (uint64_t i = 0; i < kPackets; ++i) losses.push_back(loss.Loses(packet));
   return losses;
@@ -96,9 +96,9 @@ TEST(PacketLossTest, OfAKindExactlyTheNumberedOnesAreLost) {
   spec.count = 2;
   PacketLoss loss(spec, 1);
   EXPECT_FALSE(loss.Loses(PacketOf(PacketKind::kAck)));
-  EXPECT_FALSE(loss.Loses(PacketOf(PacketKind::kRdmaWrite)));
+  EXPECT_FALSE(loss.Loses(PacketOf(PacketKind::kNetworkData)));
   EXPECT_TRUE(loss.Loses(PacketOf(PacketKind::kAck)));
-  EXPECT_FALSE(loss.Loses(PacketOf(PacketKind::kRdmaWrite)));
+  EXPECT_FALSE(loss.Loses(PacketOf(PacketKind::kNetworkData)));
   EXPECT_TRUE(loss.Loses(PacketOf(PacketKind::kAck)));
   EXPECT_FALSE(loss.Loses(PacketOf(PacketKind::kAck)));
 }

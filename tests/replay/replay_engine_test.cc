@@ -62,8 +62,7 @@ class ReplayEngineTest : public ::testing::Test, public ReplayObserver {
     job_ = std::move(job);
     ReplayRules rules;
     rules.cache = cache;
-    replay_ = std::make_unique<ReplayEngine>(graph_, *network_, *routing_, job_, rules,
-                                             NicSettings{}, *this);
+    replay_ = std::make_unique<ReplayEngine>(graph_, *network_, *routing_, job_, rules, *this);
   }
   void Run() {
     replay_->Start();
@@ -183,7 +182,7 @@ TEST_F(ReplayEngineTest, TheObserverReceivesALossAndItsRepair) {
   Build(Repeated(1), ReplayCacheMode::kOff);
   const LinkId uplink = FirstUplink();
   network_->SetLossFilter(uplink, [lost = false](const Packet& packet) mutable {
-    return packet.kind == PacketKind::kRdmaWrite && !std::exchange(lost, true);
+    return packet.kind == PacketKind::kNetworkData && !std::exchange(lost, true);
   });
   Run();
   EXPECT_TRUE(replay_->is_complete());

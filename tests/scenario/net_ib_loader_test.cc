@@ -19,7 +19,7 @@ std::string FindingsOf(const std::string& lines, const std::string& fabric = kTw
 NetIbSettings Load(const std::string& lines) {
   const LoadedScenario loaded(std::string(kTwoPorts) + kWorkload + lines);
   EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
-  return loaded.scenario ? loaded.scenario->net_ib : NetIbSettings{};
+  return loaded.scenario ? loaded.scenario->stack.ib : NetIbSettings{};
 }
 
 // NCCL_PARAM of src/transport/net_ib/{connect,p2p_resiliency,p2p_resiliency_recovery}.cc, 2.30.

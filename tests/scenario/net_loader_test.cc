@@ -17,7 +17,7 @@ TEST(NetLoaderTest, NamesAreNccls) {
     ASSERT_NE(scenario, nullptr);
     EXPECT_EQ(scenario->nccl.net, NetPlugin::kAwsLibfabric) << text;
     EXPECT_EQ(scenario->gpu.net, NetPlugin::kAwsLibfabric);
-    EXPECT_FALSE(scenario->net_socket.enabled);
+    EXPECT_FALSE(scenario->stack.socket.enabled);
     EXPECT_TRUE(scenario->nccl.UsesPxn());
   }
   EXPECT_EQ(LoadBeside("nccl { IB_DISABLE: true }")->nccl.net, NetPlugin::kSocket);
@@ -59,7 +59,7 @@ TEST(NetLoaderTest, AmazonsPlugInSetsNcclsVariablesWhereTheUserHasNot) {
   EXPECT_EQ(stated->nccl.nvls_chunksize_bytes, 256u << 10);
   EXPECT_EQ(stated->nccl.nvlstree_max_chunksize_bytes, 64u << 10);
   EXPECT_EQ(stated->nccl.ofi_net_latency_us, 35.5);
-  EXPECT_EQ(stated->nic.ib_timeout, 14u);  // SRD's own is not public
+  EXPECT_EQ(stated->stack.nic.ib_timeout, 14u);  // SRD's own is not public
 }
 
 // SRD: Shalev et al., IEEE Micro 40(6), 2020.
@@ -68,20 +68,20 @@ TEST(NetLoaderTest, EfaSpraysPacketsAndRepeatsThemOneByOneUnlessToldOtherwise) {
   for (const char* more : {"", "nic { mtu_bytes: 1024 } network { network_flow_control: NONE }"}) {
     const auto scenario = LoadBeside(efa + more);
     ASSERT_NE(scenario, nullptr);
-    EXPECT_EQ(scenario->nic.recovery, Recovery::kSelectiveRepeat);
-    EXPECT_EQ(scenario->nic.reorder_tolerance_packets, 63u);
+    EXPECT_EQ(scenario->stack.nic.recovery, Recovery::kSelectiveRepeat);
+    EXPECT_EQ(scenario->stack.nic.reorder_tolerance_packets, 63u);
     EXPECT_EQ(AttributeOf(*scenario, "LoadBalancing"), "SPRAYING");
   }
   const auto stated = LoadBeside(efa +
                                  "nic { recovery: GO_BACK_N reorder_tolerance_packets: 0 } "
                                  "network { load_balancing: ECMP }");
   ASSERT_NE(stated, nullptr);
-  EXPECT_EQ(stated->nic.recovery, Recovery::kGoBackN);
-  EXPECT_EQ(stated->nic.reorder_tolerance_packets, 0u);
+  EXPECT_EQ(stated->stack.nic.recovery, Recovery::kGoBackN);
+  EXPECT_EQ(stated->stack.nic.reorder_tolerance_packets, 0u);
   EXPECT_EQ(AttributeOf(*stated, "LoadBalancing"), "ECMP");
   const auto infiniband = LoadBeside("");
   ASSERT_NE(infiniband, nullptr);
-  EXPECT_EQ(infiniband->nic.recovery, Recovery::kGoBackN);
+  EXPECT_EQ(infiniband->stack.nic.recovery, Recovery::kGoBackN);
   EXPECT_EQ(AttributeOf(*infiniband, "LoadBalancing"), "");
 }
 

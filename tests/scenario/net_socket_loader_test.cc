@@ -19,16 +19,16 @@ TEST(NetSocketLoaderTest, DefaultsAreNcclsAndLinuxs) {
        {"nccl { NET: \"Socket\" }", "nccl { NET: \"socket\" }", "nccl { IB_DISABLE: true }"}) {
     const auto scenario = LoadBeside(text);
     ASSERT_NE(scenario, nullptr);
-    EXPECT_TRUE(scenario->net_socket.enabled) << text;
-    EXPECT_EQ(scenario->net_socket.nthreads, 0u);
-    EXPECT_EQ(scenario->net_socket.data_sockets(), 0u);
-    EXPECT_EQ(scenario->net_socket.send_rate_bps, 89'000'000'000u);
-    EXPECT_EQ(scenario->net_socket.receive_rate_bps, 42'000'000'000u);
-    EXPECT_TRUE(scenario->nic.is_tcp);
-    EXPECT_EQ(scenario->nic.mtu_bytes, 1'448u);  // 1,500 - 20 - 20 - 12
-    EXPECT_EQ(scenario->nic.ack_every_packets, 2u);
-    EXPECT_EQ(scenario->nic.window_bytes, kTcpWindowBytes);
-    EXPECT_EQ(scenario->nic.congestion_control.GetTypeId().GetName(), "railyard::Cubic");
+    EXPECT_TRUE(scenario->stack.socket.enabled) << text;
+    EXPECT_EQ(scenario->stack.socket.nthreads, 0u);
+    EXPECT_EQ(scenario->stack.socket.data_sockets(), 0u);
+    EXPECT_EQ(scenario->stack.socket.send_rate_bps, 89'000'000'000u);
+    EXPECT_EQ(scenario->stack.socket.receive_rate_bps, 42'000'000'000u);
+    EXPECT_TRUE(scenario->stack.nic.is_tcp);
+    EXPECT_EQ(scenario->stack.nic.mtu_bytes, 1'448u);  // 1,500 - 20 - 20 - 12
+    EXPECT_EQ(scenario->stack.nic.ack_every_packets, 2u);
+    EXPECT_EQ(scenario->stack.nic.window_bytes, kTcpWindowBytes);
+    EXPECT_EQ(scenario->stack.nic.congestion_control.GetTypeId().GetName(), "railyard::Cubic");
     EXPECT_FALSE(scenario->nccl.UsesPxn());
     EXPECT_FALSE(scenario->nccl.AllowsLl128BetweenServers(CollectiveKind::kAllReduce));
     EXPECT_EQ(AttributeOf(*scenario, "NetworkFlowControl"), "NONE");
@@ -37,8 +37,8 @@ TEST(NetSocketLoaderTest, DefaultsAreNcclsAndLinuxs) {
   for (const char* text : {"", "nccl { NET: \"IB\" }", "nccl { IB_DISABLE: false }"}) {
     const auto scenario = LoadBeside(text);
     ASSERT_NE(scenario, nullptr);
-    EXPECT_FALSE(scenario->net_socket.enabled) << text;
-    EXPECT_FALSE(scenario->nic.is_tcp);
+    EXPECT_FALSE(scenario->stack.socket.enabled) << text;
+    EXPECT_FALSE(scenario->stack.nic.is_tcp);
     EXPECT_TRUE(scenario->nccl.UsesPxn());
   }
 }
@@ -49,11 +49,11 @@ TEST(NetSocketLoaderTest, ValuesAreTaken) {
       "gpu { socket_send_rate: \"50Gbps\" socket_receive_rate: \"20Gbps\" }\n"
       "nic { mtu_bytes: 9000 window: \"1MiB\" congestion_control { cubic { beta: 0.5 } } }\n");
   ASSERT_NE(scenario, nullptr);
-  EXPECT_EQ(scenario->net_socket.data_sockets(), 8u);
-  EXPECT_EQ(scenario->net_socket.send_rate_bps, 50'000'000'000u);
-  EXPECT_EQ(scenario->net_socket.receive_rate_bps, 20'000'000'000u);
-  EXPECT_EQ(scenario->nic.mtu_bytes, 8'948u);
-  EXPECT_EQ(scenario->nic.window_bytes, 1u << 20);
+  EXPECT_EQ(scenario->stack.socket.data_sockets(), 8u);
+  EXPECT_EQ(scenario->stack.socket.send_rate_bps, 50'000'000'000u);
+  EXPECT_EQ(scenario->stack.socket.receive_rate_bps, 20'000'000'000u);
+  EXPECT_EQ(scenario->stack.nic.mtu_bytes, 8'948u);
+  EXPECT_EQ(scenario->stack.nic.window_bytes, 1u << 20);
   // As NCCL, where it is named.
   EXPECT_TRUE(scenario->nccl.AllowsLl128BetweenServers(CollectiveKind::kAllReduce));
 }

@@ -34,13 +34,13 @@ TEST(NicsLoaderTest, WhatIsStatedDiffersAndTheRestIsAsEverywhere) {
       "nics { device: \"*/nic5\" nic { cnp_interval: \"20us\" congestion_control { dcqcn {} } } "
       "IB_RETRY_CNT: 2 }\n");
   ASSERT_NE(scenario, nullptr);
-  ASSERT_EQ(scenario->nic_variants.size(), 2u);
+  ASSERT_EQ(scenario->stack.nic_variants.size(), 2u);
   const auto names_of = [&](const NicVariant& variant) {
     std::vector<std::string> names;
     for (const DeviceId nic : variant.nics) names.push_back(scenario->fabric.device(nic).name);
     return names;
   };
-  const NicVariant& first = scenario->nic_variants[0];
+  const NicVariant& first = scenario->stack.nic_variants[0];
   EXPECT_THAT(names_of(first), ElementsAre("server0/nic3", "server1/nic3"));
   EXPECT_EQ(first.settings.ib_timeout, 14u);
   EXPECT_EQ(first.settings.ib_retry_cnt, 6u);
@@ -48,14 +48,14 @@ TEST(NicsLoaderTest, WhatIsStatedDiffersAndTheRestIsAsEverywhere) {
   EXPECT_EQ(first.settings.ack_every_packets, 2u);
   EXPECT_FALSE(first.settings.congestion_control.IsTypeIdSet() &&
                first.settings.congestion_control.GetTypeId().GetName() == "railyard::Dcqcn");
-  const NicVariant& second = scenario->nic_variants[1];
+  const NicVariant& second = scenario->stack.nic_variants[1];
   EXPECT_THAT(names_of(second), ElementsAre("server0/nic5", "server1/nic5"));
   EXPECT_EQ(second.settings.ib_timeout, 17u);
   EXPECT_EQ(second.settings.ib_retry_cnt, 2u);
   EXPECT_EQ(second.settings.window_bytes, 256u << 10);
   EXPECT_EQ(second.settings.cnp_interval_ps, 20 * kPsPerUs);
   EXPECT_EQ(second.settings.congestion_control.GetTypeId().GetName(), "railyard::Dcqcn");
-  EXPECT_EQ(scenario->nic.ib_timeout, 17u);
+  EXPECT_EQ(scenario->stack.nic.ib_timeout, 17u);
 }
 
 // Ranks of NCCL agree on the lowest bandwidth between servers that any of them has.
@@ -64,7 +64,7 @@ TEST(NicsLoaderTest, ARateIsThatOfTheCableAndTheSlowestCounts) {
   ASSERT_NE(scenario, nullptr);
   EXPECT_EQ(RateOfCable(*scenario, "server1/nic3--leaf3"), 200'000'000'000u);
   EXPECT_EQ(RateOfCable(*scenario, "server0/nic3--leaf3"), 400'000'000'000u);
-  EXPECT_TRUE(scenario->nic_variants.empty());
+  EXPECT_TRUE(scenario->stack.nic_variants.empty());
   EXPECT_EQ(LayoutOf(scenario->fabric, Gpus({3, 11})).nic_bps, 200'000'000'000u);
   EXPECT_EQ(LayoutOf(scenario->fabric, Gpus({2, 10})).nic_bps, 400'000'000'000u);
 }

@@ -174,7 +174,7 @@ TEST(ScenarioLoaderTest, AFieldThatASetRemovesHasItsDefault) {
   const LoadedScenario loaded(std::string(kFabric) + kWorkload + "nic { mtu_bytes: 1500 }\n",
                               {"nic.mtu_bytes="});
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  EXPECT_EQ(loaded.scenario->nic.mtu_bytes, NicSettings().mtu_bytes);
+  EXPECT_EQ(loaded.scenario->stack.nic.mtu_bytes, NicSettings().mtu_bytes);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 // NCCL_PARAM(IbTimeout, "IB_TIMEOUT", …) of src/transport/net_ib.cc in these releases.
 TEST(SettingsLoaderTest, TheIbTimeoutDefaultsToThatOfTheVersion) {
   const auto timeout_of = [](const std::string& version) {
-    return LoadBeside("nccl { version: \"" + version + "\" }")->nic.ib_timeout;
+    return LoadBeside("nccl { version: \"" + version + "\" }")->stack.nic.ib_timeout;
   };
   EXPECT_EQ(timeout_of("2.4.8"), 14u);
   EXPECT_EQ(timeout_of("2.13.4"), 14u);
@@ -23,7 +23,7 @@ TEST(SettingsLoaderTest, TheIbTimeoutDefaultsToThatOfTheVersion) {
   EXPECT_EQ(timeout_of("2.22.3"), 18u);
   EXPECT_EQ(timeout_of("2.23.4"), 20u);
   EXPECT_EQ(timeout_of("2.27.5"), 20u);
-  EXPECT_EQ(LoadBeside("")->nic.ib_retry_cnt, 7u);
+  EXPECT_EQ(LoadBeside("")->stack.nic.ib_retry_cnt, 7u);
 }
 
 TEST(SettingsLoaderTest, SwitchesCannotBalanceRoutesThatTheSenderDraws) {
@@ -110,8 +110,8 @@ TEST(SettingsLoaderTest, NcclVariablesAreTakenByTheirNames) {
       "nccl { version: \"2.27.5\" IB_TIMEOUT: 31 IB_RETRY_CNT: 0 CROSS_NIC: 0 BUFFSIZE: \"8MiB\" "
       "MIN_NCHANNELS: 2 MAX_NCHANNELS: 4 PXN_DISABLE: true }");
   EXPECT_EQ(scenario->nccl.version, 22705u);
-  EXPECT_EQ(scenario->nic.ib_timeout, 31u);
-  EXPECT_EQ(scenario->nic.ib_retry_cnt, 0u);
+  EXPECT_EQ(scenario->stack.nic.ib_timeout, 31u);
+  EXPECT_EQ(scenario->stack.nic.ib_retry_cnt, 0u);
   EXPECT_EQ(scenario->nccl.cross_nic, 0u);
   EXPECT_EQ(scenario->nccl.buffsize_bytes, 8u << 20);
   EXPECT_EQ(scenario->nccl.min_nchannels, 2u);
@@ -163,9 +163,9 @@ TEST(SettingsLoaderTest, GpuNicAndRoutingTakeTheirQuantities) {
   EXPECT_EQ(scenario->gpu.network_step_latency_ps, 3 * kPsPerUs);
   EXPECT_EQ(scenario->gpu.channel_rate_bps, 160'000'000'000u);
   EXPECT_EQ(scenario->gpu.proxy_post_latency_ps, 0);
-  EXPECT_EQ(scenario->nic.mtu_bytes, 1024u);
-  EXPECT_EQ(scenario->nic.window_bytes, 1u << 20);
-  EXPECT_EQ(scenario->nic.ack_every_packets, 4u);
+  EXPECT_EQ(scenario->stack.nic.mtu_bytes, 1024u);
+  EXPECT_EQ(scenario->stack.nic.window_bytes, 1u << 20);
+  EXPECT_EQ(scenario->stack.nic.ack_every_packets, 4u);
   EXPECT_EQ(scenario->routing.detection_ps, 10 * kPsPerUs);
   EXPECT_EQ(scenario->routing.convergence_ps, 20 * kPsPerMs);
   EXPECT_EQ(LoadBeside("gpu { channel_rate: \"0Gbps\" }")->gpu.channel_rate_bps, 0u);  // no limit

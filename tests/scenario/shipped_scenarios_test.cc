@@ -27,7 +27,7 @@ TEST(ShippedScenariosTest, TheFlapIsOf300MillisecondsOnANicLink) {
   ASSERT_NE(scenario, nullptr);
   EXPECT_EQ(scenario->name, "h100_4x8_flap");
   EXPECT_EQ(scenario->job.rank_count, 32u);
-  EXPECT_EQ(scenario->nic.ib_timeout, 20u);
+  EXPECT_EQ(scenario->stack.nic.ib_timeout, 20u);
   ASSERT_EQ(scenario->faults.size(), 1u);
   const FaultSpec& fault = scenario->faults[0];
   EXPECT_EQ(fault.timeline.until_ps - fault.timeline.at_ps, 300 * kPsPerMs);
@@ -49,8 +49,8 @@ TEST(ShippedScenariosTest, TheIdleFlapIsTheSameOnASpineLink) {
 TEST(ShippedScenariosTest, TheCutStays) {
   const auto scenario = LoadShipped("h100_4x8_cut", {"nccl.IB_TIMEOUT=14"});
   ASSERT_NE(scenario, nullptr);
-  EXPECT_EQ(scenario->nic.ib_timeout, 14u);
-  EXPECT_EQ(scenario->nic.ib_retry_cnt, 7u);
+  EXPECT_EQ(scenario->stack.nic.ib_timeout, 14u);
+  EXPECT_EQ(scenario->stack.nic.ib_retry_cnt, 7u);
   ASSERT_EQ(scenario->faults.size(), 1u);
   EXPECT_EQ(scenario->faults[0].timeline.until_ps, kNeverPs);
 }

@@ -58,11 +58,12 @@ class AggregationTransportTest : public testing::TransportFixture {
     transport_.emplace(graph_, network(), *routing_, nic);
     std::vector<GpuIndex> gpus(graph_.gpus().size());
     std::iota(gpus.begin(), gpus.end(), GpuIndex{0});
-    first_member_ = transport_->OpenTree(gpus, 7);
-    for (const GpuIndex gpu : gpus) transport_->Join(first_member_ + gpu, Me(gpu));
+    first_ = transport_->OpenTree(gpus, 7);
+    for (const GpuIndex gpu : gpus) transport_->Join(FlowOf(gpu), Me(gpu));
   }
+  FlowId FlowOf(GpuIndex gpu) const { return FlowId{first_ + gpu}; }
   void PostAll(const Aggregation& operation) {
-    for (GpuIndex gpu{0}; gpu < 4; ++gpu) transport_->Post(first_member_ + gpu, operation);
+    for (GpuIndex gpu{0}; gpu < 4; ++gpu) transport_->Post(FlowOf(gpu), operation);
   }
   void PostAll(uint64_t bytes) { PostAll(Aggregation{.bytes = bytes}); }
   uint64_t PayloadOn(const char* from, const char* to) {
@@ -78,7 +79,7 @@ class AggregationTransportTest : public testing::TransportFixture {
   }
 
   std::optional<AggregationTransport> transport_;
-  uint32_t first_member_ = 0;
+  FlowId first_;
 };
 
 // S goes out of every NIC and comes in again; between switches one sum each way, whatever is below.
@@ -126,11 +127,11 @@ TEST_F(AggregationTransportTest, APacketTakesTheWayToTheRootAndBack) {
 
 TEST_F(AggregationTransportTest, NobodyGetsAResultBeforeTheLastOperand) {
   Build();
-  for (const uint32_t gpu : {0u, 1u, 2u})
-    transport_->Post(first_member_ + gpu, {.bytes = 3 * kMtu});
+  for (const GpuIndex gpu : {GpuIndex{0}, GpuIndex{1}, GpuIndex{2}})
+    transport_->Post(FlowOf(gpu), {.bytes = 3 * kMtu});
   At(50'000'000, [this] {
     EXPECT_THAT(delivered_, IsEmpty());
-    transport_->Post(first_member_ + 3, {.bytes = 3 * kMtu});
+    transport_->Post(FlowOf(GpuIndex{3}), {.bytes = 3 * kMtu});
   });
   ns3::Simulator::Run();
   EXPECT_THAT(delivered_, SizeIs(4));
@@ -146,8 +147,8 @@ TEST_F(AggregationTransportTest, WhatOneGivesAllGet) {
     for (const bool owners_are_first : {true, false}) {
       Build(form);
       const auto post = [&](bool owners) {
-        for (const uint32_t gpu : {0u, 1u, 2u, 3u}) {
-          if ((gpu == 1 || gpu == 2) == owners) transport_->Post(first_member_ + gpu, kGather);
+        for (GpuIndex gpu{0}; gpu < 4; ++gpu) {
+          if ((gpu == 1 || gpu == 2) == owners) transport_->Post(FlowOf(gpu), kGather);
         }
       };
       post(owners_are_first);
@@ -208,7 +209,7 @@ TEST_F(AggregationTransportTest, WhatAllGiveOneGets) {
 TEST_F(AggregationTransportTest, AMemberKeepsToItsWindow) {
   Build();
   const NicSettings nic;
-  transport_->Post(first_member_, {.bytes = 4 * nic.window_bytes});
+  transport_->Post(first_, {.bytes = 4 * nic.window_bytes});
   ns3::Simulator::Run();
   EXPECT_EQ(PayloadOn("server0/nic0", "leaf0"), nic.window_bytes);
   EXPECT_THAT(delivered_, IsEmpty());

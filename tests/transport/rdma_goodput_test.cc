@@ -45,7 +45,7 @@ class RdmaGoodputTest : public testing::TransportFixture {
     network().SetLossFilter(
         Link("server0/nic0", "leaf0"), [p, packets, draw = uint64_t{0},
                                         lost = std::set<uint32_t>()](const Packet& packet) mutable {
-          if (packet.kind != PacketKind::kRdmaWrite || packet.sequence + 1 == packets ||
+          if (packet.kind != PacketKind::kNetworkData || packet.sequence + 1 == packets ||
               lost.contains(packet.sequence)) {
             return false;
           }
@@ -60,7 +60,7 @@ class RdmaGoodputTest : public testing::TransportFixture {
     network().SetLossFilter(
         Link("server0/nic0", "leaf0"), [p, packets, draw = uint64_t{0}, expected = uint32_t{0},
                                         is_gap = false](const Packet& packet) mutable {
-          if (packet.kind != PacketKind::kRdmaWrite || packet.sequence != expected) return false;
+          if (packet.kind != PacketKind::kNetworkData || packet.sequence != expected) return false;
           const double drawn = static_cast<double>(Mix64(0x5eed ^ Mix64(++draw)) >> 11) * 0x1p-53;
           if (!is_gap && drawn < p && packet.sequence + 1 != packets) {
             is_gap = true;

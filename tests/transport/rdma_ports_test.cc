@@ -153,7 +153,7 @@ TEST_F(RdmaSharedNicTest, ATurnIsAsManyPacketsAsTheBurst) {
   const FlowId other = Open(1, GpuIndex{1}, GpuIndex{3}, 2);
   std::vector<uint32_t> order;
   network().SetLossFilter(Link("server0/nic0", "leaf0"), [&](const Packet& packet) {
-    if (packet.kind == PacketKind::kRdmaWrite) order.push_back(packet.flow / 2);
+    if (packet.kind == PacketKind::kNetworkData) order.push_back(packet.flow / 2);
     return false;
   });
   rdma_->Post(one, PostedMessage::OfData(10 * kMtu));

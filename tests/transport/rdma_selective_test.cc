@@ -34,7 +34,7 @@ class RdmaSelectiveTest : public testing::RdmaFixture {
   // The first transmissions of these packets are lost.
   void LoseFirst(const std::set<uint32_t>& sequences) {
     network().SetLossFilter(out_, [sequences](const Packet& packet) {
-      return packet.kind == PacketKind::kRdmaWrite && sequences.contains(packet.sequence) &&
+      return packet.kind == PacketKind::kNetworkData && sequences.contains(packet.sequence) &&
              (packet.flags & Packet::kRetransmitted) == 0;
     });
   }
@@ -127,7 +127,7 @@ TEST_F(RdmaSelectiveTest, WhatIsBeyondTheBitmapIsAskedForWhenTheGapIsFilled) {
 TEST_F(RdmaSelectiveTest, ARepetitionThatIsLostTooWaitsForTheTimer) {
   Connect(Selective());
   network().SetLossFilter(out_, [seen = 0](const Packet& packet) mutable {
-    return packet.kind == PacketKind::kRdmaWrite && packet.sequence == 20 && seen++ < 2;
+    return packet.kind == PacketKind::kNetworkData && packet.sequence == 20 && seen++ < 2;
   });
   Post(kPackets);
   engine().Run();
@@ -150,7 +150,7 @@ TEST_P(RdmaTargetedLossTest, IsRecoveredFrom) {
   NicSettings nic = Selective();
   nic.recovery = GetParam().recovery;
   Connect(nic);
-  const bool is_data = GetParam().kind == PacketKind::kRdmaWrite;
+  const bool is_data = GetParam().kind == PacketKind::kNetworkData;
   if (GetParam().kind == PacketKind::kNack) LoseFirst({50});
   LoseNth(is_data ? out_ : ack_out_, GetParam().kind, GetParam().n);
   Post(kPackets);
@@ -165,9 +165,9 @@ TEST_P(RdmaTargetedLossTest, IsRecoveredFrom) {
 
 INSTANTIATE_TEST_SUITE_P(
     NthOfAKind, RdmaTargetedLossTest,
-    ::testing::Values(LossCase{Recovery::kGoBackN, PacketKind::kRdmaWrite, 99, 1},
-                      LossCase{Recovery::kSelectiveRepeat, PacketKind::kRdmaWrite, 99, 1},
-                      LossCase{Recovery::kGoBackN, PacketKind::kRdmaWrite, 50, 0},
+    ::testing::Values(LossCase{Recovery::kGoBackN, PacketKind::kNetworkData, 99, 1},
+                      LossCase{Recovery::kSelectiveRepeat, PacketKind::kNetworkData, 99, 1},
+                      LossCase{Recovery::kGoBackN, PacketKind::kNetworkData, 50, 0},
                       LossCase{Recovery::kGoBackN, PacketKind::kAck, 3, 0},
                       LossCase{Recovery::kSelectiveRepeat, PacketKind::kAck, 3, 0},
                       LossCase{Recovery::kGoBackN, PacketKind::kAck, 24, 1},
@@ -184,7 +184,7 @@ TEST_F(RdmaSelectiveTest, ALostLastPacketCostsTheTimerWithTheProbabilityOfItsLos
   constexpr double kLoss = 0.05;
   constexpr int kMessages = 20'000;
   network().SetLossFilter(out_, [draw = uint64_t{0}](const Packet& packet) mutable {
-    return packet.kind == PacketKind::kRdmaWrite &&
+    return packet.kind == PacketKind::kNetworkData &&
            static_cast<double>(Mix64(++draw) >> 11) * 0x1p-53 < kLoss;
   });
   on_completed_ = [&](uint32_t) {

@@ -114,7 +114,7 @@ TEST_F(StripedConnectionsTest, AMessageTakesAQueuePairOfEachPortInTurnOrAllOfThe
     Connect({.ib_qps_per_connection = 2, .ib_split_data_on_qps = is_split});
     std::vector<uint32_t> over_leaf0;
     network().SetLossFilter(Link("server0/nic0", "leaf0"), [&](const Packet& packet) {
-      if (packet.kind == PacketKind::kRdmaWrite) over_leaf0.push_back(packet.flow / 2);
+      if (packet.kind == PacketKind::kNetworkData) over_leaf0.push_back(packet.flow / 2);
       return false;
     });
     for (int i = 0; i < 4; ++i) {
@@ -147,7 +147,7 @@ TEST_F(StripedConnectionsTest, MessagesAreReportedInTheirOrder) {
   Connect({.ib_qps_per_connection = 2});
   bool lost = false;
   network().SetLossFilter(Link("server0/nic0", "leaf0"), [&](const Packet& packet) {
-    return packet.kind == PacketKind::kRdmaWrite && packet.flow / 2 == 0 &&
+    return packet.kind == PacketKind::kNetworkData && packet.flow / 2 == 0 &&
            !std::exchange(lost, true);
   });
   striped_->Post(stripe_,
@@ -167,7 +167,7 @@ TEST_F(StripedConnectionsTest, AConnectionHasRecoveredWhenItsLastQueuePairHas) {
   const auto lose_data_once = [&](const std::string& leaf, int which) {
     network().SetLossFilter(Link("server0/nic0", leaf),
                             [which, seen = 0](const Packet& packet) mutable {
-                              return packet.kind == PacketKind::kRdmaWrite && seen++ == which;
+                              return packet.kind == PacketKind::kNetworkData && seen++ == which;
                             });
   };
   lose_data_once("leaf0", 7);

@@ -287,7 +287,7 @@ void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, RankIndex firs
                                std::span<const GpuIndex> gpus, uint32_t place) {
   Communicator& communicator = communicators_[connections_[id].communicator];
   const uint64_t key = uint64_t{channel} << 32 | first_rank;
-  const auto [at, is_new] = communicator.trees.try_emplace(key, 0);
+  const auto [at, is_new] = communicator.trees.try_emplace(key);
   // All members use one route, so the fabric's hashes use the first member's entropy.
   const uint64_t entropy = HashOf(channel, gpus.front(), gpus.size());
   if (is_new) at->second = aggregation_.OpenTree(gpus, entropy);
@@ -311,36 +311,33 @@ void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
 
 // --- Routes of connections -----------------------------------------------------------------------
 
+template <typename Visit>
+void ConnectionTable::ForEachFlow(const Connection& connection, Visit visit) const {
+  // A group serves several connections, none of which has it as its own.
+  if (connection.is_switch_operand() || connection.is_switch_result()) return;
+  if (connection.is_network_sum()) {
+    if (connection.flow != FlowId::kNone) visit(aggregation_, connection.flow);
+    return;
+  }
+  if (!connection.network) visit(load_store_, connection.flow);
+  if (connection.load_flow != FlowId::kNone) visit(load_store_, connection.load_flow);
+  if (connection.is_relayed()) visit(load_store_, connection.relay_flow);
+  if (connection.network) visit(*connection.transport, connection.flow);
+}
+
 std::vector<LinkId> ConnectionTable::LinksOf(const Connection& connection) const {
   std::vector<LinkId> links;
-  const auto append = [&links](const std::vector<LinkId>& more) {
-    links.insert(links.end(), more.begin(), more.end());
-  };
-  if (connection.is_switch_operand() || connection.is_switch_result()) return links;
-  if (connection.is_network_sum()) {
-    return connection.flow == FlowId::kNone ? links : aggregation_.LinksOf(connection.flow);
-  }
-  if (!connection.network) append(load_store_.LinksOf(connection.flow));
-  if (connection.load_flow != FlowId::kNone) append(load_store_.LinksOf(connection.load_flow));
-  if (connection.is_relayed()) append(load_store_.LinksOf(connection.relay_flow));
-  if (connection.network) append(connection.transport->LinksOf(connection.flow));
+  ForEachFlow(connection, [&links](const auto& transport, FlowId flow) {
+    for (const LinkId link : transport.LinksOf(flow)) links.push_back(link);
+  });
   return links;
 }
 
 std::vector<LinkShare> ConnectionTable::LinkSharesOf(const Connection& connection) const {
   std::vector<LinkShare> shares;
-  const auto append = [&shares](const std::vector<LinkShare>& more) {
-    shares.insert(shares.end(), more.begin(), more.end());
-  };
-  if (connection.is_switch_operand() || connection.is_switch_result()) return shares;
-  if (connection.is_network_sum()) {
-    for (const LinkId link : LinksOf(connection)) shares.push_back({link, 1});
-    return shares;
-  }
-  if (!connection.network) append(load_store_.LinkSharesOf(connection.flow));
-  if (connection.load_flow != FlowId::kNone) append(load_store_.LinkSharesOf(connection.load_flow));
-  if (connection.is_relayed()) append(load_store_.LinkSharesOf(connection.relay_flow));
-  if (connection.network) append(connection.transport->LinkSharesOf(connection.flow));
+  ForEachFlow(connection, [&shares](const auto& transport, FlowId flow) {
+    for (const LinkShare& share : transport.LinkSharesOf(flow)) shares.push_back(share);
+  });
   return shares;
 }
 
@@ -373,7 +370,8 @@ void ConnectionTable::VisitConnection(ConnectionId id, StateArchive& archive) {
     const NetworkProgress& progress = slots.progress;
     archive.Require(progress.staged == slots.posted && progress.sent == slots.posted &&
                     progress.completed == slots.posted && progress.granted == slots.posted &&
-                    progress.clear_to_send == slots.posted && progress.queued == slots.posted);
+                    progress.clear_to_send == slots.posted && progress.queued == slots.posted &&
+                    (!connection.is_relayed() || progress.relayed == slots.posted));
   } else {
     // Visits when the sender sees each slot free, from the oldest on.
     for (uint32_t i = 0; i < kConnectionSlots; ++i) {

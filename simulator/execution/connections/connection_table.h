@@ -205,8 +205,8 @@ class ConnectionTable {
     // The number of earlier communicators that contain a rank's GPU, by rank.
     std::vector<uint32_t> local_numbers;
     bool is_on_rails = false;
-    // The first member of each aggregation tree, by channel and the tree's first rank.
-    std::unordered_map<uint64_t, uint32_t> trees{};
+    // The first member's flow of each aggregation tree, by channel and the tree's first rank.
+    std::unordered_map<uint64_t, FlowId> trees{};
     std::unordered_map<uint64_t, ConnectionId> connections{};  // by channel, ranks and use
   };
 
@@ -222,6 +222,9 @@ class ConnectionTable {
   uint64_t LocalTieOf(const SinkRef& user) const;
   int64_t FlagLatencyPs(FlowId flow) const;
   void CloseConnection(ConnectionId id);
+  // Calls visit(transport, flow) for each flow that only this connection uses.
+  template <typename Visit>
+  void ForEachFlow(const Connection& connection, Visit visit) const;
   // Returns the network connections between two of the GPUs, in the order of their ties.
   std::vector<ConnectionId> AmongOnNetwork(std::span<const GpuIndex> gpus) const;
   std::vector<LinkId> AllLinksOf(std::span<const FlowId> queue_pairs) const;

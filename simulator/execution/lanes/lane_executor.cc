@@ -3,6 +3,7 @@
 
 #include "simulator/execution/lanes/flow_sinks.h"
 #include "simulator/execution/paths/fabric_layout.h"
+#include "simulator/transport/stacks/network_stack_settings.h"
 #include "simulator/transport/stacks/network_stacks.h"
 
 namespace railyard {

@@ -84,11 +84,10 @@ uint64_t LinkStates::RetransmittedBytes(LinkId link) const {
   return history == histories_.end() ? 0 : history->second.retransmitted_bytes;
 }
 
-void LinkStates::Visit(LinkId link, StateArchive& archive) const {
+void LinkStates::Visit(LinkId link, StateArchive& archive) {
   const auto history = histories_.find(link);
   if (history == histories_.end()) return;
-  archive.Require(!history->second.is_lost);
-  archive.Unrepeatable(history->second.dropped_packets);
+  VisitFields(history->second, link, archive);
 }
 
 }  // namespace railyard

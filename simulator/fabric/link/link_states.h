@@ -7,12 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "simulator/fabric/fabric_tables.h"
-#include "simulator/state/state_archive.h"
+#include "simulator/state/field_table.h"
 
 namespace railyard {
 
@@ -46,7 +47,7 @@ class LinkStates {
 
   // Visits the link's history. A link with a loss filter is not quiescent, and the number of
   // packets that a link has lost is unrepeatable.
-  void Visit(LinkId link, StateArchive& archive) const;
+  void Visit(LinkId link, StateArchive& archive);
 
  private:
   struct Downtime {
@@ -63,6 +64,18 @@ class LinkStates {
     LossFilter is_lost;
     uint64_t retransmitted_bytes = 0;
     uint64_t dropped_packets = 0;
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kPast = "it concerns packets on the wire, of which there are none";
+      return FieldTable("history of a link",
+                        field::NoState("downtimes", &History::downtimes, kPast),
+                        field::NoState("rate_changes", &History::rate_changes, kPast),
+                        field::QuiescentIf("is_lost", &History::is_lost,
+                                           [](const LossFilter& filter) { return !filter; }),
+                        field::NoState("retransmitted_bytes", &History::retransmitted_bytes,
+                                       "it follows losses, which are unrepeatable"),
+                        field::Unrepeatable("dropped_packets", &History::dropped_packets));
+    }
   };
 
   void ForgetPast(LinkId link, History& history) const;

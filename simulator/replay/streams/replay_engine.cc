@@ -9,8 +9,7 @@
 namespace railyard {
 
 ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                           const Job& job, const ReplayRules& rules, const NicSettings& nic,
-                           ReplayObserver& observer)
+                           const Job& job, const ReplayRules& rules, ReplayObserver& observer)
     : graph_(graph),
       engine_(network.engine()),
       network_(network),
@@ -18,7 +17,7 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       rules_(rules),
       observer_(observer),
       calls_(job),
-      plans_(graph, job, rules.nccl, rules.gpu, nic, *this, rules.planners),
+      plans_(graph, job, rules.nccl, rules.gpu, rules.stack.nic, *this, rules.planners),
       progress_(job, plans_,
                 {.count_payload = [this](uint32_t id) { executor_->WatchPayload(id); },
                  .on_progress =
@@ -26,7 +25,7 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
                        observer_.OnCollectiveProgress(id, progress);
                      }}),
       ledger_(calls_, plans_, progress_, rules.keep_paths),
-      executor_(BuildExecutor(routing, nic)),
+      executor_(BuildExecutor(routing)),
       numbers_(calls_),
       streams_(engine_, calls_, ledger_, executor_->clock(), *this, *this, rules.seed),
       episodes_({.engine = engine_,
@@ -57,17 +56,10 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
 
 ReplayEngine::~ReplayEngine() = default;
 
-std::unique_ptr<LaneExecutor> ReplayEngine::BuildExecutor(EcmpRouting& routing,
-                                                          const NicSettings& nic) {
+std::unique_ptr<LaneExecutor> ReplayEngine::BuildExecutor(EcmpRouting& routing) {
   LaneObserver& observer = *this;
-  const NetworkStackSettings stack = {.name = rules_.transport,
-                                      .uses_flows = rules_.uses_flows,
-                                      .nic = nic,
-                                      .nic_variants = rules_.nic_variants,
-                                      .ib = rules_.net_ib,
-                                      .socket = rules_.net_socket};
   auto executor =
-      std::make_unique<LaneExecutor>(graph_, network_, routing, rules_.gpu, stack, observer);
+      std::make_unique<LaneExecutor>(graph_, network_, routing, rules_.gpu, rules_.stack, observer);
   registry_.Add(network_);
   executor->RegisterState(registry_);
   for (uint32_t i = 0; i < plans_.communicator_count(); ++i) {

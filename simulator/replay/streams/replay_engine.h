@@ -69,8 +69,7 @@ class ReplayEngine final : private LaneObserver,
   // Rank r of the job is GPU r of the fabric. All references except `rules` must outlive this.
   // Precondition: NcclPlanner::Choose finds a choice for every collective.
   ReplayEngine(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-               const Job& job, const ReplayRules& rules, const NicSettings& nic,
-               ReplayObserver& observer);
+               const Job& job, const ReplayRules& rules, ReplayObserver& observer);
   ~ReplayEngine() override;
 
   // Reports the collective's start to the observer and, if it is planned as a whole, its progress.
@@ -199,7 +198,7 @@ class ReplayEngine final : private LaneObserver,
   size_t episode_count() const { return cache_.episode_count(); }
 
  private:
-  std::unique_ptr<LaneExecutor> BuildExecutor(EcmpRouting& routing, const NicSettings& nic);
+  std::unique_ptr<LaneExecutor> BuildExecutor(EcmpRouting& routing);
   PartitionMap::Settings PartitionSettings() const;
   void NumberPlans();
   // Returns the call's program, without the number of its operation. It refers to `schedule`.

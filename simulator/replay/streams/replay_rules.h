@@ -8,7 +8,7 @@
 #include "simulator/execution/lanes/gpu_costs.h"
 #include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/replay/episodes/replay_cache_mode.h"
-#include "simulator/transport/contract/network_stack.h"
+#include "simulator/transport/stacks/network_stack_settings.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/nccl/nccl_settings.h"
 
@@ -18,11 +18,7 @@ namespace railyard {
 struct ReplayRules {
   NcclSettings nccl;
   CommunicatorPlanners planners{};  // of the job's communicators; if empty, the replay makes them
-  std::vector<NicVariant> nic_variants{};  // NICs with other settings than the rest
-  NetIbSettings net_ib;
-  NetSocketSettings net_socket;
-  std::string transport = "rdma";  // name of a network stack
-  bool uses_flows = false;         // flow mode
+  NetworkStackSettings stack{};
   GpuCosts gpu;
   ReplayCacheMode cache = ReplayCacheMode::kOn;
   bool lists_obstacles = true;     // makes ReplayEngine::replay_obstacles() list them

@@ -179,12 +179,13 @@ CommunicatorPlanners PlanCommunicators(const ProtoCursor& cursor, const FabricGr
                                        Scenario& scenario, Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();
   nccl.own_algorithms = workload.own_algorithms;
-  LoadNicFailover(cursor, fabric, workload, scenario.nic, scenario.net_ib, nccl, diagnostics);
+  LoadNicFailover(cursor, fabric, workload, scenario.stack.nic, scenario.stack.ib, nccl,
+                  diagnostics);
   CommunicatorPlanners planners = PlannersOf(fabric, workload.job.communicators, nccl);
   CheckChoices(cursor, workload, planners, diagnostics);
   if (diagnostics.error_count() == errors_before) {
     scenario.exchange_connections =
-        CheckConnections(cursor, fabric, workload, nccl, planners, scenario.nic, diagnostics);
+        CheckConnections(cursor, fabric, workload, nccl, planners, scenario.stack.nic, diagnostics);
     WarnOfSize(cursor, scenario.exchange_connections, diagnostics);
   }
   return planners;
@@ -193,8 +194,8 @@ CommunicatorPlanners PlanCommunicators(const ProtoCursor& cursor, const FabricGr
 // `fabric` and `job` are null if they have errors.
 void LoadMode(const ProtoCursor& cursor, NetPlugin net, const FabricGraph* fabric, const Job* job,
               Scenario& scenario, Diagnostics& diagnostics) {
-  scenario.uses_flows = AsksForFlows(cursor);
-  if (!scenario.uses_flows) return;
+  scenario.stack.uses_flows = AsksForFlows(cursor);
+  if (!scenario.stack.uses_flows) return;
   CheckFlowMode(cursor, net, fabric, job, diagnostics);
   scenario.notes.emplace_back(
       "Flow mode: messages are max-min fair flows. Congestion control, windows, queues, ECN, PFC "
@@ -231,20 +232,20 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   std::optional<LoadedWorkload> workload =
       LoadWorkloadOrJobs(cursor, fabric ? &*fabric : nullptr, *scenario, parts, diagnostics);
   const NetPlugin net = LoadNet(cursor, diagnostics);
-  scenario->net_socket = LoadNetSocket(cursor, net == NetPlugin::kSocket, diagnostics);
-  scenario->transport = LoadTransport(cursor, net, diagnostics);
-  scenario->nic = LoadNic(cursor, net, diagnostics);
-  scenario->nic.is_infiniband = IsInfiniband(cursor);
+  scenario->stack.socket = LoadNetSocket(cursor, net == NetPlugin::kSocket, diagnostics);
+  scenario->stack.name = LoadTransport(cursor, net, diagnostics);
+  scenario->stack.nic = LoadNic(cursor, net, diagnostics);
+  scenario->stack.nic.is_infiniband = IsInfiniband(cursor);
   const int errors_before_nccl = diagnostics.error_count();
   NcclBlock nccl =
       LoadNccl(cursor, net, workload ? workload->job.nccl_version : std::string(), diagnostics);
   if (net == NetPlugin::kIb)
     CheckCollnet(cursor, nccl.planner, fabric ? &*fabric : nullptr, diagnostics);
-  scenario->nic.ib_timeout = nccl.ib_timeout;
-  scenario->nic.ib_retry_cnt = nccl.ib_retry_cnt;
-  scenario->nic_variants = nics.Load(net, scenario->nic);
-  scenario->net_ib = LoadNetIb(cursor, nccl.planner.version, scenario->nic,
-                               fabric ? &*fabric : nullptr, diagnostics);
+  scenario->stack.nic.ib_timeout = nccl.ib_timeout;
+  scenario->stack.nic.ib_retry_cnt = nccl.ib_retry_cnt;
+  scenario->stack.nic_variants = nics.Load(net, scenario->stack.nic);
+  scenario->stack.ib = LoadNetIb(cursor, nccl.planner.version, scenario->stack.nic,
+                                 fabric ? &*fabric : nullptr, diagnostics);
   CommunicatorPlanners planners;
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&
       !cursor.IsDoubtful("nccl")) {
@@ -254,7 +255,7 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   scenario->gpu.net = net;
   ApplyCalibration(cursor, scenario->gpu, scenario->notes, diagnostics);
   scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, net,
-                                      scenario->nic.mtu_bytes, diagnostics);
+                                      scenario->stack.nic.mtu_bytes, diagnostics);
   scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
   if (workload) {
@@ -268,7 +269,7 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
            diagnostics);
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;
 
-  if (!scenario->uses_flows) WarnOfDeadlock(cursor, *fabric, scenario->notes, diagnostics);
+  if (!scenario->stack.uses_flows) WarnOfDeadlock(cursor, *fabric, scenario->notes, diagnostics);
   Complete(*scenario, std::move(*fabric), std::move(*workload));
   scenario->nccl = nccl.planner;
   scenario->planners = std::move(planners);

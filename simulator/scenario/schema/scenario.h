@@ -16,9 +16,7 @@
 #include "simulator/scenario/schema/model_attributes.h"
 #include "simulator/scenario/schema/restart_settings.h"
 #include "simulator/scenario/schema/watchdog_settings.h"
-#include "simulator/transport/connections/net_ib_settings.h"
-#include "simulator/transport/nic/nic_settings.h"
-#include "simulator/transport/tcp/net_socket_settings.h"
+#include "simulator/transport/stacks/network_stack_settings.h"
 #include "topologies/graph/fabric_graph.h"
 #include "traces/trace/import_report.h"
 #include "traces/trace/trace.h"
@@ -33,19 +31,14 @@ struct Scenario {
   std::string name;  // usable as a file name
   std::string path;
   uint64_t seed = 1;
-  bool uses_flows = false;  // flow mode: messages are flows instead of packets
   FabricGraph fabric;
   Trace trace;  // of `workload`; empty with `jobs`
   Job job;      // one or several jobs; rank r is on GPU r, and there are enough GPUs
   NcclSettings nccl;
   CommunicatorPlanners planners;  // of `job`, by `nccl`, on `fabric`
   GpuCosts gpu;
-  NicSettings nic;                       // with the retransmission of `nccl` or its version
-  std::vector<NicVariant> nic_variants;  // of `nics`
-  NetIbSettings net_ib;                  // of `nccl`
-  NetSocketSettings net_socket;          // of `nccl`; if enabled, `nic` is for TCP
-  std::string transport = "rdma";        // name of a network stack
-  std::vector<ModelAttribute> models;    // of the fabric; others have their defaults
+  NetworkStackSettings stack;          // of `net`, `nic`, `nics` and `nccl`
+  std::vector<ModelAttribute> models;  // of the fabric; others have their defaults
   RoutingDelays routing;
   WatchdogSettings watchdog;
   std::vector<RestartSettings> restarts;  // by part of the job

@@ -44,7 +44,7 @@ std::vector<LinkId> AggregationTransport::WayUp(GpuIndex gpu, std::span<const Gp
   return path;
 }
 
-uint32_t AggregationTransport::OpenTree(std::span<const GpuIndex> gpus, uint64_t entropy) {
+FlowId AggregationTransport::OpenTree(std::span<const GpuIndex> gpus, uint64_t entropy) {
   SIM_CHECK(gpus.size() >= 2, "an aggregation tree of one");
   const auto first_member = static_cast<uint32_t>(members_.size());
   const auto tree = static_cast<uint32_t>(trees_.size());
@@ -63,7 +63,7 @@ uint32_t AggregationTransport::OpenTree(std::span<const GpuIndex> gpus, uint64_t
     members_.push_back(std::move(member));
   }
   AddNodes(first_member, ways);
-  return first_member;
+  return FlowId{first_member};
 }
 
 // Routes to one destination with the same entropy merge and do not split again. Adds the tree's
@@ -121,13 +121,19 @@ uint32_t AggregationTransport::PortOf(LinkId wire) {
   return port;
 }
 
-void AggregationTransport::Join(uint32_t member, const SinkRef& sink) {
+void AggregationTransport::Join(FlowId member, const SinkRef& sink) {
   members_[member].user = sink;
+}
+
+std::vector<LinkShare> AggregationTransport::LinkSharesOf(FlowId member) const {
+  std::vector<LinkShare> shares;
+  for (const LinkId link : LinksOf(member)) shares.push_back({link, 1});
+  return shares;
 }
 
 // --- Turns ---------------------------------------------------------------------------------------
 
-void AggregationTransport::Post(uint32_t id, const Aggregation& operation) {
+void AggregationTransport::Post(FlowId id, const Aggregation& operation) {
   SIM_CHECK(operation.bytes < UINT32_MAX && operation.blocks > 0 &&
                 operation.bytes % operation.blocks == 0 &&
                 operation.owner + operation.blocks <= trees_[members_[id].tree].member_count,

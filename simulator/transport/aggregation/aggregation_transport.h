@@ -23,7 +23,7 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/state/field_table.h"
-#include "simulator/transport/contract/message_sink.h"
+#include "simulator/transport/contract/transport.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "topologies/routing/routing.h"
 
@@ -50,30 +50,32 @@ class AggregationTransport final : public PacketSink, public StateOwner {
                        const NicSettings& settings);
 
   // Opens a tree over the NICs of these GPUs. `entropy` is the input of the fabric's hashes.
-  // Returns the member number of the first GPU; the others follow in order. Preconditions: there
+  // Returns the flow of the first GPU; those of the others follow in order. Preconditions: there
   // are at least two GPUs, and routes over switches and without detours lead from each NIC to the
   // first.
-  uint32_t OpenTree(std::span<const GpuIndex> gpus, uint64_t entropy);
+  FlowId OpenTree(std::span<const GpuIndex> gpus, uint64_t entropy);
   // Sets the sink that receives the callbacks for the member's results.
-  void Join(uint32_t member, const SinkRef& sink);
+  void Join(FlowId member, const SinkRef& sink);
   // Appends an operation to a member's queue. All members of a tree must post the same operations
   // in the same order. OnDelivered() is called when the result has arrived. Preconditions:
   // `operation.bytes` is below 4 GiB and a multiple of the number of blocks, and each block has a
   // member.
-  void Post(uint32_t member, const Aggregation& operation);
+  void Post(FlowId member, const Aggregation& operation);
 
   void OnPacketAtNic(PacketId packet) override;
   void OnPacketInMemory(PacketId packet) override;
   void OnLinkReleased(LinkId link) override;
   void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
   // Stops a member from sending.
-  void Close(uint32_t member) { members_[member].is_closed = true; }
+  void Close(FlowId member) { members_[member].is_closed = true; }
 
   std::string state_name() const override { return "aggregation trees"; }
   void Visit(StateArchive& archive) override;
 
   // Returns the member's links up to the root, and the links from its first switch down to memory.
-  const std::vector<LinkId>& LinksOf(uint32_t member) const { return members_[member].links; }
+  const std::vector<LinkId>& LinksOf(FlowId member) const { return members_[member].links; }
+  // Returns the same links with their shares: all of the payload crosses each.
+  std::vector<LinkShare> LinkSharesOf(FlowId member) const;
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;

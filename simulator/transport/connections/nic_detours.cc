@@ -37,16 +37,21 @@ FlowId NicDetours::OpenOver(std::span<const NicWay> ways, const SinkRef& sink, G
     Lane& lane = lanes_.emplace_back(Lane{.detour = id, .way = way});
     if (way.sending_gpu != source_gpu) {
       lane.legs.to_sender =
-          load_store_.Open(AsSink(number, Leg::kToSender), source_gpu, way.sending_gpu);
+          load_store_.Open(AddPart(number, Leg::kToSender), source_gpu, way.sending_gpu);
     }
-    lane.legs.queue_pair = rdma_.Open(AsSink(number, Leg::kNetwork), way.sending_gpu,
+    lane.legs.queue_pair = rdma_.Open(AddPart(number, Leg::kNetwork), way.sending_gpu,
                                       way.receiving_gpu, Mix64(entropy ^ way.sending_gpu));
     if (way.receiving_gpu != destination_gpu) {
       lane.legs.from_receiver =
-          load_store_.Open(AsSink(number, Leg::kFromReceiver), way.receiving_gpu, destination_gpu);
+          load_store_.Open(AddPart(number, Leg::kFromReceiver), way.receiving_gpu, destination_gpu);
     }
   }
   return id;
+}
+
+SinkRef NicDetours::AddPart(uint32_t lane, Leg leg) {
+  parts_.push_back({.lane = lane, .leg = leg});
+  return {this, static_cast<uint32_t>(parts_.size() - 1)};
 }
 
 void NicDetours::StartOver(FlowId id) {
@@ -148,11 +153,11 @@ void NicDetours::Report(uint32_t id) {
 
 // --- Callbacks of transports ---------------------------------------------------------------------
 
-void NicDetours::OnDelivered(uint32_t number) {
-  Lane& lane = LaneOf(number);
+void NicDetours::OnDelivered(uint32_t part) {
+  Lane& lane = LaneOf(part);
   Detour& detour = detours_[lane.detour];
   if (detour.is_closed) return;
-  const auto leg = static_cast<Leg>(number & ((1u << kLegBits) - 1));
+  const Leg leg = parts_[part].leg;
   if (leg == Leg::kNetwork) {
     const uint64_t message = lane.arriving.front();
     lane.arriving.pop_front();
@@ -173,16 +178,16 @@ void NicDetours::OnDelivered(uint32_t number) {
   Report(lane.detour);
 }
 
-void NicDetours::OnCompleted(uint32_t number) {
-  Lane& lane = LaneOf(number);
+void NicDetours::OnCompleted(uint32_t part) {
+  Lane& lane = LaneOf(part);
   if (detours_[lane.detour].is_closed) return;
   MessageOf(detours_[lane.detour], lane.completing.front()).is_completed = true;
   lane.completing.pop_front();
   Report(lane.detour);
 }
 
-void NicDetours::OnGranted(uint32_t number) {
-  Lane& lane = LaneOf(number);
+void NicDetours::OnGranted(uint32_t part) {
+  Lane& lane = LaneOf(part);
   Detour& detour = detours_[lane.detour];
   if (detour.is_closed) return;
   detour.cleared[lane.granting.front() - detour.first_cleared] = true;
@@ -194,9 +199,9 @@ void NicDetours::OnGranted(uint32_t number) {
   }
 }
 
-void NicDetours::OnFailed(uint32_t number, bool at_sender, const FlowError& error) {
-  if (detours_[LaneOf(number).detour].is_closed) return;
-  const SinkRef user = UserOf(number);
+void NicDetours::OnFailed(uint32_t part, bool at_sender, const FlowError& error) {
+  if (detours_[LaneOf(part).detour].is_closed) return;
+  const SinkRef user = UserOf(part);
   user.sink->OnFailed(user.number, at_sender, error);
 }
 
@@ -269,11 +274,16 @@ bool NicDetours::HasUnrepairedLoss(FlowId id) const {
       LegsOf(id), [this](const Legs& legs) { return rdma_.HasUnrepairedLoss(legs.queue_pair); });
 }
 
-// Visits only which way is next; messages in flight are state of the transports.
 void NicDetours::Visit(StateArchive& archive) {
   archive.Section();
   for (size_t id = 0; id < detours_.size(); ++id) {
-    if (!detours_[id].is_closed) VisitFields(detours_[id], id, archive);
+    Detour& detour = detours_[id];
+    if (detour.is_closed) continue;
+    VisitFields(detour, id, archive);
+    for (uint32_t i = 0; i < detour.lane_count; ++i) {
+      const uint32_t lane = detour.first_lane + i;
+      VisitFields(lanes_[lane], lane, archive);
+    }
   }
 }
 

@@ -69,10 +69,10 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   void Visit(StateArchive& archive) override;
 
   // These functions implement MessageSink for the stores and queue pairs of detours.
-  void OnDelivered(uint32_t number) override;
-  void OnCompleted(uint32_t number) override;
-  void OnGranted(uint32_t number) override;
-  void OnFailed(uint32_t number, bool at_sender, const FlowError& error) override;
+  void OnDelivered(uint32_t part) override;
+  void OnCompleted(uint32_t part) override;
+  void OnGranted(uint32_t part) override;
+  void OnFailed(uint32_t part, bool at_sender, const FlowError& error) override;
 
  private:
   // Holds the NVLink flows and the queue pair of a way; kNone means that the flow is not needed.
@@ -82,7 +82,6 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     FlowId from_receiver = FlowId::kNone;
   };
   enum class Leg : uint8_t { kToSender, kNetwork, kFromReceiver };
-  static constexpr uint32_t kLegBits = 2;
 
   // Describes one way of a detour, with the numbers of its messages that are in flight on each leg.
   struct Lane {
@@ -94,6 +93,18 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     std::deque<uint64_t> completing{};
     std::deque<uint64_t> from_receiver{};
     std::deque<uint64_t> granting{};
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kFixed = "it is set when the detour is opened";
+      return FieldTable("lane of a detour", field::NoState("detour", &Lane::detour, kFixed),
+                        field::NoState("way", &Lane::way, kFixed),
+                        field::NoState("legs", &Lane::legs, kFixed),
+                        field::Quiescent("to_sender", &Lane::to_sender),
+                        field::Quiescent("arriving", &Lane::arriving),
+                        field::Quiescent("completing", &Lane::completing),
+                        field::Quiescent("from_receiver", &Lane::from_receiver),
+                        field::Quiescent("granting", &Lane::granting));
+    }
   };
   struct Message {
     MessageSize size;
@@ -135,16 +146,17 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     }
   };
 
-  SinkRef AsSink(uint32_t lane, Leg leg) {
-    return {this, lane << kLegBits | static_cast<uint32_t>(leg)};
-  }
-  Lane& LaneOf(uint32_t number) { return lanes_[number >> kLegBits]; }
-  FlowId FlowOf(uint32_t number) const override {
-    return FlowId{lanes_[number >> kLegBits].detour};
-  }
-  SinkRef UserOf(uint32_t number) const override {
-    return detours_[lanes_[number >> kLegBits].detour].user;
-  }
+  // Says to which leg of which lane a flow of another transport belongs.
+  struct Part {
+    uint32_t lane = 0;
+    Leg leg{};
+  };
+
+  // Adds a part. Returns the sink under which its flow is to be opened.
+  SinkRef AddPart(uint32_t lane, Leg leg);
+  Lane& LaneOf(uint32_t part) { return lanes_[parts_[part].lane]; }
+  FlowId FlowOf(uint32_t part) const override { return FlowId{lanes_[parts_[part].lane].detour}; }
+  SinkRef UserOf(uint32_t part) const override { return detours_[FlowOf(part)].user; }
   std::vector<Legs> LegsOf(FlowId detour) const;
   // Returns the next way in turn. Messages and their receives use the ways in the same order.
   Lane& TakeLane(const Detour& detour, uint32_t& next) {
@@ -163,6 +175,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   const FabricGraph& graph_;
   LoadStoreTransport& load_store_;
   RdmaTransport& rdma_;
+  std::vector<Part> parts_;  // by the number under which their flows are opened
   // Both are deques, because their elements must not move when others are added.
   std::deque<Lane> lanes_;
   std::deque<Detour> detours_;

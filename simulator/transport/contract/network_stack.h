@@ -13,11 +13,8 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/state/field_table.h"
-#include "simulator/transport/connections/net_ib_settings.h"
 #include "simulator/transport/contract/proxy_threads.h"
 #include "simulator/transport/contract/transport.h"
-#include "simulator/transport/nic/nic_settings.h"
-#include "simulator/transport/tcp/net_socket_settings.h"
 #include "topologies/graph/fabric_graph.h"
 #include "topologies/routing/routing.h"
 
@@ -27,6 +24,7 @@ class FlowNetwork;
 class LoadStoreTransport;
 class NicDetours;
 class QueueTransport;
+struct NetworkStackSettings;
 
 // Holds the counters of a network's transports since the start of the run.
 struct StackCounters {
@@ -108,16 +106,6 @@ struct NetworkStackParts {
   LoadStoreTransport& load_store;
   ProxyThreads& proxies;
   FlowNetwork* flows = nullptr;  // carries messages in flow mode; null: they are packets
-};
-
-// Holds the scenario's settings for a stack.
-struct NetworkStackSettings {
-  std::string name = "rdma";
-  bool uses_flows = false;  // flow mode, with "rdma" only
-  NicSettings nic;
-  std::vector<NicVariant> nic_variants;
-  NetIbSettings ib;
-  NetSocketSettings socket;
 };
 
 using NetworkStackFactory = std::function<std::unique_ptr<NetworkStack>(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/transport/flow/flow_stack.h"
 
+#include "simulator/transport/stacks/network_stack_settings.h"
 namespace railyard {
 
 FlowStack::FlowStack(const NetworkStackParts& parts, const NetworkStackSettings& settings)

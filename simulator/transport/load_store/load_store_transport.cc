@@ -375,6 +375,8 @@ void LoadStoreTransport::OnPacketDropped(PacketId packet, DropReason reason, Lin
 }
 
 void LoadStoreTransport::Visit(StateArchive& archive) {
+  static_assert(NamesEveryMember<Group>() && NamesEveryMember<Receiver>() &&
+                NamesEveryMember<Carrier>());
   archive.Named("flows").Constant(flows_.size());
   archive.Named("groups").Constant(groups_.size());
   VisitFields(flows_, archive);

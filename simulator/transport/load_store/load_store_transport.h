@@ -236,6 +236,15 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
     uint8_t sink = 0;  // in sinks_
     uint8_t delivered = 0;
     std::array<uint32_t, kMessageSlots> missing_bytes{};
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kFixed = "it is set when the group is opened";
+      return FieldTable(
+          "receiver of a group", field::NoState("user", &Receiver::user, kFixed),
+          field::NoState("sink", &Receiver::sink, kFixed),
+          field::NoState("delivered", &Receiver::delivered, "numbers of messages name slots"),
+          field::NoState("missing_bytes", &Receiver::missing_bytes, "no message is under way"));
+    }
   };
   struct Group {
     PacketKind kind = PacketKind::kNvlinkMulticast;
@@ -250,6 +259,25 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
     uint8_t sent = 0;               // messages whose last packet is sent
     uint32_t unsent_bytes = 0;      // of the message being sent; 0 before its first packet
     std::vector<uint32_t> waiting_parts;  // of messages, to be sent one after the other
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kFixed = "it is set when the group is opened";
+      constexpr std::string_view kNumbers = "numbers of messages name slots, and nothing else";
+      constexpr std::string_view kNothing = "no message is under way";
+      return FieldTable(
+          "group", field::NoState("kind", &Group::kind, kFixed),
+          field::NoState("posted", &Group::posted, kNumbers),
+          field::NoState("first_flow", &Group::first_flow, kFixed),
+          field::NoState("request_path", &Group::request_path, kFixed),
+          field::NoState("message_bytes", &Group::message_bytes, kNothing),
+          field::NoState("receivers", &Group::receivers, "see Receiver"),
+          field::NoState("pieces_sent", &Group::pieces_sent, "what follows counts on from there"),
+          field::NoState("copies", &Group::copies, "it is reset with the sum's last part"),
+          field::NoState("streamed_bytes", &Group::streamed_bytes, kNothing),
+          field::NoState("sent", &Group::sent, kNumbers),
+          field::NoState("unsent_bytes", &Group::unsent_bytes, kNothing),
+          field::NoState("waiting_parts", &Group::waiting_parts, "its flow is not active"));
+    }
   };
   // Describes a packet of a sum that has arrived.
   struct SumPart {
@@ -269,6 +297,14 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
     uint64_t rate_alone_bps = 0;
     int64_t full_packet_ps = 0;  // latency of a message with a full packet
     uint64_t rate_changes = 0;   // of links, when rate and latency were computed
+
+    static constexpr auto Fields() {
+      constexpr std::string_view kDerived = "it is computed from the links' rates";
+      return FieldTable("carrier", field::NoState("pipe", &Carrier::pipe, "see FlowNetwork"),
+                        field::NoState("rate_alone_bps", &Carrier::rate_alone_bps, kDerived),
+                        field::NoState("full_packet_ps", &Carrier::full_packet_ps, kDerived),
+                        field::NoState("rate_changes", &Carrier::rate_changes, kDerived));
+    }
   };
   [[gnu::noinline]] void Carry(FlowId flow, uint32_t slot, uint64_t bytes);
   void OpenCarrier(FlowId flow);

@@ -82,7 +82,7 @@ int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
   packet.sequence = sequence;
   packet.path = queue.first_link;
   packet.hop_count = queue.hop_count;
-  packet.kind = IsData(queue_id) ? PacketKind::kRdmaWrite : PacketKind::kClearToSend;
+  packet.kind = IsData(queue_id) ? PacketKind::kNetworkData : PacketKind::kClearToSend;
   packet.payload_bytes =
       static_cast<uint16_t>(std::min(message.bytes - offset, settings_.mtu_bytes));
   packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + framing_.header_bytes +

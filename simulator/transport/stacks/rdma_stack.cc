@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/transport/stacks/rdma_stack.h"
 
+#include "simulator/transport/stacks/network_stack_settings.h"
 namespace railyard {
 
 RdmaStack::RdmaStack(const NetworkStackParts& parts, const NetworkStackSettings& settings)
@@ -14,7 +15,7 @@ Transport& RdmaStack::Between(GpuIndex source_gpu, GpuIndex destination_gpu) {
 }
 
 void RdmaStack::TakePackets(FabricNetwork& network) {
-  network.SetSinkOf({PacketKind::kRdmaWrite, PacketKind::kClearToSend, PacketKind::kAck,
+  network.SetSinkOf({PacketKind::kNetworkData, PacketKind::kClearToSend, PacketKind::kAck,
                      PacketKind::kNack, PacketKind::kCnp, PacketKind::kUnreliableSend},
                     rdma_);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/transport/stacks/socket_stack.h"
 
+#include "simulator/transport/stacks/network_stack_settings.h"
 namespace railyard {
 
 SocketStack::SocketStack(const NetworkStackParts& parts, const NetworkStackSettings& settings)
@@ -9,7 +10,7 @@ SocketStack::SocketStack(const NetworkStackParts& parts, const NetworkStackSetti
                parts.proxies) {}
 
 void SocketStack::TakePackets(FabricNetwork& network) {
-  network.SetSinkOf({PacketKind::kRdmaWrite, PacketKind::kAck}, tcp_);
+  network.SetSinkOf({PacketKind::kNetworkData, PacketKind::kAck}, tcp_);
 }
 
 }  // namespace railyard

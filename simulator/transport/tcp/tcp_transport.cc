@@ -175,7 +175,7 @@ void TcpTransport::ProbeWindow(uint32_t queue_id) {
   packet.sequence = queue.unacknowledged - 1;
   packet.path = queue.first_link;
   packet.hop_count = queue.hop_count;
-  packet.kind = PacketKind::kRdmaWrite;
+  packet.kind = PacketKind::kNetworkData;
   packet.wire_bytes = static_cast<uint16_t>(framing_.header_bytes);
   network_.Inject(index);
 }

@@ -32,7 +32,7 @@ struct CallEvent {
 // Describes a packet on a link.
 struct PacketEvent {
   std::string_view link{};    // "server1/nic3>leaf3"; empty if a packet was lost without a link
-  std::string_view kind{};    // "RDMA_WRITE", "ACK", "ETHERNET_FRAME", …
+  std::string_view kind{};    // "NETWORK_DATA", "ACK", "ETHERNET_FRAME", …
   std::string_view reason{};  // of a loss: "LINK_DOWN", "BUFFER_FULL", …; empty if not lost
   uint32_t flow = 0;          // number of a queue or, for other kinds of packet, of a flow
   uint32_t sequence = 0;
