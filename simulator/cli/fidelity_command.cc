@@ -113,7 +113,7 @@ class FidelityCommand : public Command {
     }
     if (!json_.empty()) WriteOutput(json_, FidelityJson(result));
     if (!html_.empty()) {
-      WriteOutput(html_, FidelityPage(MakeScoreboard(result, rows, others), result));
+      WriteOutput(html_, FidelityPage(MakeScoreboard(result, others), result));
     }
     if (json_ != "-") fmt::print("{}", FidelityTable(result));
     return kExitDone;

@@ -202,7 +202,8 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     const uint64_t total_bps = nics ? uint64_t{nics->count} * nics->gbps * 1'000'000'000 : 0;
     if (nics && nics->count < server_gpus) {
       if (server_gpus % nics->count != 0) return refuse("NICs that GPUs do not share evenly");
-      fabric.nics_per_node = DivideUp(fabric.gpus_per_node, server_gpus / nics->count);
+      fabric.nics_per_node =
+          static_cast<uint32_t>(DivideUp(fabric.gpus_per_node, server_gpus / nics->count));
       fabric.nic_rate_bps = uint64_t{nics->gbps} * 1'000'000'000;
     } else {
       fabric.nic_rate_bps = total_bps / server_gpus;

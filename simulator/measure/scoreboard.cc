@@ -107,8 +107,7 @@ struct CellRows {
 
 }  // namespace
 
-Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<MeasuredRow>& measured,
-                          const std::vector<OtherTime>& others) {
+Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<OtherTime>& others) {
   std::map<size_t, std::vector<const OtherTime*>> others_of;  // by measured row
   for (const OtherTime& other : others) others_of[other.measured].push_back(&other);
 

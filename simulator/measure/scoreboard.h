@@ -54,9 +54,8 @@ struct Scoreboard {
 
 inline constexpr const char* kThisSimulator = "railyard";
 
-// Computes the scoreboard. `result` must outlive it. The times in `others` are numbered by their
-// rows in `measured`.
-Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<MeasuredRow>& measured,
-                          const std::vector<OtherTime>& others);
+// Computes the scoreboard. `result` must outlive it. The times in `others` are numbered as
+// FidelityRow::input is.
+Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<OtherTime>& others);
 
 }  // namespace railyard

@@ -58,7 +58,7 @@ TEST(ScoreboardTest, ScoresAreByMachineCollectiveProtocolAndSize) {
   result.rows = {Row("a", 1 << 20, 100, 110), Row("a", 2 << 20, 100, 80, "RING/LL", 3),
                  Row("a", 4 << 20, 100, 130, "RING/LL", 4),
                  Row("a", 8 << 20, 100, 101, "NVLS/SIMPLE", 5)};
-  const Scoreboard board = MakeScoreboard(result, {}, {});
+  const Scoreboard board = MakeScoreboard(result, {});
   ASSERT_EQ(board.cells.size(), 2u);
   EXPECT_EQ(board.cells[0].protocol, "LL");
   EXPECT_EQ(board.cells[0].sizes, "1 MiB to 16 MiB");
@@ -80,7 +80,7 @@ TEST(ScoreboardTest, TheSpreadIsBetweenTablesThatAreModelledAlike) {
                  Row("a", 2 << 20, 200, 200),
                  Row("b", 2 << 20, 220, 200),
                  Row("a", 4 << 20, 400, 400)};
-  const Scoreboard board = MakeScoreboard(result, {}, {});
+  const Scoreboard board = MakeScoreboard(result, {});
   ASSERT_EQ(board.cells.size(), 1u);
   ASSERT_TRUE(board.cells[0].spread.has_value());
   EXPECT_NEAR(*board.cells[0].spread, 0.09, 1e-9);  // the median of 8 and 10 %
@@ -99,7 +99,7 @@ TEST(ScoreboardTest, OtherSimulatorsStandBeside) {
   Diagnostics diagnostics;
   const std::vector<OtherTime> others = ReadOtherTimes(file.path(), measured, diagnostics);
   EXPECT_EQ(diagnostics.ToString(), "");
-  const Scoreboard board = MakeScoreboard(result, measured, others);
+  const Scoreboard board = MakeScoreboard(result, others);
   ASSERT_EQ(board.totals.size(), 2u);
   EXPECT_EQ(board.totals[0].simulator, kThisSimulator);
   EXPECT_EQ(board.totals[0].rows, 2u);
@@ -145,7 +145,7 @@ TEST(ScoreboardTest, RowsOfDifferentFilesAreApart) {
   result.rows = {eight, four};
   const std::vector<OtherTime> others = {{.simulator = "other", .measured = 0, .time_us = 102},
                                          {.simulator = "other", .measured = 1, .time_us = 100}};
-  const Scoreboard board = MakeScoreboard(result, {eight.measured, four.measured}, others);
+  const Scoreboard board = MakeScoreboard(result, others);
   std::vector<double> errors;
   for (const ScoredRow& row : board.rows) {
     if (row.simulator == "other") errors.push_back(row.simulated_us / row.row->measured.time_us);

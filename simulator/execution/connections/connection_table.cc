@@ -311,8 +311,8 @@ void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
 
 // --- Routes of connections -----------------------------------------------------------------------
 
-template <typename Visit>
-void ConnectionTable::ForEachFlow(const Connection& connection, Visit visit) const {
+template <typename Visitor>
+void ConnectionTable::ForEachFlow(const Connection& connection, Visitor visit) const {
   // A group serves several connections, none of which has it as its own.
   if (connection.is_switch_operand() || connection.is_switch_result()) return;
   if (connection.is_network_sum()) {

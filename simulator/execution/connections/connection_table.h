@@ -223,8 +223,8 @@ class ConnectionTable {
   int64_t FlagLatencyPs(FlowId flow) const;
   void CloseConnection(ConnectionId id);
   // Calls visit(transport, flow) for each flow that only this connection uses.
-  template <typename Visit>
-  void ForEachFlow(const Connection& connection, Visit visit) const;
+  template <typename Visitor>
+  void ForEachFlow(const Connection& connection, Visitor visit) const;
   // Returns the network connections between two of the GPUs, in the order of their ties.
   std::vector<ConnectionId> AmongOnNetwork(std::span<const GpuIndex> gpus) const;
   std::vector<LinkId> AllLinksOf(std::span<const FlowId> queue_pairs) const;
