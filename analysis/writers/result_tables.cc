@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <rapidjson/document.h>
 
 #include "analysis/metrics/job_metrics.h"
@@ -449,7 +450,7 @@ void AddFigures(const rapidjson::Value& value, const std::string& path, RunFigur
   if (value.IsObject()) {
     for (const auto& member : value.GetObject()) {
       const std::string name = member.name.GetString();
-      AddFigures(member.value, path.empty() ? name : path + "." + name, run);
+      AddFigures(member.value, path.empty() ? name : fmt::format("{}.{}", path, name), run);
     }
     return;
   }

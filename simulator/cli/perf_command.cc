@@ -24,6 +24,16 @@ namespace railyard {
 namespace {
 
 constexpr uint64_t kPointsMax = 1000;
+constexpr uint64_t kElementBytes = 4;  // float32
+
+// Returns the largest size up to `bytes` that consists of equal blocks. Those of several ranks are
+// multiples of 16 B where there is room, as with nccl-tests (all_gather.cu and others:
+// (count / nranks) & -(16 / wordSize(type))).
+uint64_t WholeBlocks(uint64_t bytes, uint32_t blocks) {
+  const uint64_t aligned = uint64_t{16} * blocks;
+  const uint64_t grain = blocks > 1 && bytes >= aligned ? aligned : kElementBytes * blocks;
+  return bytes - bytes % grain;
+}
 
 ExitStatus StatusOf(const TimedRun& outcome) {
   switch (outcome.end) {
@@ -91,14 +101,21 @@ class PerfCommand : public Command {
     const bool shows_table = json_ != "-";
     const size_t halves = CopiesWithinRank(report.collective) ? 2 : 1;
     std::vector<PerfPoint> points;
-    for (uint64_t bytes = report.bytes_min; bytes <= report.bytes_max; bytes *= report.factor) {
-      for (size_t half = 0; half < halves; ++half) {
+    for (uint64_t asked = report.bytes_min; asked <= report.bytes_max; asked *= report.factor) {
+      const uint64_t bytes = WholeBlocks(asked, BlocksOf(report.collective, report.ranks));
+      for (size_t half = 0; half < halves && bytes > 0; ++half) {
         points.push_back(base);
         points.back().bytes = bytes;
         points.back().in_place = half == 1;
       }
-      report.rows.push_back({.bytes = bytes, .out_of_place = {}, .in_place = {}});
-      if (bytes > report.bytes_max / report.factor) break;
+      if (bytes > 0) report.rows.push_back({.bytes = bytes, .out_of_place = {}, .in_place = {}});
+      if (asked > report.bytes_max / report.factor) break;
+    }
+    if (points.empty()) {
+      PrintError(fmt::format(
+          "-e: {} is less than an element for each of {} ranks (expected {} or more)",
+          FormatBytes(report.bytes_max), report.ranks, FormatBytes(kElementBytes * report.ranks)));
+      return kExitInput;
     }
     Diagnostics findings;
     if (!LoadPoint(points.front(), findings)) {
@@ -159,7 +176,11 @@ class PerfCommand : public Command {
     };
     size("-b", bytes_min_, report.bytes_min);
     size("-e", bytes_max_, report.bytes_max);
-    if (right && report.bytes_min > report.bytes_max) wrong("-b is larger than -e");
+    if (right && report.bytes_min > report.bytes_max) {
+      wrong(fmt::format(
+          "-b {} is larger than -e {} (expected at most as much; defaults are 1M and 1G)",
+          bytes_min_, bytes_max_));
+    }
     if (factor_ < 2 || factor_ > kPointsMax) wrong("-f: expected a factor of 2 or more");
     report.factor = factor_;
     return right;

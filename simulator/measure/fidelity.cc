@@ -166,6 +166,16 @@ void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
   if (ParseNcclVersion(row.nccl_version)) scenario.Set("nccl.version", row.nccl_version);
 }
 
+// Returns why a row's notes or its hint leave it out; empty if they do not.
+std::string WhyNotModelled(const MeasuredRow& row) {
+  if (Contains(row.notes, "degraded") || Contains(row.source_id, "degraded")) {
+    return "a machine said to be degraded";
+  }
+  const Hint hint = ParseHint(row.algorithm_hint);
+  if (hint.forced.empty() || !hint.algorithm.empty()) return {};
+  return fmt::format("no algorithm {} of NCCL", Quote(hint.forced));
+}
+
 }  // namespace
 
 FidelityPoint PointOf(const MeasuredRow& row) {
@@ -178,9 +188,7 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   if (!collective) return refuse(fmt::format("no collective {}", Quote(row.collective)));
   const auto platform = PlatformOf(row.gpu);
   if (!platform) return refuse(fmt::format("no platform with {}", Quote(row.gpu)));
-  if (Contains(row.notes, "degraded") || Contains(row.source_id, "degraded")) {
-    return refuse("a machine said to be degraded");
-  }
+  if (std::string why = WhyNotModelled(row); !why.empty()) return refuse(std::move(why));
 
   PlatformFabric fabric;
   fabric.platform = *platform;
@@ -222,10 +230,6 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   }
   if (fabric.nodes > 1 && HasTcpxo(row)) {
     network += " for GPUDirect-TCPXO, transport and latencies assumed";  // they are not public
-  }
-  if (const Hint hint = ParseHint(row.algorithm_hint);
-      !hint.forced.empty() && hint.algorithm.empty()) {
-    return refuse(fmt::format("no algorithm {} of NCCL", Quote(hint.forced)));
   }
   const bool has_sharp = Contains(row.algorithm_hint, "SHARP") && fabric.nodes > 1;
   if (has_sharp && fabric.network != NetworkKind::kInfiniBand) {

@@ -41,6 +41,8 @@ uint64_t PeakRssBytes();
 // attributes that the scenario does not state. `scenario` and `engine` must outlive it.
 ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorImpl& engine);
 
+struct RecordedSimulation;
+
 // Says what the replay cache may take the place of.
 enum class ReplayScope : uint8_t {
   kPartitions,  // the whole network, or parts of it that are independent

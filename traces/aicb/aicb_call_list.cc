@@ -40,15 +40,33 @@ constexpr NamedGroup kGroups[] = {{"tp_group", AicbGroup::kTensor},
                                   {"ep_dp_group", AicbGroup::kExpertData},
                                   {"all", AicbGroup::kAll}};
 
+// Sizes of a computation are tuples, "((4096, 1, 5120), (5120, 1920))", which AICB does not quote.
 std::vector<std::string_view> CellsOf(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   std::vector<std::string_view> cells;
-  for (size_t begin = 0;;) {
-    const size_t end = line.find(',', begin);
-    cells.push_back(line.substr(begin, end - begin));
-    if (end == std::string_view::npos) return cells;
-    begin = end + 1;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t at = 0; at < line.size(); ++at) {
+    const char c = line[at];
+    if (c == '(' || c == '[') ++depth;
+    if ((c == ')' || c == ']') && depth > 0) --depth;
+    if (c != ',' || depth > 0) continue;
+    cells.push_back(line.substr(begin, at - begin));
+    begin = at + 1;
   }
+  cells.push_back(line.substr(begin));
+  return cells;
+}
+
+// Sizes that AICB scales by the bytes of an FP8 element with its share of a scale have a fraction:
+// "30277632.0".
+bool ParseBytes(std::string_view text, uint64_t& bytes) {
+  if (ParseNumber(text, bytes)) return true;
+  double scaled = 0;
+  constexpr double kBytesMax = 1ull << 53;
+  if (!ParseNumber(text, scaled) || !(scaled >= 0) || scaled > kBytesMax) return false;
+  bytes = static_cast<uint64_t>(std::llround(scaled));
+  return true;
 }
 
 std::string_view WithoutPrefix(std::string_view text, std::string_view prefix) {
@@ -167,7 +185,7 @@ bool AicbCallListParser::ReadCall(const std::vector<std::string_view>& cells, Co
   call.kind = kind;
   call.line = static_cast<uint32_t>(line_);
   const std::string_view bytes = Cell(cells, "msg_size");
-  if (!ParseNumber(bytes, call.bytes)) {
+  if (!ParseBytes(bytes, call.bytes)) {
     return Error(fmt::format("msg_size {} is no number of bytes", Quote(bytes)));
   }
   const std::string_view name = WithoutPrefix(Cell(cells, "comm_group"), "CommGroup.");
@@ -201,11 +219,11 @@ bool AicbCallListParser::ReadCall(const std::vector<std::string_view>& cells, Co
     }
     known = ranks;
   }
-  const std::string_view root = Cell(cells, "src");
-  if (kind == CollectiveKind::kBroadcast && root != "None" && !root.empty()) {
-    if (!ParseNumber(root, call.root)) {
-      return Error(fmt::format("src {} is no rank (expected a number or None)", Quote(root)));
-    }
+  const char* const column = kind == CollectiveKind::kReduce ? "dst" : "src";
+  const std::string_view root = Cell(cells, column);
+  const bool is_rooted = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
+  if (is_rooted && root != "None" && !root.empty() && !ParseNumber(root, call.root)) {
+    return Error(fmt::format("{} {} is no rank (expected a number or None)", column, Quote(root)));
   }
   call.begins_iteration = std::exchange(ends_iteration_, false);
   calls_.push_back(call);

@@ -241,11 +241,13 @@ class FlightRecorderImport {
         }
       } else if (IsSendOrRecv(operation.kind) &&
                  entry.state != FlightRecorderEntry::State::kCompleted) {
+        call.is_unfinished = true;
         unfinished_.messages[{rank, job_.calls()[rank].size()}].has_begun =
             entry.state == FlightRecorderEntry::State::kStarted;
       }
       job_.Add(rank, std::move(call));
     }
+    if (!record_ids.empty() && !unfinished_.whole_dumps.contains(rank)) job_.MarkAsWindow(rank);
   }
 
   uint32_t RankOf(const std::string& path) {

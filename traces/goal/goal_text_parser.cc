@@ -217,8 +217,8 @@ bool GoalTextParser::ReadMessage(GoalOperation& operation) {
   if (IsAtEnd() || tokens_[at_].text != "tag") return true;
   ++at_;
   uint64_t tag = 0;
-  if (!ReadNumber(UINT32_MAX, true, tag)) return false;
-  operation.tag = static_cast<uint32_t>(tag);
+  if (!ReadNumber(UINT64_MAX, true, tag)) return false;
+  operation.tag = static_cast<uint32_t>(tag);  // modulo 2^32, as LogGOPSim's txt2bin has it
   return true;
 }
 
@@ -226,7 +226,7 @@ bool GoalTextParser::ReadMessage(GoalOperation& operation) {
 bool GoalTextParser::ReadPlace() {
   ++at_;
   uint64_t number = 0;
-  return ReadNumber(UINT8_MAX, false, number);
+  return ReadNumber(UINT64_MAX, false, number);
 }
 
 std::optional<uint32_t> GoalTextParser::Find(Token label) {

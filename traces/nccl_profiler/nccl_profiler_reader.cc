@@ -276,6 +276,7 @@ class NcclProfilerImport {
       uint64_t& first =
           first_sequence_.try_emplace({seen.file, operation.kind}, seen.sequence).first->second;
       first = std::min(first, seen.sequence);
+      if (first > 0) job_.MarkAsWindow(rank->second);
     }
     job_.Add(rank->second, std::move(seen.call));
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -34,6 +35,7 @@ struct CapturedCall {
   bool has_unknown_parts = false;
   bool dropped = false;
   bool is_reconstructed = false;  // it has no record
+  bool is_unfinished = false;     // a Send or Recv that had not ended when the capture did
 };
 
 struct CapturedGroup {
@@ -63,6 +65,10 @@ class CapturedJob {
   uint32_t GroupOf(const std::string& name, uint32_t size, const std::vector<uint32_t>& ranks);
   // States that the rank was captured, even if it made no call.
   void AddRank(uint32_t rank) { calls_[rank]; }
+  // States that the rank's capture begins after its first calls. Its Sends and Recvs are then
+  // matched from the last on, because what is missing was before the first.
+  void MarkAsWindow(uint32_t rank) { windows_.insert(rank); }
+  bool IsWindow(uint32_t rank) const { return windows_.contains(rank); }
   // Returns the lowest rank without a capture, for a file that does not state its rank, and adds a
   // note to `assumed`.
   uint32_t RankByPlace(const std::string& file, ImportReport& report) const;
@@ -86,6 +92,7 @@ class CapturedJob {
   std::vector<CapturedGroup> groups_;
   std::map<std::tuple<std::string, uint32_t, std::vector<uint32_t>>, uint32_t> group_of_;
   std::map<uint32_t, std::vector<CapturedCall>> calls_;
+  std::set<uint32_t> windows_;
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> stream_of_;
   std::map<uint32_t, uint32_t> streams_of_rank_;
 };

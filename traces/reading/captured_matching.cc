@@ -192,13 +192,39 @@ class GroupMatcher {
   uint32_t exchanges_ = 0;
 };
 
+// Drops the first calls of the side that has more of those that have ended: they are before the
+// window in which the other side was captured.
+void AlignEnds(std::vector<CapturedCall*>& sends, std::vector<CapturedCall*>& receives,
+               ImportReport& report) {
+  const auto is_placed = [](const CapturedCall* call) { return call->is_reconstructed; };
+  if (std::ranges::any_of(sends, is_placed) || std::ranges::any_of(receives, is_placed)) return;
+  const auto ended = [](const std::vector<CapturedCall*>& calls) {
+    size_t count = calls.size();
+    while (count > 0 && calls[count - 1]->is_unfinished) --count;
+    return count;
+  };
+  const size_t sent = ended(sends);
+  const size_t received = ended(receives);
+  std::vector<CapturedCall*>& more = sent > received ? sends : receives;
+  const auto first = more.begin() + static_cast<std::ptrdiff_t>(std::max(sent, received) -
+                                                                std::min(sent, received));
+  for (auto call = more.begin(); call != first; ++call) {
+    DropCapturedCall(**call, CallDropReason::kIncompleteOnRank,
+                     "the capture of its peer begins after it", report);
+  }
+  more.erase(more.begin(), first);
+}
+
 // Sends of one rank to another and its Recvs are matched in order.
-void MatchPointToPoint(const std::vector<RankCalls>& ranks, ImportReport& report) {
+void MatchPointToPoint(const CapturedJob& job, const std::vector<RankCalls>& ranks,
+                       ImportReport& report) {
   using Pair = std::pair<uint32_t, uint32_t>;  // communicator ranks of sender and receiver
   std::map<Pair, std::pair<std::vector<CapturedCall*>, std::vector<CapturedCall*>>> calls_of;
   std::set<uint32_t> captured;
+  std::set<uint32_t> windows;
   for (const RankCalls& of_rank : ranks) {
     captured.insert(of_rank.communicator_rank);
+    if (job.IsWindow(of_rank.rank)) windows.insert(of_rank.communicator_rank);
     for (CapturedCall* call : of_rank.calls) {
       const uint32_t self = of_rank.communicator_rank;
       if (call->operation.kind == CollectiveKind::kSend) {
@@ -208,9 +234,12 @@ void MatchPointToPoint(const std::vector<RankCalls>& ranks, ImportReport& report
       }
     }
   }
-  for (const auto& [pair, calls] : calls_of) {
+  for (auto& [pair, calls] : calls_of) {
     if (!captured.contains(pair.first) || !captured.contains(pair.second)) continue;
-    const auto& [sends, receives] = calls;
+    auto& [sends, receives] = calls;
+    if (windows.contains(pair.first) || windows.contains(pair.second)) {
+      AlignEnds(sends, receives, report);
+    }
     const size_t both = std::min(sends.size(), receives.size());
     size_t agreed = 0;
     while (agreed < both && sends[agreed]->operation.count == receives[agreed]->operation.count &&
@@ -285,7 +314,7 @@ bool MatchCapturedCalls(CapturedJob& job, bool silent_ranks_repeat, ImportReport
       }
       GroupMatcher(job.groups()[g], std::move(collectives[g]), report).Run();
     }
-    MatchPointToPoint(point_to_point[g], report);
+    MatchPointToPoint(job, point_to_point[g], report);
   }
   return has_silent_ranks;
 }

@@ -207,7 +207,10 @@ std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
     if (!is_possible(choice)) continue;
     // Whatever the tuner thinks of it here.
     if (choice == stated) return choice;
-    if (choice.algorithm == stated.algorithm && NeedsNoTuner(choice.algorithm)) return choice;
+    if (choice.algorithm == stated.algorithm && NeedsNoTuner(choice.algorithm) &&
+        settings_.protocols.Allows(collective.kind, choice.protocol)) {
+      return choice;
+    }
   }
   std::optional<ReplayChoice> best = Fastest(*tuner_, call, [&](const ReplayChoice& choice) {
     return is_possible(choice) && Allows(collective.kind, choice);

@@ -18,6 +18,7 @@
 #include "simulator/transport/congestion/congestion_controls.h"
 #include "simulator/transport/congestion/registered_control.h"
 #include "simulator/transport/nic/nic.h"
+#include "simulator/transport/tcp/net_socket_settings.h"
 #include "simulator/transport/tcp/tcp_stream.h"
 #include "simulator/units/units.h"
 

@@ -115,6 +115,29 @@ TEST(AicbReaderTest, ComputationOfAListThatHasNotBeenRunIsInNanoseconds) {
   EXPECT_THAT(import.report.ToString(), HasSubstr("computation is in nanoseconds"));
 }
 
+// As log_analyzer/log.py writes rows: tuples without quotes, sizes with a fraction, a Reduce's root
+// in `dst`.
+TEST(AicbReaderTest, RowsAreAsTheLoggerWritesThem) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write(
+      "c.csv",
+      "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,"
+      "algbw,busbw,count\n"
+      "CommType.computation,None,None,((4096, 1, 5120), (5120, "
+      "1920)),s,None,None,,1000,None,None,1\n"
+      "CommType.all_to_all,CommGroup.dp_group,4,64.0,s,None,None,,1.25,0.0,0.0,1\n"
+      "CommType.reduce,CommGroup.dp_group,4,64,s,3,None,,0.5,0.0,0.0,1\n"
+      "CommType.broadcast,CommGroup.dp_group,4,64,s,None,2,,0.5,0.0,0.0,1\n")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  const auto& program = import.trace->operations[0];
+  ASSERT_EQ(program.size(), 3u);
+  EXPECT_EQ(program[0].kind, CollectiveKind::kAllToAll);
+  EXPECT_EQ(program[0].count, 16u);
+  EXPECT_GT(program[0].compute_before_ps, 0);
+  EXPECT_EQ(program[1].root, 3u);
+  EXPECT_EQ(program[2].root, 2u);
+}
+
 TEST(AicbReaderTest, BytesBetweenStagesAreNamed) {
   ImportedFiles files;
   const TraceImport& import = files.Import({files.Write(

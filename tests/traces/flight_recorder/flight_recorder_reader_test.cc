@@ -222,7 +222,6 @@ std::string Message(int record, const std::string& name, const std::string& stat
                   "\"is_p2p\": true");
 }
 
-// batch_isend_irecv: its Sends and Recvs and the "coalesced" entry behind them have one p2p_seq_id.
 // Rank 0 sends 12 elements and receives 4: parts of 6 and 6 cannot be. Calls after it are kept.
 TEST(FlightRecorderReaderTest, ExchangesOfUnequalPartsAreDroppedAlone) {
   const auto exchange = [](int in, int out) {
@@ -245,6 +244,29 @@ TEST(FlightRecorderReaderTest, ExchangesOfUnequalPartsAreDroppedAlone) {
   EXPECT_EQ(uneven.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 2u);
 }
 
+// Rank 0's ring has lost the first of three Sends, and its last one has not ended.
+TEST(FlightRecorderReaderTest, MessagesOfARingAreMatchedFromItsEnd) {
+  const auto message = [](int record, const char* name, int width, const char* state) {
+    const std::string size = fmt::format("[[3, {}]]", width);
+    return Replaced(Replaced(Message(record, name, state), "[[3, 4]]", size), "[[3, 4]]", size);
+  };
+  const Imported imported = Import(
+      {Dump(message(5, "send 0->1", 2, "completed") + "," +
+            message(6, "send 0->1", 3, "completed") + "," + message(7, "send 0->1", 5, "started")),
+       Dump(message(0, "recv 1<-0", 1, "completed") + "," +
+            message(1, "recv 1<-0", 2, "completed") + "," +
+            message(2, "recv 1<-0", 3, "completed"))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  const Trace& trace = *imported.import.trace;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    ASSERT_EQ(trace.operations[rank].size(), 2u);
+    EXPECT_EQ(trace.operations[rank][0].count, 6u);
+    EXPECT_EQ(trace.operations[rank][1].count, 9u);
+  }
+  EXPECT_THAT(imported.import.report.ToString(), HasSubstr("the capture of its peer begins after"));
+}
+
+// batch_isend_irecv: its Sends and Recvs and the "coalesced" entry behind them have one p2p_seq_id.
 TEST(FlightRecorderReaderTest, MessagesOfABatchAreAGroup) {
   const auto message = [](int record, const std::string& name, int number) {
     return Replaced(Message(record, name, "completed"), "\"is_p2p\": true",

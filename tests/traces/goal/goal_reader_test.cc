@@ -80,6 +80,24 @@ recv 10b from 0 tag 1
   ExpectMatches(*import.trace);
 }
 
+// ATLAHS makes tags of 14 digits, and numbers CPUs over all streams of a server.
+TEST(GoalReaderTest, TagsAndPlacesMayBeLarge) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write("a.goal", R"(num_ranks 2
+rank 0 {
+send 10b to 1 tag 50000120001 cpu 260 nic 0
+send 20b to 1 tag 50000120002 cpu 261 nic 0
+}
+rank 1 {
+recv 20b from 0 tag 50000120002 cpu 260 nic 0
+recv 10b from 0 tag 50000120001 cpu 260 nic 0
+}
+)")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.report.calls_dropped(), 0u);
+  ExpectMatches(*import.trace);
+}
+
 TEST(GoalReaderTest, SendsThatWouldWaitForThemselvesAreEager) {
   ImportedFiles files;
   const TraceImport& import = files.Import({files.Write("a.goal", R"(num_ranks 2
