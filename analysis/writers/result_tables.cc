@@ -466,7 +466,7 @@ ResultTable RunFiguresTable(const RunResult& result) {
   // A seed may need the 64th bit, which the database's integers do not have.
   run->figures.push_back({"seed", run->Keep(std::to_string(result.seed))});
   rapidjson::Document summary;
-  summary.Parse(SummaryJson(result).c_str());
+  summary.Parse<rapidjson::kParseFullPrecisionFlag>(SummaryJson(result).c_str());
   AddFigures(summary, "", *run);
   return {.name = "run",
           .columns = {{"key", ColumnType::kText}, {"value", ColumnType::kAny}},
