@@ -17,6 +17,7 @@
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/processes/forked_copies.h"
+#include "simulator/scenario/load/calibration_loader.h"
 #include "simulator/units/units.h"
 #include "topologies/generators/circuit_schedule.h"
 #include "topologies/graph/fabric_copy.h"
@@ -154,11 +155,8 @@ std::string TierTable(const std::vector<ComparedRun>& runs) {
 // Returns why it cannot; empty: done.
 std::string ApplyCalibration(const PlatformCalibration& calibration, ScenarioBuilder& builder) {
   if (calibration == PlatformCalibration()) return {};
-  const std::pair<const char*, double> factors[] = {
-      {"gpu.launch_latency_scale", calibration.launch_latency_scale},
-      {"gpu.step_latency_scale", calibration.step_latency_scale},
-      {"gpu.channel_rate_scale", calibration.channel_rate_scale}};
-  for (const auto& [field, factor] : factors) {
+  for (const auto& [name, factor] : FactorsOf(calibration)) {
+    const std::string field = fmt::format("gpu.{}", name);
     if (builder.Has(field)) {
       return fmt::format(
           "{} stands beside the calibration of the platform (expected one of the two)", field);

@@ -38,9 +38,8 @@ struct ComparedRun {
 };
 
 // Runs `scenario`, including its faults, on the fabric, with its calibration and the fields of
-// `sets`. Its findings go
-// to standard error. Throws EnvironmentError if no process can be started or its result cannot be
-// read.
+// `sets`. Its findings go to standard error. Throws EnvironmentError if no process can be started
+// or its result cannot be read.
 ComparedRun RunOnFabric(const ShownFabric& shown, const std::string& scenario,
                         std::vector<std::string> sets, const Prices& prices);
 

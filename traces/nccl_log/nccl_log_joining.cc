@@ -56,9 +56,9 @@ class Joiner {
  private:
   using CommId = std::pair<std::string, uint32_t>;  // and its number of ranks
 
-  // Returns the ids that some endpoint has twice. NCCL made a split's id of its parent and its
-  // color before 2.24 (init.cc: "%016lx-%d" of commHash and color), so splits of one parent may
-  // share it.
+  // Returns the ids that some endpoint has twice. Where NCCL prints an id for a split, it is made
+  // of the parent and the color (init.cc: "%016lx-%d" of commHash and color), so splits may share
+  // it.
   std::set<CommId> FindSharedIds() const {
     std::set<std::pair<uint32_t, CommId>> seen;
     std::set<CommId> shared;

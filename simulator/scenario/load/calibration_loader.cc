@@ -56,6 +56,12 @@ std::optional<Platform> CalibratedPlatformOf(const ProtoCursor& fabric, Diagnost
   return first;
 }
 
+std::array<std::pair<const char*, double>, 3> FactorsOf(const PlatformCalibration& calibration) {
+  return {{{"launch_latency_scale", calibration.launch_latency_scale},
+           {"step_latency_scale", calibration.step_latency_scale},
+           {"channel_rate_scale", calibration.channel_rate_scale}}};
+}
+
 void ApplyCalibration(const ProtoCursor& scenario, GpuCosts& costs, std::vector<std::string>& notes,
                       Diagnostics& diagnostics) {
   if (!scenario.Has("fabric")) return;
@@ -64,7 +70,7 @@ void ApplyCalibration(const ProtoCursor& scenario, GpuCosts& costs, std::vector<
   const PlatformCalibration& calibration = platform->calibration;
   if (scenario.Has("gpu")) {
     const ProtoCursor gpu = scenario.Child("gpu");
-    for (const char* field : {"launch_latency_scale", "step_latency_scale", "channel_rate_scale"}) {
+    for (const auto& [field, factor] : FactorsOf(calibration)) {
       if (!gpu.Has(field)) continue;
       gpu.Error(
           diagnostics, field,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/execution/lanes/gpu_costs.h"
@@ -15,6 +17,9 @@ namespace railyard {
 // calibrated; nullopt if there is none. Servers with different calibrations are a finding. Errors
 // in the files themselves have been reported before.
 std::optional<Platform> CalibratedPlatformOf(const ProtoCursor& fabric, Diagnostics& diagnostics);
+
+// Returns a calibration's factors with the fields of `gpu { }` that state the same.
+std::array<std::pair<const char*, double>, 3> FactorsOf(const PlatformCalibration& calibration);
 
 // Applies the calibration of the platform files that a scenario's fabric names to `costs`, and adds
 // a sentence about it to `notes`. A scale that `gpu { }` states too is a finding.

@@ -258,7 +258,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
 
   // These functions control the turns of queues (queue_turns.cc).
   bool MustWait(const SendQueue& queue, uint32_t queue_id) const {
-    return PacedUntilPs(queue, queue_id) > network_.engine().NowPs();
+    return queue.Is(SendQueue::kPaced) && PacedUntilPs(queue, queue_id) > network_.engine().NowPs();
   }
   static void HandlePort(void* self, uint32_t port);
   static void HandleTimer(void* self, uint32_t queue);
