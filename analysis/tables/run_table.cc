@@ -86,6 +86,11 @@ class RunTable {
           "before: taken from the replay cache.",
           CountText(r.replayed_collectives), PluralText(r.collectives.size(), "collective")));
     }
+    if (r.verified_episodes > 0) {
+      text_.Paragraph(fmt::format("{} that the replay cache knew {} simulated, and found equal.",
+                                  PluralText(r.verified_episodes, "episode"),
+                                  r.verified_episodes == 1 ? "was" : "were"));
+    }
     text_.Paragraph(StretchMeaning());
     PrintEstimate();
   }

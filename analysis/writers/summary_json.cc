@@ -132,6 +132,13 @@ class SummaryWriter {
     json_.Number("calls", result_.calls);
     json_.Number("simulated", result_.simulated_collectives);
     json_.Number("replayed", result_.replayed_collectives);
+    json_.StartObject("replayed_by");
+    json_.Number("network", result_.replayed_collectives - result_.replayed_by_part -
+                                result_.replayed_by_like_part);
+    json_.Number("part", result_.replayed_by_part);
+    json_.Number("like_part", result_.replayed_by_like_part);
+    json_.EndObject();
+    json_.Number("verified_episodes", result_.verified_episodes);
     json_.StartArray("never_replayed");
     for (const RunResult::NeverReplayed& of : result_.never_replayed) {
       json_.StartObject();

@@ -78,6 +78,7 @@ class Recorder {
           fmt::format("The replay cache does not cover {}: {}.", obstacle.owner, obstacle.why));
       result_.never_replayed.push_back({std::move(obstacle.owner), std::move(obstacle.why)});
     }
+    result_.verified_episodes = replay_.episodes_verified();
     RecordJobs();
     const NetworkCounters& counters = network_.counters();
     result_.packets = counters.packets;
@@ -180,7 +181,10 @@ class Recorder {
         row.held_up_by_destination = replay_.ledger().paths()[i].worst_to;
       }
       if (row.completed) {
-        ++(times.replayed ? result_.replayed_collectives : result_.simulated_collectives);
+        const bool is_replayed = times.replayed_by != ReplayRule::kNone;
+        ++(is_replayed ? result_.replayed_collectives : result_.simulated_collectives);
+        if (times.replayed_by == ReplayRule::kPartition) ++result_.replayed_by_part;
+        if (times.replayed_by == ReplayRule::kLikePartition) ++result_.replayed_by_like_part;
       }
       result_.collectives.push_back(row);
     }

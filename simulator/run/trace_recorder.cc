@@ -108,7 +108,7 @@ void TraceRecorder::OnCallEnd(const Call& call, int64_t begin_ps, int64_t end_ps
   ++calls_shown_;
   PerfettoTrace::Arguments arguments = ArgumentsOf(id, begin_ps);
   arguments.emplace_back("duration_ps", end_ps - begin_ps);
-  arguments.emplace_back("replayed", replay_.ledger().times()[id].replayed);
+  arguments.emplace_back("replayed", replay_.ledger().times()[id].replayed_by != ReplayRule::kNone);
   trace_.AddSlice(StreamTrack(call), begin_ps, end_ps, KindName(job_.collectives[id]), arguments);
 }
 

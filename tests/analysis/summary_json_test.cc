@@ -42,8 +42,10 @@ TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
                   "pairs", "drops", "transport", "faults", "jobs", "payload", "conservation",
                   "estimate", "traffic", "in_network", "measured"));
   EXPECT_THAT(Keys(summary["collectives"]),
-              ElementsAre("count", "calls", "simulated", "replayed", "never_replayed",
-                          "duration_ps", "stretch"));
+              ElementsAre("count", "calls", "simulated", "replayed", "replayed_by",
+                          "verified_episodes", "never_replayed", "duration_ps", "stretch"));
+  EXPECT_THAT(Keys(summary["collectives"]["replayed_by"]),
+              ElementsAre("network", "part", "like_part"));
   EXPECT_THAT(Keys(summary["collectives"]["duration_ps"]),
               ElementsAre("min", "p50", "p90", "p99", "p999", "max"));
   EXPECT_THAT(Keys(summary["collectives"]["stretch"]),

@@ -122,7 +122,7 @@ TEST(EpisodeReplayerTest, WhatIsKnownHappensWithoutBeingSimulated) {
   test.test.Run();
   EXPECT_THAT(test.test.host.launched, IsEmpty());
   EXPECT_EQ(test.test.EndPs(0), kToldPs);
-  EXPECT_TRUE(test.test.ledger.times()[0].replayed);
+  EXPECT_EQ(test.test.ledger.times()[0].replayed_by, ReplayRule::kNetwork);
   EXPECT_EQ(test.state.count, 7u);
   EXPECT_TRUE(test.episodes.has_ended_in_replay());
   EXPECT_EQ(FabricSimulatorImpl::Get().NowPs(), kToldPs);
@@ -197,7 +197,7 @@ TEST_P(RefusedHitTest, IsSimulated) {
   test.test.Run();
   EXPECT_THAT(test.test.host.launched, SizeIs(2));
   EXPECT_EQ(test.test.EndPs(0), kCallPs);
-  EXPECT_FALSE(test.test.ledger.times()[0].replayed);
+  EXPECT_EQ(test.test.ledger.times()[0].replayed_by, ReplayRule::kNone);
 }
 
 const Difference kDifferences[] = {

@@ -97,7 +97,9 @@ TEST(PartitionReplayerTest, TimesAndCountsAreAsIfAllHadBeenSimulated) {
   for (uint32_t i = 0; i < 4; ++i) {
     EXPECT_EQ(test.test.BeginPs(i), kGapPs + i * (kCallPs + kGapPs));
     EXPECT_EQ(test.test.EndPs(i), (i + 1) * (kCallPs + kGapPs));
-    EXPECT_EQ(test.test.ledger.times()[i].replayed, i >= 2) << i;
+    EXPECT_EQ(test.test.ledger.times()[i].replayed_by,
+              i < 2 ? ReplayRule::kNone : ReplayRule::kPartition)
+        << i;
   }
   EXPECT_EQ(test.host.count, 16u);
   EXPECT_EQ(test.host.shared_count, 16u);
@@ -136,8 +138,8 @@ TEST_P(RefusedPartitionHitTest, IsSimulated) {
   };
   test.test.Run();
   EXPECT_THAT(test.test.host.launched, SizeIs(GetParam().launched));
-  EXPECT_TRUE(test.test.ledger.times()[2].replayed);
-  EXPECT_FALSE(test.test.ledger.times()[3].replayed);
+  EXPECT_EQ(test.test.ledger.times()[2].replayed_by, ReplayRule::kPartition);
+  EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kNone);
 }
 
 void Schedule(PendingMeans means, int64_t in_ps) {
@@ -180,7 +182,7 @@ TEST(PartitionReplayerTest, AFaultElsewhereRefusesNothing) {
     if (call == Call{0, 3}) Schedule(PendingMeans::kChange, kPsPerMs / 2);
   };
   test.test.Run();
-  EXPECT_TRUE(test.test.ledger.times()[3].replayed);
+  EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
 }
 
 // The third collective differs in one thing from the first two.
@@ -198,7 +200,7 @@ TEST_P(OtherCallTest, IsNoHit) {
   test.test.Run();
   EXPECT_TRUE(test.test.ledger.calls_left() == 0);
   EXPECT_THAT(test.test.host.launched, SizeIs(12));
-  EXPECT_FALSE(test.test.ledger.times()[2].replayed);
+  EXPECT_EQ(test.test.ledger.times()[2].replayed_by, ReplayRule::kNone);
 }
 
 const OtherCall kOtherCalls[] = {
@@ -228,9 +230,9 @@ TEST(PartitionReplayerTest, AHitIsRefusedWhereAnotherCollectiveMayUseItsNics) {
     for (const uint32_t rank : others) programs[rank].push_back(AllReduce(8, middle_ps, 1, 1));
     Partitions test(JobOf({{0, 8}, others}, programs), ReplayCacheMode::kOn, 2);
     test.test.Run();
-    EXPECT_TRUE(test.test.ledger.times()[2].replayed);
+    EXPECT_EQ(test.test.ledger.times()[2].replayed_by, ReplayRule::kPartition);
     EXPECT_EQ(test.test.ledger.calls_left(), 0u);
-    return test.test.ledger.times()[3].replayed;
+    return test.test.ledger.times()[3].replayed_by != ReplayRule::kNone;
   };
   EXPECT_FALSE(is_fourth_replayed({0, 8}));
   EXPECT_TRUE(is_fourth_replayed({1, 9})) << "another rail's";
@@ -272,7 +274,7 @@ TEST(PartitionReplayerTest, ADetourElsewhereRefusesNothing) {
     if (call == Call{0, 3}) test.partitions->OnDetour(elsewhere);
   };
   test.test.Run();
-  EXPECT_TRUE(test.test.ledger.times()[3].replayed);
+  EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
 }
 
 TEST(PartitionReplayerTest, APartIsNotHaltedWhileItsPartitionIsReplayed) {

@@ -34,6 +34,7 @@ TEST_F(ReplayCacheTest, ARegularJobIsSimulatedOnce) {
   ASSERT_TRUE(run.has_result()) << run.exit.errors;
   EXPECT_EQ(run.Integer("collectives.count"), 20'000);
   EXPECT_EQ(run.Integer("collectives.replayed") + run.Integer("collectives.simulated"), 20'000);
+  EXPECT_EQ(run.Integer("collectives.replayed_by.network"), run.Integer("collectives.replayed"));
   // Opening connections, then what ranks begin at once and as the last one ended, and the last.
   EXPECT_LE(run.Integer("collectives.simulated"), 1 + 2 + 1);
 }
@@ -161,8 +162,16 @@ TEST_F(ServersInStepTest, ShareWhatTheOtherHasDone) {
   ASSERT_TRUE(run.has_result()) << run.exit.errors;
   // The second one only opens its connections.
   EXPECT_EQ(run.Integer("collectives.replayed"), replayed_alone + kCalls - 1);
+  EXPECT_GE(run.Integer("collectives.replayed_by.like_part"), kCalls - 1);
+  EXPECT_EQ(run.Integer("collectives.replayed_by.network") +
+                run.Integer("collectives.replayed_by.part") +
+                run.Integer("collectives.replayed_by.like_part"),
+            run.Integer("collectives.replayed"));
   EXPECT_EQ(Results(run), Results(Run("", {"--no-replay-cache"})));
-  EXPECT_TRUE(Run("", {"--verify-replay-cache"}).has_result());
+  const EndedRun verified = Run("", {"--verify-replay-cache"});
+  ASSERT_TRUE(verified.has_result());
+  EXPECT_EQ(verified.Integer("collectives.replayed"), 0);
+  EXPECT_GE(verified.Integer("collectives.verified_episodes"), replayed_alone + kCalls - 1);
 }
 
 // On the rail of the flap only disturbed collectives are simulated, on the others no more than

@@ -271,7 +271,7 @@ void EpisodeReplayer::NoteTried(const Episode& episode, int64_t start_ps) {
       __builtin_prefetch(&run_.calls.OperationOf(tried_[episode.end_order[next + kPrefetched]]));
     }
     const EpisodeOperation& operation = episode.operations[i];
-    ledger.NoteReplayed(run_.calls.CollectiveNumberOf(tried_[i]), true);
+    ledger.NoteReplayed(run_.calls.CollectiveNumberOf(tried_[i]), ReplayRule::kNetwork);
     CriticalPath path;
     if (keep_paths_) {
       path = episode.paths[i];
@@ -343,6 +343,7 @@ void EpisodeReplayer::CheckLastEpisode() {
                             ChangesBetween(begin, recording_->end_counts),
                             ChangesBetween(begin, predicted))});
   });
+  ++episodes_verified_;
 }
 
 void EpisodeReplayer::FinishRecording(const NetworkRest& rest) {
@@ -375,6 +376,7 @@ void EpisodeReplayer::FinishRecording(const NetworkRest& rest) {
                                   : std::string(),
                               DescribeDifference(walk, episode.changes, expected.changes)});
     });
+    ++episodes_verified_;
     return;
   }
   const bool is_undisturbed = recording.disturbance_ps > rest.time_ps;

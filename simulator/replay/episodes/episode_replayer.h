@@ -72,6 +72,8 @@ class EpisodeReplayer {
   // Returns true if the last calls were replayed; the counters then include packets that do not
   // exist.
   bool has_ended_in_replay() const { return has_ended_in_replay_; }
+  // Returns how many known episodes were simulated and found equal (ReplayCacheMode::kVerify).
+  uint64_t episodes_verified() const { return episodes_verified_; }
 
  private:
   bool IsQuiet();
@@ -109,6 +111,7 @@ class EpisodeReplayer {
   int64_t next_disturbance_ps_ = kNeverPs;
   uint32_t misses_ = 0;  // in a row
   bool has_ended_in_replay_ = false;
+  uint64_t episodes_verified_ = 0;
   CountReplayed counting_ = CountAtOnce;
   std::vector<Call> tried_;  // calls that FollowEpisode() began
 };

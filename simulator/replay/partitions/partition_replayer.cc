@@ -60,7 +60,7 @@ void PartitionReplayer::Follow(uint32_t operation) {
   SIM_CHECK(
       stored != known.operations.end() && stored->begin_ps == running.start_ps - episode.begin_ps,
       "a call that is replayed began otherwise");
-  run_.ledger.NoteReplayed(episode.collective, !episode.is_new);
+  run_.ledger.NoteReplayed(episode.collective, episode.rule);
   if (keep_paths_) {
     CriticalPath path = known.paths[static_cast<size_t>(stored - known.operations.begin())];
     path.origin_ps += episode.begin_ps;
@@ -145,15 +145,17 @@ void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
   episode.known = FindKnown(partition, calls, rest.number);
   if (episode.known == kNone) {
     if (activity.unused > kUnusedMax) return;
-    episode.known = RecordAhead(partition, calls, rest);
+    episode.known = RecordAhead(number, calls, rest);
     if (episode.known == kNone) return;
-    episode.is_new = true;
   } else {
     activity.misses = 0;
+    episode.rule = cache_.episode(episode.known).partition == number ? ReplayRule::kPartition
+                                                                     : ReplayRule::kLikePartition;
   }
+  const bool is_new = episode.rule == ReplayRule::kNone;
   const bool can_replay =
       CanReplay(partition, calls, cache_.episode(episode.known), disturbance_ps);
-  if (episode.is_new) activity.unused = can_replay ? 0 : activity.unused + 1;
+  if (is_new) activity.unused = can_replay ? 0 : activity.unused + 1;
   if (!can_replay) return;
   if (mode_ == ReplayCacheMode::kVerify) {
     episode.begin_counts = std::move(rest.counts);

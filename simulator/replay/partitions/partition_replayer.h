@@ -81,6 +81,8 @@ class PartitionReplayer {
   void SetCounting(CountReplayed counting) { counting_ = std::move(counting); }
 
   bool is_any_replayed() const { return replayed_ > 0; }
+  // Returns how many known episodes were simulated and found equal (ReplayCacheMode::kVerify).
+  uint64_t episodes_verified() const { return episodes_verified_; }
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -90,8 +92,9 @@ class PartitionReplayer {
   struct CurrentEpisode {
     uint32_t collective = 0;
     int64_t begin_ps = 0;
-    uint32_t known = kNone;    // in the cache
-    bool is_new = false;       // it was simulated for this episode
+    uint32_t known = kNone;  // in the cache
+    // Is kNone if it was simulated for this collective.
+    ReplayRule rule = ReplayRule::kNone;
     bool is_replayed = false;  // otherwise it is simulated, and compared
     uint32_t calls_ended = 0;
     CountSnapshot begin_counts{};    // if it is simulated
@@ -151,8 +154,7 @@ class PartitionReplayer {
   // These handle state and simulation ahead of time (partition_speculation.cc).
   Rest RestOf(const Partition& partition, bool is_begin);
   void AddCounts(const Partition& partition, const CountChanges& changes);
-  uint32_t RecordAhead(const Partition& partition, const std::vector<EpisodeCall>& calls,
-                       const Rest& rest);
+  uint32_t RecordAhead(uint32_t number, const std::vector<EpisodeCall>& calls, const Rest& rest);
   void PutBack(const Partition& partition, const Rest& rest);
 
   Simulation run_;
@@ -162,6 +164,7 @@ class PartitionReplayer {
   std::vector<Activity> activities_;              // by partition
   std::vector<uint32_t> partition_of_operation_;  // by running operation; kNone for none
   uint32_t replayed_ = 0;                         // partitions that are replayed now
+  uint64_t episodes_verified_ = 0;
   std::set<GpuIndex> gpus_on_detours_;
   CountReplayed counting_ = CountAtOnce;
 };

@@ -45,11 +45,12 @@ void PartitionReplayer::AddCounts(const Partition& partition, const CountChanges
 
 // Precondition: the partition is quiescent, and the first of the calls runs now. What the calls
 // would do there; kNone: that is no episode.
-uint32_t PartitionReplayer::RecordAhead(const Partition& partition,
-                                        const std::vector<EpisodeCall>& calls, const Rest& rest) {
+uint32_t PartitionReplayer::RecordAhead(uint32_t number, const std::vector<EpisodeCall>& calls,
+                                        const Rest& rest) {
+  const Partition& partition = run_.map.partition(number);
   if (!run_.host.BeginAhead(partition)) return kNone;
   const int64_t begin_ps = calls.front().begin_ps;
-  Episode episode{.begin_state = rest.number};
+  Episode episode{.begin_state = rest.number, .partition = number};
   if (keep_paths_) episode.paths.resize(calls.size());
   std::vector<StreamRunner::AheadCall> ahead;
   for (const EpisodeCall& call : calls) {
@@ -126,6 +127,7 @@ void PartitionReplayer::CheckEpisode(const Partition& partition, const CurrentEp
                         ends_as_expected ? "it ends as expected" : "it ends at another instant",
                         DescribeDifference(walk, rest.state, expected_state),
                         DescribeDifference(walk, changes, expected_changes)));
+  ++episodes_verified_;
 }
 
 }  // namespace railyard

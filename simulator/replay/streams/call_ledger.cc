@@ -106,7 +106,7 @@ void CallLedger::FinishCollective(uint32_t collective, int64_t end_ps) {
   CollectiveTimes& times = times_[collective];
   times.last_end_ps = end_ps;
   ++collectives_ended_;
-  if (times.replayed) ++collectives_replayed_;
+  if (times.replayed_by != ReplayRule::kNone) ++collectives_replayed_;
   times.bound_ps = plans_.BoundOf(collective);
   SIM_CHECK(times.last_end_ps - times.first_start_ps >= times.bound_ps,
             fmt::format("collective {} took {} ps, less than its bound of {} ps", collective,

@@ -15,6 +15,7 @@
 #include "simulator/replay/streams/call_table.h"
 #include "simulator/replay/streams/plan_cache.h"
 #include "simulator/replay/streams/progress_watch.h"
+#include "simulator/replay/streams/replay_rule.h"
 #include "simulator/units/time_end.h"
 
 namespace railyard {
@@ -27,7 +28,7 @@ struct CollectiveTimes {
   int64_t bound_ps = 0;
   uint32_t calls_started = 0;
   uint32_t calls_ended = 0;
-  bool replayed = false;  // from the cache
+  ReplayRule replayed_by = ReplayRule::kNone;
 };
 
 // Identifies a cause for which a rank waited in its calls: a retransmission between two ranks, or a
@@ -85,9 +86,7 @@ class CallLedger {
   // Records the end of a call. A collective that took less than its bound is a SIM_CHECK.
   // Precondition: the call has begun.
   void NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps, const CriticalPath& path);
-  void NoteReplayed(uint32_t collective, bool is_replayed) {
-    times_[collective].replayed = is_replayed;
-  }
+  void NoteReplayed(uint32_t collective, ReplayRule rule) { times_[collective].replayed_by = rule; }
   // Prefetches the memory that NoteBegin() accesses.
   void Prefetch(const Call& call) const {
     __builtin_prefetch(&times_[calls_.CollectiveNumberOf(call)], 1);

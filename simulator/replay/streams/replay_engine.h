@@ -194,6 +194,11 @@ class ReplayEngine final : private LaneObserver,
   // Returns sums, over (operation, rank), of hashes of their start and end, which do not depend on
   // the order.
   TimesHashSums TimesHash() const;
+  // Returns how many episodes that the cache knew were simulated and found equal
+  // (ReplayCacheMode::kVerify).
+  uint64_t episodes_verified() const {
+    return episodes_.episodes_verified() + partitions_.episodes_verified();
+  }
   // Returns the number of different known episodes of the whole network.
   size_t episode_count() const { return cache_.episode_count(); }
 
