@@ -58,6 +58,25 @@ std::vector<NcclTestsRow> ReadTables(const std::vector<std::string>& files, uint
   return measured;
 }
 
+// Rows of another test or number of ranks than the point's are errors.
+void CheckTables(const std::vector<NcclTestsRow>& rows, const std::string& collective,
+                 uint32_t gpu_count, Diagnostics& diagnostics) {
+  const auto expected = FindNcclTest(collective + "_perf");
+  for (const NcclTestsRow& row : rows) {
+    if (row.table.test && row.table.test != expected) {
+      diagnostics.Error(row.where, "",
+                        fmt::format("is of another test (expected rows of {}_perf)", collective));
+      return;
+    }
+    if (row.table.ranks > 0 && row.table.ranks != gpu_count) {
+      diagnostics.Error(row.where, "",
+                        fmt::format("is of {} ranks (expected {}, which --fabric and --nodes have)",
+                                    row.table.ranks, gpu_count));
+      return;
+    }
+  }
+}
+
 // Sizes that cannot be simulated are errors at their rows.
 void CheckSizes(const std::vector<NcclTestsRow>& rows, PerfPoint point, Diagnostics& diagnostics) {
   std::set<uint64_t> checked;
@@ -125,7 +144,8 @@ ExitStatus CalibrationOptions::Run(const std::vector<std::string>& files, uint64
   CalibrationPlan plan;
   plan.point = {
       .collective = *collective, .bytes = rows.front().bytes, .scenario = fabric->scenario};
-  CheckSizes(rows, plan.point, diagnostics);
+  CheckTables(rows, collective_, fabric->gpus, diagnostics);
+  if (!diagnostics.HasErrors()) CheckSizes(rows, plan.point, diagnostics);
   if (diagnostics.HasErrors()) {
     fmt::print(stderr, "{}", diagnostics.ToString());
     return kExitInput;

@@ -7,7 +7,6 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/text_proto/text_proto.h"
-#include "traces/nccl_tests/nccl_tests_line.h"
 
 namespace railyard {
 
@@ -21,18 +20,29 @@ std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& di
   if (!file) throw EnvironmentError(path + ": cannot be read");
   std::string line;
   bool has_row = false;
+  NcclTestsText text;
   for (int number = 1; std::getline(file, line); ++number) {
-    const auto parsed = ParseNcclTestsLine(WithoutLauncherPrefix(line));
-    if (!parsed) continue;
+    if (text.Take(line) != NcclTestsText::LineKind::kRow) continue;
     has_row = true;
     const SourceLocation where{path, number, 1};
-    const auto time_us = ParseMeasuredUs(parsed->out_of_place_us);
+    const NcclTestsLine& row = text.row();
+    const auto time_us = ParseMeasuredUs(row.out_of_place_us);
+    if (text.has_cpu_times()) {
+      diagnostics.Error(where, "time",
+                        "is the CPU's, of the launch alone (expected a table without -C 1)");
+      break;  // of all rows
+    }
+    if (row.out_of_place_us.empty()) {
+      diagnostics.Error(where, "time", "is of buffers in place (expected rows out of place)");
+      break;
+    }
     if (!time_us) {
       diagnostics.Error(where, "time",
                         fmt::format("{} is not a time (expected microseconds, 0.001 to 1e12)",
-                                    Quote(parsed->out_of_place_us)));
-    } else if (parsed->bytes > 0) {
-      rows.push_back({.bytes = parsed->bytes, .time_us = *time_us, .where = where});
+                                    Quote(row.out_of_place_us)));
+    } else if (row.bytes > 0) {
+      rows.push_back(
+          {.bytes = row.bytes, .time_us = *time_us, .table = text.table(), .where = where});
     }
   }
   if (!has_row) {

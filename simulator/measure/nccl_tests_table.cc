@@ -8,8 +8,6 @@
 namespace railyard {
 namespace {
 
-constexpr uint64_t kElementBytes = 4;  // float, nccl-tests' default
-
 struct Bandwidths {
   double time_us = 0;
   double algbw = 0;  // GB/s
@@ -78,8 +76,8 @@ std::string PerfLine(const PerfReport& report, const PerfRow& row) {
     return fmt::format("{}  {:6.2f}  {:6.2f} {:>6}", Time(is.time_us), is.algbw, is.busbw, "N/A");
   };
   return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {}  {}\n", row.bytes,
-                     row.bytes / kElementBytes / BlocksOf(report.collective, report.ranks), "float",
-                     Reduces(report.collective) ? "sum" : "none",
+                     row.bytes / kPerfElementBytes / BlocksOf(report.collective, report.ranks),
+                     "float", Reduces(report.collective) ? "sum" : "none",
                      HasRoot(report.collective) ? "0" : "-1", half(row.out_of_place),
                      half(row.in_place));
 }
@@ -107,7 +105,7 @@ std::string PerfJson(const PerfReport& report) {
     if (!row.ran()) continue;
     json.StartObject();
     json.Number("size", row.bytes);
-    json.Number("count", row.bytes / kElementBytes / BlocksOf(report.collective, report.ranks));
+    json.Number("count", row.bytes / kPerfElementBytes / BlocksOf(report.collective, report.ranks));
     json.Text("type", "float");
     json.Text("redop", Reduces(report.collective) ? "sum" : "none");
     json.Signed("root", HasRoot(report.collective) ? 0 : -1);

@@ -103,6 +103,13 @@ uint32_t BlocksOf(PerfCollective collective, uint32_t ranks) {
   return IsMadeOfBlocks(RowOf(collective).kind) ? ranks : 1;
 }
 
+uint64_t WholeBlocks(PerfCollective collective, uint64_t bytes, uint32_t ranks) {
+  const uint32_t blocks = BlocksOf(collective, ranks);
+  const uint64_t aligned = uint64_t{16} * blocks;
+  const uint64_t grain = blocks > 1 && bytes >= aligned ? aligned : kPerfElementBytes * blocks;
+  return bytes - bytes % grain;
+}
+
 bool CopiesWithinRank(PerfCollective collective) {
   return collective == PerfCollective::kAllToAll || collective == PerfCollective::kGather ||
          collective == PerfCollective::kScatter;

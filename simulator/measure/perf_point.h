@@ -42,6 +42,12 @@ double BusbwFactorOf(PerfCollective collective, uint32_t ranks);
 // else 1.
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks);
 
+inline constexpr uint64_t kPerfElementBytes = 4;  // float, nccl-tests' default
+// Returns the largest size up to `bytes` that consists of equal blocks. Those of several ranks are
+// multiples of 16 B where there is room, as with nccl-tests (all_gather.cu and others:
+// (count / nranks) & -(16 / wordSize(type))).
+uint64_t WholeBlocks(PerfCollective collective, uint64_t bytes, uint32_t ranks);
+
 // Returns true if in-place calls differ from out-of-place ones, because a rank copies its own part
 // in the latter.
 bool CopiesWithinRank(PerfCollective collective);

@@ -107,6 +107,23 @@ TEST_F(NcclTestsReaderTest, RowsAreTakenAndWhatIsBetweenThemIsNot) {
   EXPECT_DOUBLE_EQ(rows[1].time_us, 120);
 }
 
+TEST_F(NcclTestsReaderTest, RowsKnowTheirTestAndRanks) {
+  const std::string head =
+      "# Collective test starting: all_gather_perf\n# nThread 1 nGpus 1 minBytes 8 maxBytes 8\n"
+      "#  Rank  0 Group  0 Pid      1 on h device  0 [0x07] NVIDIA H100\n"
+      "#  Rank  1 Group  0 Pid      2 on h device  1 [0x07] NVIDIA H100\n";
+  const std::string row = " 1024 128 float none -1 29.25 0.04 0.02 0 12.50 0.08 0.04 0\n";
+  const auto rows = Read(head + row);
+  ASSERT_EQ(rows.size(), 1u) << findings_;
+  EXPECT_EQ(rows[0].table.test, NcclTest::kAllGather);
+  EXPECT_EQ(rows[0].table.ranks, 2u);
+  Read(head + "# size count type redop root cputime algbw busbw #wrong cputime algbw busbw\n" +
+       row);
+  EXPECT_EQ(findings_,
+            ":6:1: error: time: is the CPU's, of the launch alone (expected a table without -C "
+            "1)\n");
+}
+
 TEST_F(NcclTestsReaderTest, TimesThatAreNoneAndFilesWithoutRowsAreErrors) {
   Read("\n 8 2 float sum -1 0.00 1 1 0 1 1 1 0\n");
   EXPECT_EQ(findings_,

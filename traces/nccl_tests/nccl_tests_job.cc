@@ -13,23 +13,6 @@
 namespace railyard {
 namespace {
 
-struct NamedTest {
-  std::string_view name;
-  NcclTest test;
-};
-// Longer names first, because "reduce_perf" ends "all_reduce_perf".
-constexpr NamedTest kTests[] = {{"reduce_scatter_perf", NcclTest::kReduceScatter},
-                                {"all_gather_perf", NcclTest::kAllGather},
-                                {"all_reduce_perf", NcclTest::kAllReduce},
-                                {"broadcast_perf", NcclTest::kBroadcast},
-                                {"hypercube_perf", NcclTest::kUnsupported},
-                                {"alltoallv_perf", NcclTest::kUnsupported},
-                                {"alltoall_perf", NcclTest::kAllToAll},
-                                {"sendrecv_perf", NcclTest::kSendRecv},
-                                {"scatter_perf", NcclTest::kScatter},
-                                {"gather_perf", NcclTest::kGather},
-                                {"reduce_perf", NcclTest::kReduce}};
-
 struct NamedType {
   std::string_view name;
   Datatype type;
@@ -115,13 +98,6 @@ std::optional<std::pair<CallDropReason, std::string>> OperationOf(const NcclTest
 }
 
 }  // namespace
-
-std::optional<NcclTest> FindNcclTest(std::string_view text) {
-  for (const NamedTest& known : kTests) {
-    if (text.find(known.name) != std::string_view::npos) return known.test;
-  }
-  return std::nullopt;
-}
 
 void NcclTestsJob::Add(const NcclTestsTable& table, const NcclTestsCall& call) {
   PlacedCall placed;

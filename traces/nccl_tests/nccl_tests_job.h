@@ -10,32 +10,11 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "traces/nccl_tests/nccl_tests_text.h"
 #include "traces/trace/import_report.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {
-
-// Names a test program of nccl-tests, without its "_perf".
-enum class NcclTest : uint8_t {
-  kAllReduce,
-  kAllGather,
-  kReduceScatter,
-  kBroadcast,
-  kReduce,
-  kAllToAll,
-  kGather,
-  kScatter,
-  kSendRecv,
-  kUnsupported,  // hypercube
-};
-// Returns the program whose "NAME_perf" is in a line or path; nullopt if there is none.
-std::optional<NcclTest> FindNcclTest(std::string_view text);
-
-// Describes one run of a test program, as far as its output states it.
-struct NcclTestsTable {
-  std::optional<NcclTest> test;
-  uint32_t ranks = 0;  // 0 if not stated
-};
 
 // Holds one half of a row.
 struct NcclTestsCall {

@@ -12,16 +12,14 @@
 namespace railyard {
 namespace {
 
-// size count type redop root, then time algbw busbw #wrong twice
-constexpr size_t kColumnCount = 13;
-constexpr size_t kTimeColumn = 5;
-constexpr size_t kInPlaceColumn = 9;
-// With `i_min i_max i_p99 i_cv%` behind each half.
+constexpr size_t kHalfColumns = 4;  // time algbw busbw #wrong
+// Without a header: with `i_min i_max i_p99 i_cv%` behind each half.
 constexpr size_t kStatisticsColumnCount = 21;
 constexpr size_t kInPlaceStatisticsColumn = 13;
+constexpr size_t kWordsMax = 48;
 
 constexpr std::string_view kSpace = " \t\r\n\v\f";
-using Words = std::array<std::string_view, kStatisticsColumnCount>;
+using Words = std::array<std::string_view, kWordsMax>;
 
 // Returns the number of words, as far as there is room.
 size_t SplitWords(std::string_view line, Words& words) {
@@ -47,32 +45,108 @@ bool BelongsToTable(std::string_view line) {
   return count > 1 && IsDigits(words[0]) && IsDigits(words[1]);
 }
 
+// Returns true for what may follow a half: a date, as in "2026-02-03 10:11:12", or the name of an
+// algorithm.
+bool IsOption(std::string_view word) {
+  const bool is_date = word.size() == 10 && word[4] == '-' && word[7] == '-';
+  const bool is_name = word.size() > 2 && word != "N/A" &&
+                       std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
+  return is_date || is_name;
+}
+
+// Returns where the second half of a row of so many words begins.
+size_t SecondTimeOf(const NcclTestsColumns& columns, size_t count) {
+  if (columns.second_time > 0) return columns.second_time;
+  return count >= kStatisticsColumnCount ? kInPlaceStatisticsColumn
+                                         : columns.first_time + kHalfColumns;
+}
+
+// Returns true for "10:11:12" and for what holds it, such as "2026-02-03T10:11:12.123Z".
+bool HasTimeOfDay(std::string_view text) {
+  constexpr size_t kBytes = 8;
+  for (size_t at = 0; at + kBytes <= text.size(); ++at) {
+    if (text[at + 2] == ':' && text[at + 5] == ':' && IsDigits(text.substr(at, 2)) &&
+        IsDigits(text.substr(at + 3, 2)) && IsDigits(text.substr(at + 6, 2))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Returns what follows a time stamp of up to six words, if that belongs to a table; else nothing.
+std::string_view AfterTimeStamp(std::string_view text) {
+  constexpr int kStampWordsMax = 6;
+  size_t at = 0;
+  for (int i = 0; i < kStampWordsMax; ++i) {
+    at = text.find_first_of(kSpace, at);
+    at = text.find_first_not_of(kSpace, at);
+    if (at == std::string_view::npos) return {};
+    if (HasTimeOfDay(text.substr(0, at)) && BelongsToTable(text.substr(at))) return text.substr(at);
+  }
+  return {};
+}
+
 }  // namespace
 
-std::optional<NcclTestsLine> ParseNcclTestsLine(std::string_view line) {
+bool TakeNcclTestsHeader(std::string_view comment, NcclTestsColumns& columns) {
+  Words words;
+  const size_t count = SplitWords(comment.substr(1), words);
+  const auto place_of = [&](std::string_view name, size_t from) {
+    return static_cast<size_t>(std::find(words.begin() + from, words.begin() + count, name) -
+                               words.begin());
+  };
+  if (place_of("in-place", 0) < count || place_of("out-of-place", 0) < count) {
+    columns.has_in_place_only = place_of("out-of-place", 0) == count;
+    return true;
+  }
+  columns.are_cpu_times = place_of("cputime", 0) < count;
+  const std::string_view time = columns.are_cpu_times ? "cputime" : "time";
+  const size_t first = place_of(time, 0);
+  // Size and count are the first words of rows, too.
+  if (first == count || words[0] != "size" || words[1] != "count") return false;
+  const size_t second = place_of(time, first + 1);
+  const size_t root = place_of("root", 0);
+  columns.type = std::min(place_of("type", 0), first);
+  columns.root = root < first ? root : 0;
+  columns.first_time = first;
+  columns.second_time = second < count ? second : 0;
+  return true;
+}
+
+std::optional<NcclTestsLine> ParseNcclTestsLine(std::string_view line,
+                                                const NcclTestsColumns& columns) {
   Words words;
   const size_t count = SplitWords(line, words);
   NcclTestsLine row;
-  if (count < kColumnCount || !ParseNumber(words[0], row.bytes) ||
+  if (count < columns.first_time + kHalfColumns || !ParseNumber(words[0], row.bytes) ||
       !ParseNumber(words[1], row.count)) {
     return std::nullopt;
   }
-  row.type = words[2];
-  row.root = words[4];
-  row.out_of_place_us = words[kTimeColumn];
-  row.in_place_us =
-      words[count == kStatisticsColumnCount ? kInPlaceStatisticsColumn : kInPlaceColumn];
+  row.type = words[columns.type];
+  row.root = columns.root > 0 ? words[columns.root] : "-1";
+  const std::string_view first = words[columns.first_time];
+  const size_t second = SecondTimeOf(columns, count);
+  const size_t behind_first = columns.first_time + kHalfColumns;
+  if (count == behind_first || IsOption(words[behind_first])) {
+    (columns.has_in_place_only ? row.in_place_us : row.out_of_place_us) = first;
+    return row;
+  }
+  if (count < second + kHalfColumns) return std::nullopt;
+  row.out_of_place_us = first;
+  row.in_place_us = words[second];
   return row;
 }
 
-std::optional<DefectiveRow> FindDefectOfRow(std::string_view line) {
+std::optional<DefectiveRow> FindDefectOfRow(std::string_view line,
+                                            const NcclTestsColumns& columns) {
   Words words;
   const size_t count = SplitWords(line, words);
   if (count == 0 || !IsDigits(words[0])) return std::nullopt;
-  if (count < kColumnCount) {
+  const size_t expected = SecondTimeOf(columns, count) + kHalfColumns;
+  if (count < expected) {
     return DefectiveRow{
         .is_truncated = true,
-        .detail = fmt::format("a row of {} columns (expected {} or more)", count, kColumnCount)};
+        .detail = fmt::format("a row of {} columns (expected {} or more)", count, expected)};
   }
   for (size_t column = 0; column < 2; ++column) {
     uint64_t value = 0;
@@ -88,19 +162,24 @@ std::string_view WithoutLauncherPrefix(std::string_view line) {
   const size_t first = line.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return line;
   const std::string_view text = line.substr(first);
+  for (const std::string_view tag : {"<stdout>:", "<stderr>:"}) {
+    constexpr size_t kTagAtMax = 96;
+    const size_t at = text.substr(0, kTagAtMax).find(tag);
+    if (at != std::string_view::npos) return text.substr(at + tag.size());
+  }
+  if (BelongsToTable(text)) return line;
   for (const std::string_view separator : {": ", "] ", "| ", " F "}) {
-    const size_t at = BelongsToTable(text) ? std::string_view::npos : text.find(separator);
+    const size_t at = text.find(separator);
     if (at == std::string_view::npos) continue;
     const std::string_view rest = text.substr(at + separator.size());
     if (BelongsToTable(rest)) return rest;
   }
+  if (const std::string_view rest = AfterTimeStamp(text); !rest.empty()) return rest;
   size_t end = 0;  // of the prefix
   if (text.front() == '[') {
     end = std::min(text.find(']'), text.size() - 1) + 1;
     const bool is_rank = IsDigits(text.substr(1, end - 2));
     const std::string_view rest = text.substr(end);
-    const bool is_tagged = rest.starts_with("<stdout>:") || rest.starts_with("<stderr>:");
-    if (is_tagged) return rest.substr(9);
     return is_rank && rest.starts_with(' ') ? rest : line;
   }
   end = text.find_first_not_of("0123456789");

@@ -2,12 +2,10 @@
 #include "traces/nccl_tests/nccl_tests_reader.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,7 +13,9 @@
 #include "simulator/units/units.h"
 #include "traces/nccl_tests/nccl_tests_job.h"
 #include "traces/nccl_tests/nccl_tests_line.h"
+#include "traces/nccl_tests/nccl_tests_text.h"
 #include "traces/reading/lines.h"
+#include "traces/reading/number.h"
 #include "traces/reading/value.h"
 #include "traces/trace/trace_check.h"
 
@@ -38,14 +38,6 @@ bool LooksLikeNcclTests(std::string_view head) {
   return !holds("opCount ") && holds("# nThread ") && holds(" nGpus ") && holds(" minBytes ");
 }
 
-template <typename Number>
-std::optional<Number> NumberIn(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  Number number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() ? std::optional(number) : std::nullopt;
-}
-
 // Returns "2.29.3" for 22903, and "2.7.8" for 2708 (NCCL_VERSION in nccl.h).
 std::string VersionText(uint64_t code) {
   constexpr uint64_t kFiveDigits = 10'000;
@@ -64,8 +56,7 @@ class NcclTestsImport {
     file_ = static_cast<uint32_t>(report_.files.size());
     report_.files.push_back({.path = stream.name()});
     table_ = {};
-    group_.reset();
-    is_in_table_ = false;
+    text_ = {};
     if (IsJson(stream.Peek(InputStream::kPeekBytesMax))) {
       ReadJson(stream);
     } else {
@@ -74,6 +65,8 @@ class NcclTestsImport {
         return true;
       };
       ForEachLine(stream, kLineBytesMax, report_.files[file_], read_line, diagnostics_);
+      ReadVersion(text_.nccl_version());
+      has_cut_devices_ = has_cut_devices_ || text_.has_cut_devices();
     }
     report_.files[file_].bytes_read = stream.bytes_read();
   }
@@ -88,6 +81,15 @@ class NcclTestsImport {
     if (has_cpu_times_) {
       report_.assumed.push_back(
           "times of the CPU (-C 1) are those of launches: such calls have no measured duration");
+    }
+    if (has_cut_devices_) {
+      report_.assumed.push_back(
+          "the program has cut its list of devices: a process has as many ranks as threads times "
+          "GPUs");
+    }
+    if (has_single_halves_) {
+      report_.assumed.push_back(
+          "rows of one half that do not say which are those of buffers out of place");
     }
     std::optional<Trace> trace = job_.Finish(diagnostics_);
     const DroppedCalls& unnamed = report_.DroppedFor(CallDropReason::kUnnamedOperation);
@@ -104,80 +106,39 @@ class NcclTestsImport {
  private:
   // --- Text --------------------------------------------------------------------------------------
   void ReadLine(std::string_view line) {
-    line = WithoutLauncherPrefix(line);
-    const size_t first = line.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return;
-    if (line[first] != '#') {
-      if (const auto row = ParseNcclTestsLine(line)) {
-        AddHalf(*row, false);
-        AddHalf(*row, true);
-      } else if (const auto test = FindNcclTest(line)) {
-        named_before_ = test;  // by the command, which a job script prints
-      } else if (is_in_table_) {
-        DropDefectiveRow(line);
-      }
-      return;
-    }
-    const std::string_view comment = line.substr(first);
-    constexpr std::string_view kStarting = "# Collective test starting: ";
-    if (comment.starts_with(kStarting)) {
-      named_before_ = FindNcclTest(comment).value_or(NcclTest::kUnsupported);
-    } else if (comment.starts_with("# nThread ")) {
-      table_ = {.test = std::exchange(named_before_, std::nullopt)};
-      is_in_table_ = true;
-      has_cpu_time_columns_ = false;
-      group_.reset();
-    } else if (comment.starts_with("# nccl-tests version ")) {
-      const size_t library = comment.find("nccl-library=");
-      if (library != std::string_view::npos) ReadVersion(comment.substr(library + 13));
-    } else if (comment.starts_with("# Out of bounds values") ||
-               comment.starts_with("# Avg bus bandwidth")) {
-      is_in_table_ = false;
-    } else if (comment.find(" cputime ") != std::string_view::npos) {
-      has_cpu_time_columns_ = true;
-    } else {
-      ReadRank(comment);
+    const NcclTestsText::LineKind kind = text_.Take(line);
+    if (kind == NcclTestsText::LineKind::kRow) {
+      table_ = text_.table();
+      has_single_halves_ = has_single_halves_ || text_.row().in_place_us.empty();
+      AddHalf(text_.row(), false);
+      AddHalf(text_.row(), true);
+    } else if (kind == NcclTestsText::LineKind::kDefectiveRow) {
+      DropDefectiveRow(text_.defect());
     }
   }
 
-  void DropDefectiveRow(std::string_view line) {
-    auto defect = FindDefectOfRow(line);
-    if (!defect) return;
+  void DropDefectiveRow(const DefectiveRow& defect) {
     ImportedFile& file = report_.files[file_];
     ++file.calls_seen;
     report_.Drop(
-        defect->is_truncated ? CallDropReason::kTruncatedLine : CallDropReason::kMalformedRecord,
-        file_, file.lines_read, std::move(defect->detail));
+        defect.is_truncated ? CallDropReason::kTruncatedLine : CallDropReason::kMalformedRecord,
+        file_, file.lines_read, defect.detail);
   }
 
-  void ReadVersion(std::string_view text) {
-    if (const auto code = NumberIn<uint64_t>(text)) report_.nccl_version = VersionText(*code);
-  }
-
-  // "#  Rank  0 Group  0 Pid   1584 on host device  0 [0x07] NVIDIA A100"; older ones have no
-  // group. Rows are of the first group.
-  void ReadRank(std::string_view comment) {
-    const auto after = [&](std::string_view word) -> std::optional<uint32_t> {
-      const size_t at = comment.find(word);
-      if (at == std::string_view::npos) return std::nullopt;
-      return NumberIn<uint32_t>(comment.substr(at + word.size()));
-    };
-    if (comment.find(" Pid ") == std::string_view::npos || !after(" Rank ")) return;
-    const uint32_t group = after(" Group ").value_or(0);
-    if (!group_) group_ = group;
-    if (group == *group_) ++table_.ranks;
+  void ReadVersion(std::optional<uint64_t> version) {
+    if (version) report_.nccl_version = VersionText(*version);
   }
 
   void AddHalf(const NcclTestsLine& row, bool in_place) {
     const std::string_view time = in_place ? row.in_place_us : row.out_of_place_us;
-    if (time == "N/A") return;  // the half is not run
+    if (time.empty() || time == "N/A") return;  // the half is not run
     NcclTestsCall call{.bytes = row.bytes,
                        .count = row.count,
                        .type = row.type,
                        .root = row.root,
                        .in_place = in_place,
                        .line = report_.files[file_].lines_read};
-    if (has_cpu_time_columns_) {
+    if (text_.has_cpu_times()) {
       AddUnmeasured(call);
     } else {
       Add(call, ParseMeasuredUs(time), time);
@@ -190,7 +151,8 @@ class NcclTestsImport {
       if (key == "args" && !value.items.empty()) {
         table_.test = FindNcclTest(value.items.front().Text());
       } else if (key == "nccl_version") {
-        ReadVersion(value.Text());
+        uint64_t version = 0;
+        if (ParseNumber(value.Text(), version)) ReadVersion(version);
       } else if (key == "config") {
         table_.ranks = RanksOf(value);
       } else if (key == "results") {
@@ -273,12 +235,11 @@ class NcclTestsImport {
   NcclTestsJob job_;
   uint32_t file_ = 0;
   NcclTestsTable table_;
-  std::optional<uint32_t> group_;         // of the ranks that are counted
-  std::optional<NcclTest> named_before_;  // the test of the next table
-  bool is_in_table_ = false;              // between its first comment and its last
+  NcclTestsText text_;
   bool has_name_of_file_ = false;
-  bool has_cpu_time_columns_ = false;
   bool has_cpu_times_ = false;  // of any table
+  bool has_cut_devices_ = false;
+  bool has_single_halves_ = false;
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

@@ -203,7 +203,9 @@ TEST(NcclTestsReaderTest, PrefixesOfLaunchersAreNotPartOfARow) {
   for (const std::string prefix :
        {"0: ", " 12: ", "[0] ", "[1,0]<stdout>:", "[1,0]<stdout>: ",
         "[prterun-host-7@1,0]<stdout>: ", "node-1: ", "[pod/nccl-tests-0/main] ", "worker-1  | ",
-        "2026-01-31T12:00:00.000000000Z stdout F "}) {
+        "2026-01-31T12:00:00.000000000Z stdout F ", "2026-02-03T10:11:12.123456789Z ",
+        "[pod/x/launcher] 2026-02-03T10:11:12Z ", "2026-02-03T10:11:12.123456Z 01O ",
+        "Feb 03 10:11:12 ", "Tue Feb  3 10:11:12 2026[1,0]<stdout>:"}) {
     std::string prefixed;
     size_t begin = 0;
     for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
@@ -289,6 +291,103 @@ TEST(NcclTestsReaderTest, NoCallOfAFileThatIsCutShortIsImported) {
   EXPECT_FALSE(import.trace);
   EXPECT_EQ(files.Kind(CollectiveKind::kAllReduce), std::pair(uint64_t{0}, uint64_t{0}));
   EXPECT_EQ(import.report.calls_seen(), import.report.calls_dropped());
+}
+
+// MAX_LINE of src/common.cu: a process lists its devices in 2,048 bytes, then "...".
+TEST(NcclTestsReaderTest, ACutListOfDevicesIsCountedByProcesses) {
+  std::string text =
+      "# Collective test starting: all_reduce_perf\n"
+      "# nThread 2 nGpus 16 minBytes 1024 maxBytes 1024 step: 2(factor) warmup iters: 5 iters: 20 "
+      "agg iters: 1 validation: 1 graph: 0\n";
+  for (int process = 0; process < 2; ++process) {
+    for (int device = 0; device < 22; ++device) {
+      text += fmt::format("#  Rank {:2} Group  0 Pid {:6} on  cpx device {:2} [0000:05:00] AMD\n",
+                          32 * process + device, 100 + process, device);
+    }
+    text += fmt::format("#  Rank {} Group  0 Pid   1...\n", 32 * process + 22);
+  }
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write("out.txt", text + Row(1024, 256, kTimes))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->rank_count, 64u);
+  EXPECT_THAT(import.report.assumed, Contains(HasSubstr("has cut its list of devices")));
+}
+
+// `-O` of rccl-tests runs one half, `-S` and `-A` add a time stamp, and algorithm, protocol and
+// channels.
+TEST(NcclTestsReaderTest, RowsOfOneHalfAreOneCall) {
+  for (const std::string more :
+       {"", "  RING   SIMPLE   56", "  2026-02-03 10:11:12  RING  LL  8"}) {
+    ImportedFiles files;
+    const TraceImport& import = files.Import(
+        {files.Write("out.txt", Head("all_reduce_perf", 4) +
+                                    Row(1024, 256, "41.00   50.00   93.75       0" + more))});
+    ASSERT_TRUE(import.trace) << files.findings();
+    ASSERT_EQ(import.trace->operations[0].size(), 1u) << more;
+    EXPECT_EQ(import.trace->operations[0][0].measured_ps, 41 * kPsPerUs);
+    EXPECT_EQ(import.report.calls_dropped(), 0u);
+    EXPECT_THAT(import.report.assumed, Contains(HasSubstr("rows of one half")));
+  }
+}
+
+TEST(NcclTestsReaderTest, ALogFarBehindTheHeadIsFound) {
+  const std::string table = Head("all_reduce_perf", 2) + Row(1024, 256, kTimes);
+  std::string log;
+  for (int rank = 0; rank < 2; ++rank) {
+    log += fmt::format(
+        "host:{0}:1 [{0}] NCCL INFO ncclCommInitRank comm 0x{1} rank {0} nranks 2 cudaDev {0} "
+        "nvmlDev {0} busId {1}000 commId 0xa - Init COMPLETE\n",
+        rank, rank + 1);
+  }
+  for (int line = 0; line < 3'000; ++line) {
+    log += "host:1:1 [1] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n";
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    log += fmt::format(
+        "host:{0}:1 [{0}] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 256 "
+        "datatype 7 op 0 root 0 comm 0x{1} [nranks=2] stream 0x4\n",
+        rank, rank + 1);
+  }
+  std::string unknown;
+  for (int line = 0; line < 6'000; ++line) unknown += "a line of the job that says nothing\n";
+  for (const std::string& head : {table, unknown}) {
+    ImportedFiles files;
+    ASSERT_TRUE(files.Import({files.Write("out.txt", head + log)}).trace) << files.findings();
+    EXPECT_EQ(files.import().report.format, "nccl-log");
+    EXPECT_EQ(files.Kind(CollectiveKind::kAllReduce).first, 2u);
+  }
+}
+
+// writeResultHeader of src/util.cu names what `-B` and the statistics of iterations add.
+TEST(NcclTestsLineTest, TheHeaderSaysWhereTimesAre) {
+  NcclTestsColumns columns;
+  EXPECT_TRUE(TakeNcclTestsHeader("#    out-of-place    in-place", columns));
+  ASSERT_TRUE(TakeNcclTestsHeader(
+      "# size count type redop root time algbw busbw #wrong #bitdiff time algbw busbw #wrong "
+      "#bitdiff",
+      columns));
+  const auto bitwise = ParseNcclTestsLine("8 2 float sum -1 1.5 0 0 0 17 2.5 0 0 0 17", columns);
+  ASSERT_TRUE(bitwise);
+  EXPECT_EQ(bitwise->out_of_place_us, "1.5");
+  EXPECT_EQ(bitwise->in_place_us, "2.5");
+  EXPECT_FALSE(columns.are_cpu_times);
+  // Older tests of collectives without a root have no columns for it.
+  columns = {};
+  ASSERT_TRUE(TakeNcclTestsHeader(
+      "#  size count type cputime algbw busbw error cputime algbw busbw error", columns));
+  const auto old = ParseNcclTestsLine("8 2 float 1.5 0 0 0 2.5 0 0 0", columns);
+  ASSERT_TRUE(old);
+  EXPECT_EQ(old->root, "-1");
+  EXPECT_EQ(old->in_place_us, "2.5");
+  EXPECT_TRUE(columns.are_cpu_times);
+  columns = {};
+  EXPECT_TRUE(TakeNcclTestsHeader("#    in-place", columns));
+  ASSERT_TRUE(TakeNcclTestsHeader("# size count type redop root time algbw busbw #wrong", columns));
+  const auto in_place = ParseNcclTestsLine("8 2 float sum -1 1.5 0 0 0", columns);
+  ASSERT_TRUE(in_place);
+  EXPECT_EQ(in_place->out_of_place_us, "");
+  EXPECT_EQ(in_place->in_place_us, "1.5");
+  EXPECT_FALSE(TakeNcclTestsHeader("#        (B)    (elements)     (us)  (GB/s)", columns));
 }
 
 TEST(NcclTestsLineTest, StatisticsAndTimeStampsMoveColumns) {
