@@ -465,6 +465,22 @@ TEST(NcclLogReaderTest, TuningLinesOfEqualCallsAreTakenInOrder) {
   EXPECT_EQ(result.import.trace->operations[1][1].protocol, Protocol::kLl128);
 }
 
+// src/scheduler/symmetric_sched.cc and the copy engine's lines of 2.28.
+TEST(NcclLogReaderTest, CallsWithoutAnAlgorithmTakeTheirLine) {
+  for (const char* line : {"AllReduce [Symmetric]: 4096 Bytes -> Kernel AllReduce_AGxLLMC_R "
+                           "nchannels 16 nthreads 512 nWorks 1",
+                           "AllReduce [Copy Engine]: 4096 Bytes -> cudaMemcpyBatchAsync"}) {
+    const ImportResult result =
+        Import(TwoRanks() + OnBoth({}) + Tuning(0, line) + OnBoth({}) +
+               Tuning(0, "AllReduce: 4096 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..0}"));
+    ASSERT_TRUE(result.import.trace);
+    EXPECT_EQ(result.import.trace->operations[1][0].algorithm, Algorithm::kUnstated);
+    EXPECT_EQ(result.import.trace->operations[1][1].algorithm, Algorithm::kRing);
+    EXPECT_THAT(result.import.report.assumed,
+                ::testing::Contains(HasSubstr("1 collective that symmetric kernels or copy")));
+  }
+}
+
 TEST(NcclLogReaderTest, ATuningLineThatFitsNoCallOrSeveralCommunicatorsStatesNothing) {
   std::string log = TwoRanks();
   for (uint32_t rank = 0; rank < 2; ++rank) {

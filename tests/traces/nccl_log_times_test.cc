@@ -42,6 +42,11 @@ TEST(LogTimeTest, ReadsWhatTheFormatsOfNcclPrint) {
     EXPECT_EQ(time->ns, kSeconds * kNs) << text;
     EXPECT_EQ(time->decimals, 0) << text;
   }
+  for (const char* text : {"[2026-05-05T06:16:47-0700] ", "2026-05-05 06:16:47+02:00"}) {
+    const auto time = TimeAtEndOf(text);  // all of a host have the same offset
+    ASSERT_TRUE(time) << text;
+    EXPECT_EQ(time->ns, kSeconds * kNs) << text;
+  }
   const auto micro = TimeAtEndOf("rank 3: [2026-05-05 06:16:47.000125] ");
   ASSERT_TRUE(micro);
   EXPECT_EQ(micro->ns, kSeconds * kNs + 125'000);

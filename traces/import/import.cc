@@ -11,6 +11,7 @@
 #include "traces/import/foreign_format.h"
 #include "traces/import/trace_readers.h"
 #include "traces/nccl_log/nccl_log_reader.h"
+#include "traces/nccl_tests/nccl_tests_reader.h"
 
 namespace railyard {
 namespace {
@@ -20,6 +21,23 @@ const TraceReader* ReaderOf(std::string_view head) {
     if (reader.recognizes(head)) return &reader;
   }
   return nullptr;
+}
+
+// Returns whether a text holds calls of NCCL's log, which may begin far behind the head: ranks
+// print how they are connected before, and a job its own output. Consumes the stream.
+bool HasLoggedCalls(InputStream& stream) {
+  constexpr uint64_t kBytesMax = uint64_t{256} << 20;
+  constexpr size_t kOverlapBytes = 1024;
+  while (stream.bytes_read() < kBytesMax) {
+    const std::string_view text = stream.Peek(InputStream::kPeekBytesMax);
+    const size_t at = text.find(": opCount ");
+    if (at != std::string_view::npos && text.find(" sendbuff ", at) != std::string_view::npos) {
+      return true;
+    }
+    if (text.size() <= kOverlapBytes) return false;
+    stream.Skip(text.size() - kOverlapBytes);
+  }
+  return false;
 }
 
 // The reader of all files, nullptr after an error.
@@ -76,10 +94,15 @@ class FormatSearch {
 
   bool Look(InputStream& stream) {
     const std::string_view head = stream.Peek(InputStream::kPeekBytesMax);
-    const TraceReader* const reader = ReaderOf(head);
+    const TraceReader* reader = ReaderOf(head);
     if (!stream.failure().empty()) return true;
+    const std::string why = reader == nullptr ? WhyForeign(head) : std::string();
+    const bool may_hold_calls = reader == nullptr
+                                    ? why.empty() && head.find('\0') == std::string_view::npos
+                                    : std::string_view(reader->format) == kNcclTestsReader.format;
+    if (may_hold_calls && HasLoggedCalls(stream)) reader = &kNcclLogReader;
     if (reader == nullptr) {
-      unknown_.push_back({stream.name(), WhyForeign(head)});
+      unknown_.push_back({stream.name(), why});
     } else if (found_ == nullptr || Completes(*found_, *reader)) {
       found_ = reader;
       found_in_ = stream.name();

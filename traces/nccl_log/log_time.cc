@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/nccl_log/log_time.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 
@@ -14,7 +15,8 @@ constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int kDecimalsMax = 9;
 
 bool IsTimeCharacter(char c) {
-  return IsDigit(c) || c == ':' || c == '-' || c == '.' || c == 'T' || c == 'Z' || c == ' ';
+  return IsDigit(c) || c == ':' || c == '-' || c == '.' || c == 'T' || c == 'Z' || c == '+' ||
+         c == ' ';
 }
 
 // Takes `.FFF` off the end, if it is there. False where it is no such thing.
@@ -62,6 +64,20 @@ bool AddDate(std::string_view text, LogTime& time) {
   return true;
 }
 
+// Returns how many bytes at the end are an offset from UTC behind a time of day: "-0700" or
+// "+02:00". It is the same in all lines of a host.
+size_t ZoneBytes(std::string_view text) {
+  const size_t sign = text.find_last_of("+-");
+  if (sign == std::string_view::npos || text.substr(0, sign).find(':') == std::string_view::npos) {
+    return 0;
+  }
+  const std::string_view zone = text.substr(sign + 1);
+  const bool has_colon = zone.size() == 5 && zone[2] == ':';
+  const bool is_zone = (zone.size() == 4 || has_colon) &&
+                       std::ranges::all_of(zone, [](char c) { return IsDigit(c) || c == ':'; });
+  return is_zone ? zone.size() + 1 : 0;
+}
+
 }  // namespace
 
 std::optional<LogTime> TimeAtEndOf(std::string_view text) {
@@ -76,6 +92,7 @@ std::optional<LogTime> TimeAtEndOf(std::string_view text) {
   if (in_brackets && (begin == 0 || text[begin - 1] != '[')) return std::nullopt;
   text = text.substr(begin);
   if (text.ends_with('Z')) text.remove_suffix(1);
+  text.remove_suffix(ZoneBytes(text));
   LogTime time;
   if (!TakeDecimals(text, time)) return std::nullopt;
   constexpr size_t kTimeBytes = 8;

@@ -134,10 +134,34 @@ std::optional<CollectiveKind> KindNamed(std::string_view name) {
   return std::nullopt;
 }
 
+// `AllReduce [Symmetric]: 1048576 Bytes -> Kernel …` and `AllGather [Copy Engine]: … ->
+// cudaMemcpy…`, since 2.27: calls for which no algorithm is chosen
+// (src/scheduler/symmetric_sched.cc).
+bool ParseWithoutAlgorithm(const LogPrefix& prefix, std::string_view message,
+                           std::vector<LogRecord>& records) {
+  const size_t bracket = message.find(" [");
+  const size_t colon = message.find("]: ");
+  if (bracket == std::string_view::npos || colon == std::string_view::npos || bracket > colon) {
+    return false;
+  }
+  const std::string_view by = message.substr(bracket + 2, colon - bracket - 2);
+  if (by != "Symmetric" && by != "Copy Engine" && by != "Hierarchical CE") return false;
+  LogTuning tuning;
+  tuning.prefix = prefix;
+  tuning.bytes_are_per_rank = true;
+  tuning.kind = KindNamed(message.substr(0, bracket));
+  LogFieldReader fields(message.substr(colon + 3));
+  if (!tuning.kind || !fields.Number(tuning.bytes) || !fields.Word("Bytes") || !fields.Word("->")) {
+    return false;
+  }
+  records.emplace_back(tuning);
+  return true;
+}
+
 bool ParseTuning(const LogPrefix& prefix, std::string_view message,
                  std::vector<LogRecord>& records) {
   const size_t arrow = message.find(" Bytes -> Algo ");
-  if (arrow == std::string_view::npos) return false;
+  if (arrow == std::string_view::npos) return ParseWithoutAlgorithm(prefix, message, records);
   LogTuning tuning;
   tuning.prefix = prefix;
   LogFieldReader fields(message);

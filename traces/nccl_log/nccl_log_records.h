@@ -95,6 +95,7 @@ struct LogTuning {
   // Up to 2.23 algorithm and protocol are numbers, and `bytes` is the larger buffer's size; since
   // 2.24 they are names, and `bytes` is count x size.
   bool bytes_are_per_rank = false;
+  // Unstated if a symmetric kernel or a copy engine made the call.
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
 };

@@ -6,6 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/names.h"
+
 namespace railyard {
 namespace {
 
@@ -27,6 +31,9 @@ class TuningMatcher {
  public:
   TuningMatcher(LoggedCalls& logged, const Placement& placement, const LogProcess& process)
       : logged_(logged), placement_(placement), process_(process) {}
+
+  // Returns for how many calls a line says that NCCL chose no algorithm.
+  uint64_t without_algorithm() const { return without_algorithm_; }
 
   // Returns how many lines found no call, or several.
   uint64_t Match(const std::vector<uint32_t>& calls) {
@@ -81,6 +88,7 @@ class TuningMatcher {
     if (unambiguous) {
       call.algorithm = line.algorithm;
       call.protocol = line.protocol;
+      if (line.algorithm == Algorithm::kUnstated) ++without_algorithm_;
     }
     candidates.calls.pop_front();
     if (--candidates.calls_of_handle[call.handle] == 0) {
@@ -93,6 +101,7 @@ class TuningMatcher {
   LoggedCalls& logged_;
   const Placement& placement_;
   const LogProcess& process_;
+  uint64_t without_algorithm_ = 0;
   std::map<Key, Candidates> candidates_;
 };
 
@@ -104,10 +113,17 @@ void AttachTuning(LoggedCalls& logged, const Placement& placement, ImportReport&
     const uint32_t process = logged.handles[logged.calls[i].handle].process;
     if (!logged.processes[process].tuning.empty()) calls_of_process[process].push_back(i);
   }
+  uint64_t without_algorithm = 0;
   for (size_t p = 0; p < logged.processes.size(); ++p) {
     if (logged.processes[p].tuning.empty()) continue;
-    report.tuning_lines_unmatched +=
-        TuningMatcher(logged, placement, logged.processes[p]).Match(calls_of_process[p]);
+    TuningMatcher matcher(logged, placement, logged.processes[p]);
+    report.tuning_lines_unmatched += matcher.Match(calls_of_process[p]);
+    without_algorithm += matcher.without_algorithm();
+  }
+  if (without_algorithm > 0) {
+    report.assumed.push_back(fmt::format(
+        "{} that symmetric kernels or copy engines made {} as NCCL's tuner would choose",
+        Counted(without_algorithm, "collective"), without_algorithm == 1 ? "runs" : "run"));
   }
 }
 
