@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
 #include "traces/inspector/inspector_record.h"
 #include "traces/reading/captured_job.h"
@@ -103,6 +104,11 @@ class InspectorImport {
           fmt::format("Inspector's dump_stats announce {} records, {} are in the files",
                       stated_records_, calls_after_stats_));
     }
+    if (wrapped_sizes_ > 0) {
+      report_.assumed.push_back(
+          fmt::format("the sizes of {} are stated as 2^64 less, as Inspector does for uint8",
+                      Counted(wrapped_sizes_, "call")));
+    }
     wrong_durations_.Report(report_);
     report_.assumed.push_back("Inspector records no datatypes: calls are of bytes");
     return BuildTrace(std::move(job_), options_, report_, diagnostics_);
@@ -158,6 +164,7 @@ class InspectorImport {
   void Keep(InspectorCall call, uint64_t line) {
     ++report_.files[file_].calls_seen;
     if (has_stats_) ++calls_after_stats_;
+    if (call.has_wrapped_size) ++wrapped_sizes_;
     const auto drop = [&](CallDropReason reason, std::string detail = {}) {
       report_.Drop(reason, file_, line, std::move(detail));
     };
@@ -302,6 +309,7 @@ class InspectorImport {
   bool has_groups_ = false;
   uint64_t stated_records_ = 0;
   uint64_t stated_dropped_ = 0;
+  uint64_t wrapped_sizes_ = 0;
   uint64_t calls_after_stats_ = 0;
   WrongDurations wrong_durations_;
 };

@@ -87,6 +87,10 @@ std::optional<InspectorCall> ParseInspectorCall(const Value& line) {
   const auto bytes = perf->UnsignedOf(prefix + "_msg_size_bytes");
   call.has_size = bytes.has_value();
   call.bytes = bytes.value_or(0);
+  // NCCL knows no size of ncclUint8's name, and multiplies the count by -1
+  // (ncclDatatypeToString, inspectorStringToDatatype).
+  call.has_wrapped_size = call.bytes > uint64_t{1} << 63;
+  if (call.has_wrapped_size) call.bytes = uint64_t{0} - call.bytes;
   for (const char* key : {"peer", "p2p_peer", "peer_rank"}) {
     if (const auto peer = perf->UnsignedOf(key); peer && *peer < kTraceRanksMax) {
       call.peer = static_cast<uint32_t>(*peer);

@@ -26,8 +26,9 @@ struct InspectorCall {
   std::string name;
   uint64_t sequence = 0;  // of its kind in the communicator
   bool has_size = false;
-  uint64_t bytes = 0;            // of the API's count: per rank for AllGather and ReduceScatter
-  std::optional<uint32_t> peer;  // of Send and Recv
+  bool has_wrapped_size = false;  // 2^64 - `bytes` is stated
+  uint64_t bytes = 0;             // of the API's count: per rank for AllGather and ReduceScatter
+  std::optional<uint32_t> peer;   // of Send and Recv
   Algorithm algorithm = Algorithm::kUnstated;
   Protocol protocol = Protocol::kUnstated;
   int64_t measured_ps = 0;

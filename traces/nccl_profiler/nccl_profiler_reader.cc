@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/names.h"
 #include "traces/nccl_profiler/nccl_profiler_event.h"
 #include "traces/pytorch/comms_record.h"
 #include "traces/reading/captured_job.h"
@@ -181,7 +182,11 @@ class NcclProfilerImport {
     const auto rank = NumberOf<uint32_t>(field("Rank"));
     const auto count = NumberOf<uint64_t>(field("Count"));
     const auto peer = NumberOf<uint32_t>(field("Peer"));
-    const auto datatype = DatatypeNamed(field("Datatype"));
+    // NCCL has no name for the one type (ncclDatatypeToString).
+    const bool is_unnamed = field("Datatype") == "Unknown";
+    const auto datatype =
+        is_unnamed ? std::optional(Datatype::kUint8) : DatatypeNamed(field("Datatype"));
+    unnamed_types_ += is_unnamed ? 1 : 0;
     const std::string_view communicator = field("CommHash");
     if (!NumberOf<uint64_t>(communicator) || !rank || *rank >= kTraceRanksMax || !event.time_ps) {
       return Drop(CallDropReason::kMalformedRecord, line, "no CommHash, Rank or time");
@@ -300,6 +305,11 @@ class NcclProfilerImport {
           "measured durations are from the first channel's kernel to the last one's, as the host "
           "saw them");
     }
+    if (unnamed_types_ > 0) {
+      report_.assumed.push_back(
+          fmt::format("{} of an unknown type {} of uint8, the one type that NCCL does not name",
+                      Counted(unnamed_types_, "call"), unnamed_types_ == 1 ? "is" : "are"));
+    }
     if (has_unstated_root_) {
       report_.assumed.push_back("roots are rank 0 of their groups where they are not recorded");
     }
@@ -324,6 +334,7 @@ class NcclProfilerImport {
   std::map<std::pair<uint32_t, CollectiveKind>, uint64_t> first_sequence_;  // by file
   bool has_kernels_ = false;
   bool has_unstated_root_ = false;
+  uint64_t unnamed_types_ = 0;
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

@@ -91,6 +91,18 @@ TEST(InspectorReaderTest, MessagesThatAreUnderWayTogetherAreAGroup) {
   }
 }
 
+// inspectorStringToDatatype returns -1 for ncclUint8, whose size is multiplied with the count.
+TEST(InspectorReaderTest, SizesOfUint8AreWhatIsMissingTo2To64) {
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < 2; ++rank) {
+    texts.push_back(Call(Header("0xa", rank, 2, rank), "AllReduce", 1, "18446744073709486080"));
+  }
+  const Imported imported = Import(texts);
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.trace->operations[0][0].count, 65'536u);
+  EXPECT_THAT(imported.import.report.ToString(), HasSubstr("the sizes of 2 calls"));
+}
+
 TEST(InspectorReaderTest, MessagesOneAfterTheOtherAreNoGroup) {
   const std::string first = Header("0xa", 0, 2, 1);
   const std::string second = Header("0xa", 1, 2, 2);

@@ -137,6 +137,20 @@ TEST_F(NcclProfilerReaderTest, FilesOfAProcessAreOneProgramInTheOrderOfItsClock)
   EXPECT_THAT(import.trace->communicators[program[1].communicator].ranks, ElementsAre(0, 2));
 }
 
+// ncclDatatypeToString has no name for ncclUint8 alone.
+TEST_F(NcclProfilerReaderTest, TheUnknownTypeIsUint8) {
+  std::vector<std::string> paths;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    paths.push_back(files_.Write(
+        fmt::format("trace_{}_{}.json", kWorld, rank),
+        File(CollectiveOf(rank, 7 + rank, {.count = 100, .time_us = 10, .datatype = "Unknown"}))));
+  }
+  const TraceImport& import = files_.Import(paths);
+  ASSERT_TRUE(import.trace) << files_.findings();
+  EXPECT_EQ(import.trace->operations[0][0].datatype, Datatype::kUint8);
+  EXPECT_EQ(import.trace->operations[0][0].count, 100u);
+}
+
 TEST_F(NcclProfilerReaderTest, RootsAreThoseOfTheApiCallAround) {
   std::vector<std::string> paths;
   for (uint32_t rank = 0; rank < 2; ++rank) {
