@@ -226,9 +226,10 @@ class Causers {
       if (is_hit) lost_.push_back(i);
       if (holds && fault.kind == "STRAGGLER") slow_.push_back(i);
       if (is_hit || holds) any_.push_back(i);
-      if (fault.until_ps > last_until_ps) {
+      if (fault.until_ps > last_until_ps) last_.clear();
+      if (fault.until_ps >= last_until_ps) {
         last_until_ps = fault.until_ps;
-        last_ = {i};
+        last_.push_back(i);
       }
     }
   }
@@ -245,7 +246,7 @@ class Causers {
   FaultIndices lost_;
   FaultIndices slow_;
   FaultIndices any_;
-  FaultIndices last_;  // one, or none before the first fault
+  FaultIndices last_;  // those that ended last; none before the first fault
 };
 
 }  // namespace

@@ -241,7 +241,34 @@ bool FaultInjector::Detect(News& news) {
     news.links.push_back(PlanLinkNews(graph_, routing_, delays_, link));
   }
   news.is_detected = true;
+  if (news.up && news.links.empty()) NoteLinksBack(news.fault, group);
   return !news.links.empty();
+}
+
+void FaultInjector::NoteLinksGone(uint32_t fault, LinkGroup& group) {
+  if (std::exchange(group.is_missing_in_routes, true)) return;
+  auto known = std::ranges::find(routed_faults_, fault, &RoutedFault::fault);
+  if (known == routed_faults_.end()) {
+    RoutedFault routed{.fault = fault};
+    for (const LinkId link : faults_[fault].links) {
+      for (const DeviceId device : {graph_.link_source(link), graph_.link_target(link)}) {
+        if (graph_.device(device).server >= 0) {
+          routed.servers.push_back(graph_.device(device).server);
+        }
+      }
+    }
+    std::ranges::sort(routed.servers);
+    routed_faults_.push_back(std::move(routed));
+  } else {
+    std::rotate(known, known + 1, routed_faults_.end());
+  }
+  ++routed_faults_.back().groups;
+}
+
+void FaultInjector::NoteLinksBack(uint32_t fault, LinkGroup& group) {
+  if (!std::exchange(group.is_missing_in_routes, false)) return;
+  const auto known = std::ranges::find(routed_faults_, fault, &RoutedFault::fault);
+  if (--known->groups == 0) routed_faults_.erase(known);
 }
 
 int64_t FaultInjector::NextWavePs(const News& news) const {
@@ -256,6 +283,8 @@ int64_t FaultInjector::NextWavePs(const News& news) const {
 void FaultInjector::Spread(uint32_t index) {
   News& news = news_[index];
   const int64_t now_ps = network_.engine().NowPs();
+  LinkGroup& group = states_[news.fault].groups[news.group];
+  if (!news.up) NoteLinksGone(news.fault, group);
   for (LinkNews& of_link : news.links) {
     if (of_link.next == of_link.times_ps.size()) continue;
     if (news.changed_ps + of_link.times_ps[of_link.next] > now_ps) continue;
@@ -265,6 +294,7 @@ void FaultInjector::Spread(uint32_t index) {
   if (next_ps != kNeverPs) {
     ScheduleNews(index, next_ps);
   } else {
+    if (news.up) NoteLinksBack(news.fault, group);
     free_news_.push_back(index);
   }
   last_routed_fault_ = static_cast<int32_t>(news.fault);
@@ -305,14 +335,28 @@ std::set<int32_t> FaultInjector::BrokenServers() const {
   return broken;
 }
 
-int32_t FaultInjector::FaultOfLoss(DropReason reason, LinkId link) const {
+// A packet may have been lost on its way when all routes are back.
+int32_t FaultInjector::FaultOfMissingRoute(int32_t from_server, int32_t to_server) const {
+  if (routed_faults_.empty()) return last_routed_fault_;
+  const auto is_at_an_end = [&](const RoutedFault& routed) {
+    return std::ranges::binary_search(routed.servers, from_server) ||
+           std::ranges::binary_search(routed.servers, to_server);
+  };
+  const auto found = std::find_if(routed_faults_.rbegin(), routed_faults_.rend(), is_at_an_end);
+  const RoutedFault& cause = found == routed_faults_.rend() ? routed_faults_.back() : *found;
+  return static_cast<int32_t>(cause.fault);
+}
+
+int32_t FaultInjector::FaultOfLoss(DropReason reason, LinkId link, GpuIndex from,
+                                   GpuIndex to) const {
   switch (reason) {
     case DropReason::kBitError:
       return effects_.FaultOfBitError(link);
     case DropReason::kLinkDown:
       return effects_.LastFaultOfDownLink(link);
     case DropReason::kNoRoute:
-      return last_routed_fault_;
+      return FaultOfMissingRoute(graph_.device(graph_.gpus()[from]).server,
+                                 graph_.device(graph_.gpus()[to]).server);
     default:
       return -1;
   }

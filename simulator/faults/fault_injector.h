@@ -58,17 +58,20 @@ class FaultInjector {
   std::set<int32_t> BrokenServers() const;
 
   // Returns the fault that causes a loss on `link` now, or -1. A bit error is due to the fault
-  // whose loss model drew it, a loss on a link that is down to the last fault that took it down,
-  // and a missing route to the last fault that changed routes. No fault causes the other losses: a
-  // buffer that overflows is congestion, although a fault may be why there is more traffic.
-  int32_t FaultOfLoss(DropReason reason, LinkId link) const;
+  // whose loss model drew it, and a loss on a link that is down to the last fault that took it
+  // down. A missing route is due to the last fault that took links from routes and has not given
+  // them back everywhere, if there is one to the servers of the two GPUs between which the packet
+  // was. No fault causes the other losses: a buffer that overflows is congestion, although a fault
+  // may be why there is more traffic.
+  int32_t FaultOfLoss(DropReason reason, LinkId link, GpuIndex from, GpuIndex to) const;
 
  private:
   // Holds those links of a fault whose ends detect a change at the same time.
   struct LinkGroup {
     int64_t detection_ps = 0;  // from the change
     std::vector<LinkId> links;
-    bool is_known = false;  // they are known to be down
+    bool is_known = false;              // they are known to be down
+    bool is_missing_in_routes = false;  // in some
   };
   struct State {
     History history;
@@ -77,6 +80,12 @@ class FaultInjector {
     std::optional<FaultInterval> interval;
     bool holds = false;
     std::vector<LinkGroup> groups{};  // all of its links, if it takes links down
+  };
+  // Holds a fault whose links some routes lack.
+  struct RoutedFault {
+    uint32_t fault = 0;
+    uint32_t groups = 0;             // of links that some routes lack
+    std::vector<int32_t> servers{};  // at whose devices its links end, in order
   };
   // Describes a change of links' state that is spreading to the switches and NICs.
   struct News {
@@ -107,6 +116,9 @@ class FaultInjector {
   bool Detect(News& news);
   int64_t NextWavePs(const News& news) const;  // kNeverPs if all devices know
   void Spread(uint32_t news);
+  void NoteLinksGone(uint32_t fault, LinkGroup& group);
+  void NoteLinksBack(uint32_t fault, LinkGroup& group);
+  int32_t FaultOfMissingRoute(int32_t from_server, int32_t to_server) const;
 
   const FabricGraph& graph_;
   const std::vector<FaultSpec>& faults_;
@@ -122,6 +134,7 @@ class FaultInjector {
   uint32_t announced_ = 0;                           // news so far, modulo 2^32
   std::unordered_map<LinkId, uint32_t> known_down_;  // by how many faults
   uint64_t conditions_ = 0;                          // a hash of the set of active faults
+  std::vector<RoutedFault> routed_faults_;           // in the order in which routes lost links
   int32_t last_routed_fault_ = -1;
   bool disarmed_ = false;
   bool has_begun_ = false;

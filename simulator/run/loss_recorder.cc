@@ -11,7 +11,9 @@ void LossRecorder::Observe(FaultInjector& faults, const ReplayEngine& replay,
 }
 
 void LossRecorder::OnPacketLost(ConnectionId id, const FlowLoss& loss) {
-  const int32_t fault = faults_->FaultOfLoss(loss.reason, loss.link);
+  const Connection& connection = replay_->executor().connection_table().connections()[id];
+  const int32_t fault =
+      faults_->FaultOfLoss(loss.reason, loss.link, connection.from_gpu, connection.to_gpu);
   if (fault < 0) {
     // Later retransmissions are not due to faults whose losses have been repaired.
     if (const auto hit = hits_.find(id); hit != hits_.end() && hit->second.is_recovered)
@@ -19,7 +21,6 @@ void LossRecorder::OnPacketLost(ConnectionId id, const FlowLoss& loss) {
     return;
   }
   FaultLosses& losses = losses_[static_cast<size_t>(fault)];
-  const Connection& connection = replay_->executor().connection_table().connections()[id];
   ++losses.packets;
   if (!loss.needs_repair) return;
   if (connection.collective != Connection::kNone) losses.collectives.insert(connection.collective);

@@ -193,6 +193,18 @@ TEST(AddedByFaultsTest, SumsTheCollectivesThatEndedAfterItBegan) {
   EXPECT_TRUE(AddedByFaults(run).empty());
 }
 
+TEST(AddedByFaultsTest, FaultsThatEndedTogetherShareWhatCameAfter) {
+  RunResult run = MadeUpRun();
+  run.faults = {run.faults[0], run.faults[0]};
+  for (FaultResult& fault : run.faults) fault.collectives = {};
+  for (CollectiveResult& collective : run.collectives) collective.added = {};
+  run.collectives[2].added.queueing_ps = 10;  // it begins after their end
+  const std::vector<AddedTime> added = AddedByFaults(run);
+  ASSERT_EQ(added.size(), 2u);
+  EXPECT_EQ(added[0].queueing_ps, 5);
+  EXPECT_EQ(added[1].queueing_ps, 5);
+}
+
 // Concurrent faults each get the added time of their kind or their own losses, and an equal share
 // of the rest; together they get all of it.
 TEST(AddedByFaultsTest, FaultsAtTheSameTimeShareIt) {

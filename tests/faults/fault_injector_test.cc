@@ -46,10 +46,15 @@ FaultSpec BackwardOnly(FaultSpec fault) {
 // nic0 - leaf - nic1; cable 0 is nic0--leaf, forward from the NIC; cable 1 nic1--leaf.
 class FaultInjectorTest : public testing::NetworkFixture {
  protected:
+  // Between GPUs of the two servers.
+  int32_t CauseOf(DropReason reason, LinkId link) const {
+    return injector_->FaultOfLoss(reason, link, GpuIndex{0}, GpuIndex{1});
+  }
   void SetUp() override {
     const DeviceId leaf = AddSwitch("leaf");
     for (int32_t server = 0; server < 2; ++server) {
       const DeviceId nic = AddInServer(DeviceKind::kNic, server, 0);
+      AddInServer(DeviceKind::kGpu, server, 0);
       graph_.AddCable(nic, leaf, {Tier::kNicLeaf, 400'000'000'000, 1'000, 1});
     }
     BuildNetwork();
@@ -213,7 +218,7 @@ TEST_F(FaultInjectorTest, DisarmedInTheHookNothingHappens) {
   engine().Run();
   EXPECT_THAT(states_, IsEmpty());
   EXPECT_THAT(routes_, IsEmpty());
-  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), -1);
+  EXPECT_EQ(CauseOf(DropReason::kLinkDown, out_), -1);
 }
 
 TEST_F(FaultInjectorTest, DisarmedBeforehandNotEvenTheHookIsCalled) {
@@ -241,24 +246,23 @@ TEST_F(FaultInjectorTest, ALossIsDueToTheLastFaultOfItsLink) {
       {Cut(0, 1'000'000, 2'000'000), ForwardOnly(Cut(1, 1'500'000)), Cut(0, 3'000'000, 4'000'000)});
   const LinkId other_out = Link("server1/nic0", "leaf");
   const LinkId other_in = Link("leaf", "server1/nic0");
-  Probe(999'999, [&] { EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), -1); });
+  Probe(999'999, [&] { EXPECT_EQ(CauseOf(DropReason::kLinkDown, out_), -1); });
   Probe(1'000'000, [&] {
-    EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), 0);
-    EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, in_), 0);
-    EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, other_out), -1);
+    EXPECT_EQ(CauseOf(DropReason::kLinkDown, out_), 0);
+    EXPECT_EQ(CauseOf(DropReason::kLinkDown, in_), 0);
+    EXPECT_EQ(CauseOf(DropReason::kLinkDown, other_out), -1);
   });
-  Probe(2'999'999, [&] {
-    EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), 0);
-  });  // what was in flight
-  Probe(3'000'000, [&] { EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), 2); });
+  Probe(2'999'999,
+        [&] { EXPECT_EQ(CauseOf(DropReason::kLinkDown, out_), 0); });  // what was in flight
+  Probe(3'000'000, [&] { EXPECT_EQ(CauseOf(DropReason::kLinkDown, out_), 2); });
   engine().Run();
-  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, other_out), 1);
-  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, other_in), -1);
+  EXPECT_EQ(CauseOf(DropReason::kLinkDown, other_out), 1);
+  EXPECT_EQ(CauseOf(DropReason::kLinkDown, other_in), -1);
 }
 
 TEST_F(FaultInjectorTest, OfFaultsThatOverlapTheOneThatHoldsTheLinkDownCausesItsLosses) {
   Inject({Cut(0, 1'000'000, 3'000'000), Cut(0, 500'000, 1'500'000)});
-  const auto cause = [this] { return injector_->FaultOfLoss(DropReason::kLinkDown, out_); };
+  const auto cause = [this] { return CauseOf(DropReason::kLinkDown, out_); };
   Probe(999'999, [&] { EXPECT_EQ(cause(), 1); });
   Probe(1'499'999, [&] { EXPECT_EQ(cause(), 0); });
   Probe(1'500'001, [&] { EXPECT_EQ(cause(), 0); });
@@ -271,18 +275,31 @@ TEST_F(FaultInjectorTest, ABufferThatOverflowsIsNoFaults) {
   engine().Run();
   for (const DropReason reason :
        {DropReason::kBufferFull, DropReason::kHeadroomFull, DropReason::kBitError}) {
-    EXPECT_EQ(injector_->FaultOfLoss(reason, out_), -1) << DropReasonName(reason);
+    EXPECT_EQ(CauseOf(reason, out_), -1) << DropReasonName(reason);
   }
 }
 
 TEST_F(FaultInjectorTest, AMissingRouteIsDueToTheLastFaultThatChangedRoutes) {
   Inject({Cut(0, 1'000'000), Cut(1, 1'050'000)});
   Probe(1'000'000 + kRoutingPs - 1,
-        [&] { EXPECT_EQ(injector_->FaultOfLoss(DropReason::kNoRoute, LinkId::kNone), -1); });
+        [&] { EXPECT_EQ(CauseOf(DropReason::kNoRoute, LinkId::kNone), -1); });
   Probe(1'000'000 + kRoutingPs,
-        [&] { EXPECT_EQ(injector_->FaultOfLoss(DropReason::kNoRoute, LinkId::kNone), 0); });
+        [&] { EXPECT_EQ(CauseOf(DropReason::kNoRoute, LinkId::kNone), 0); });
   engine().Run();
-  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kNoRoute, LinkId::kNone), 1);
+  EXPECT_EQ(CauseOf(DropReason::kNoRoute, LinkId::kNone), 1);
+}
+
+TEST_F(FaultInjectorTest, AMissingRouteIsRatherDueToAFaultAtAnEnd) {
+  Inject({Cut(0, 1'000'000), Cut(1, 1'050'000, 2'000'000)});
+  const auto within_first_server = [this] {
+    return injector_->FaultOfLoss(DropReason::kNoRoute, LinkId::kNone, GpuIndex{0}, GpuIndex{0});
+  };
+  Probe(1'900'000, [&] {
+    EXPECT_EQ(CauseOf(DropReason::kNoRoute, LinkId::kNone), 1);  // the last one
+    EXPECT_EQ(within_first_server(), 0);
+  });
+  engine().Run();
+  EXPECT_EQ(CauseOf(DropReason::kNoRoute, LinkId::kNone), 0);  // the only one that holds
 }
 
 // One fault begins at the instant the other one of its cable ends, in either order of the list.
@@ -299,7 +316,7 @@ TEST_P(TouchingFaultsTest, TheLinkIsDownAndUnroutedThroughoutBoth) {
   Probe(3'000'000 + kRoutingPs - 1, [this] { EXPECT_FALSE(HasRoute(0, 1)); });
   Probe(3'000'000 + kRoutingPs, [this] { EXPECT_TRUE(HasRoute(0, 1)); });
   engine().Run();
-  EXPECT_EQ(injector_->FaultOfLoss(DropReason::kLinkDown, out_), GetParam() ? 1 : 0);
+  EXPECT_EQ(CauseOf(DropReason::kLinkDown, out_), GetParam() ? 1 : 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(BothOrders, TouchingFaultsTest, ::testing::Bool());

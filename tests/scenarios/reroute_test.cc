@@ -136,5 +136,25 @@ TEST_F(RerouteTest, WithoutAnyOtherWayTheJobIsAborted) {
               static_cast<double>(kFaultPs + 8 * kTimeoutPs), kTimerStartWithinPs);
 }
 
+// A flap of a server without ranks neither loses nor delays anything, whatever it does to routes.
+TEST_F(RerouteTest, AFaultOnWhatCarriesNothingCausesNoLosses) {
+  const std::string job =
+      "fabric { rail_optimized { servers: 4 gpus_per_server: 6 nic_rate: \"200Gbps\" } }\n"
+      "workload { program { ranks: 18 collectives { kind: ALL_REDUCE bytes: \"48MiB\" repeat: 4 } } "
+      "}\nnccl { IB_TIMEOUT: 8 }\n"
+      "routing { detection_delay: \"50us\" convergence_delay: \"100us\" hop_share: 0 }\n"
+      "faults { name: \"real\" kind: LINK_DOWN link: \"server1/nic2\" at: \"1ms\" until: \"4ms\" }\n";
+  const std::string idle =
+      "faults { name: \"idle\" kind: LINK_DOWN link: \"server3/nic5\" at: \"1.3ms\" until: "
+      "\"1.4ms\" }\n";
+  const EndedRun alone = RunText(job);
+  const EndedRun both = RunText(job + idle);
+  ASSERT_EQ(both.exit.status, 0) << both.exit.errors;
+  EXPECT_EQ(both.Integer("simulated_time_ps"), alone.Integer("simulated_time_ps"));
+  EXPECT_GT(alone.Integer("faults.0.dropped_packets"), 0);
+  EXPECT_EQ(both.Integer("faults.0.dropped_packets"), alone.Integer("faults.0.dropped_packets"));
+  EXPECT_EQ(both.Integer("faults.1.dropped_packets"), 0);
+}
+
 }  // namespace
 }  // namespace railyard::testing
