@@ -114,6 +114,36 @@ TEST(FaultLoaderTest, APatternIsAllThatFitIt) {
   EXPECT_EQ(faults[2].gpus.size(), 8u);
 }
 
+TEST(FaultLoaderTest, APatternFitsEitherEndFirst) {
+  const auto faults = FaultsIn(
+      "faults { kind: LINK_DOWN link: \"leaf3--server*\" direction: FORWARD at: \"0s\" }\n"
+      "faults { kind: LINK_DOWN link: \"server*--leaf3\" direction: BACKWARD at: \"0s\" }\n"
+      "faults { kind: LINK_DOWN link: \"server*/nic3\" direction: BACKWARD at: \"0s\" }\n");
+  ASSERT_EQ(faults.size(), 3u);
+  EXPECT_EQ(faults[0].links.size(), 2u);
+  EXPECT_EQ(faults[0].links, faults[1].links);
+  EXPECT_EQ(faults[0].links, faults[2].links);  // not those to PCIe
+}
+
+TEST(FaultLoaderTest, ARateIsBelowThatOfItsCable) {
+  const LoadedScenario loaded(
+      std::string(kFabric) + kWorkload +
+      "faults { kind: DEGRADE link: \"server1/nic3--leaf3\" rate: \"800Gbps\" at: \"0s\" }\n");
+  EXPECT_EQ(loaded.scenario, nullptr);
+  EXPECT_THAT(loaded.findings, HasSubstr("faults[0].rate: \"800Gbps\" is more than the 400Gbps of "
+                                         "its cables (expected less)"));
+}
+
+TEST(FaultLoaderTest, ALogHasAllTargets) {
+  for (const std::string target :
+       {"link: \"leaf3--spine0\"", "device: \"none\"", "domain: \"d\"", "draw { count: 1 }"}) {
+    const LoadedScenario loaded(std::string(kFabric) + kWorkload +
+                                "faults { kind: LINK_DOWN log: \"none.csv\" " + target + " }\n");
+    EXPECT_EQ(loaded.scenario, nullptr);
+    EXPECT_THAT(loaded.findings, HasSubstr("stands beside a log, which has all targets"));
+  }
+}
+
 // Everything that studies break is a name, a pattern or a domain: how many directions each is of
 // two servers on a rail-optimized fabric of 8 rails, and on HPN's with two planes.
 TEST(FaultLoaderTest, EveryKindOfTargetIsWhatItShouldBe) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/load/fault_loader.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -67,9 +68,27 @@ class FaultLoader {
         cursor.IsDoubtfulSelf()) {
       return;
     }
+    CheckRate(cursor, fault, hit);
     if (cursor.Has("draw")) AimOf(cursor).Draw(fault.seed, hit);
     if (diagnostics_.error_count() > errors_before) return;
     AddOverTargets(cursor, fault, hit);
+  }
+
+  // Refuses a rate that is above that of every cable: it would change nothing.
+  void CheckRate(const ProtoCursor& cursor, const FaultSpec& fault,
+                 const std::vector<FaultTarget>& hit) const {
+    if (fault.kind != FaultKind::kDegrade || fault.rate_bps == 0) return;
+    uint64_t largest_bps = 0;
+    for (const FaultTarget& target : hit) {
+      for (const LinkId link : target.forward) {
+        largest_bps = std::max(largest_bps, fabric_->link(link).rate_bps);
+      }
+    }
+    if (fault.rate_bps <= largest_bps) return;
+    cursor.Error(
+        diagnostics_, "rate",
+        fmt::format("{} is more than the {:g}Gbps of its cables (expected less)",
+                    Quote(cursor.Text("rate", "")), static_cast<double>(largest_bps) / 1e9));
   }
 
   // Precondition: the fabric is known.

@@ -19,6 +19,15 @@ constexpr std::string_view kExpectedCable =
 
 bool IsPattern(const std::string& name) { return name.find('*') != std::string::npos; }
 
+constexpr std::string_view kBetweenEnds = "--";
+
+// "a--b" for "b--a", with the number of a parallel cable behind both.
+std::string OtherEndFirst(const std::string& name) {
+  const size_t at = name.find(kBetweenEnds);
+  if (at == std::string::npos) return {};
+  return name.substr(at + kBetweenEnds.size()) + std::string(kBetweenEnds) + name.substr(0, at);
+}
+
 }  // namespace
 
 bool FitsPattern(std::string_view pattern, std::string_view name) {
@@ -154,15 +163,35 @@ std::optional<FaultTarget> FaultTargets::Find(const std::string& name) const {
   return std::nullopt;
 }
 
+// A pattern of one device that fits NICs is of their first cables, as a NIC's name is.
+void FaultTargets::AddLinksThatFit(const std::string& pattern, std::vector<FaultTarget>& targets) {
+  const size_t before = targets.size();
+  if (pattern.find(kBetweenEnds) == std::string::npos) {
+    for (DeviceId id{0}; id < fabric_->device_count(); ++id) {
+      const std::string& name = fabric_->device(id).name;
+      if (fabric_->device(id).kind != DeviceKind::kNic || !FitsPattern(pattern, name)) continue;
+      const std::optional<uint32_t> cable = FirstCableOfNic(name);
+      if (!cable || IsCircuit(*cable)) continue;
+      targets.push_back(CableFrom(*cable, id, fabric_->cables()[*cable].name));
+    }
+  }
+  if (targets.size() > before) return;
+  for (uint32_t cable = 0; cable < fabric_->cables().size(); ++cable) {
+    const Cable& known = fabric_->cables()[cable];
+    if (IsCircuit(cable)) continue;
+    if (FitsPattern(pattern, known.name)) {
+      targets.push_back(CableFrom(cable, fabric_->link_source(known.forward), known.name));
+    } else if (FitsPattern(pattern, OtherEndFirst(known.name))) {
+      targets.push_back(CableFrom(cable, fabric_->link_target(known.forward), known.name));
+    }
+  }
+}
+
 void FaultTargets::AddLinks(const ProtoCursor& cursor, const char* field, int index,
                             const std::string& name, std::vector<FaultTarget>& targets) {
   if (IsPattern(name)) {
     const size_t before = targets.size();
-    for (uint32_t cable = 0; cable < fabric_->cables().size(); ++cable) {
-      const Cable& known = fabric_->cables()[cable];
-      if (!FitsPattern(name, known.name) || IsCircuit(cable)) continue;
-      targets.push_back(CableFrom(cable, fabric_->link_source(known.forward), known.name));
-    }
+    AddLinksThatFit(name, targets);
     if (targets.size() == before) {
       cursor.Error(diagnostics_, field,
                    fmt::format("{} fits no cable{}", Quote(name), kExpectedCable), index);

@@ -39,6 +39,7 @@ class FaultTargets {
  private:
   void AddLinks(const ProtoCursor& cursor, const char* field, int index, const std::string& name,
                 std::vector<FaultTarget>& targets);
+  void AddLinksThatFit(const std::string& pattern, std::vector<FaultTarget>& targets);
   void AddDevices(const ProtoCursor& cursor, const char* field, int index, const std::string& name,
                   std::vector<FaultTarget>& targets);
   void AddDomain(const ProtoCursor& fault, std::vector<FaultTarget>& targets);

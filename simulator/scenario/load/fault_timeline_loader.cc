@@ -146,6 +146,11 @@ bool LoadTimeline(const ProtoCursor& fault, FaultTimeline& timeline, Diagnostics
       fault.Error(diagnostics, field, "stands beside a log, which has all times (expected none)");
     }
   }
+  for (const char* field : {"link", "device", "domain", "draw"}) {
+    if (fault.Has("log") && fault.Has(field)) {
+      fault.Error(diagnostics, field, "stands beside a log, which has all targets (expected none)");
+    }
+  }
   if (fault.Has("repeat") && fault.Has("by_chance")) {
     fault.Error(diagnostics, "repeat", "stands beside by_chance (expected one of them)");
   } else if (fault.Has("repeat")) {
