@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/load/choice_loader.h"
 
+#include <memory>
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "tests/scenario/loaded_scenario.h"
@@ -8,9 +12,18 @@
 namespace railyard {
 namespace {
 
+// Loads a scenario with `lines` in it, whose job leaves the algorithm to NCCL.
+std::unique_ptr<Scenario> LoadWithChoice(const std::string& lines) {
+  LoadedScenario loaded(
+      std::string(kFabric) +
+      "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n" + lines);
+  EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
+  return std::move(loaded.scenario);
+}
+
 // The examples of parseList's comment (src/graph/tuning.cc of NCCL 2.24).
 TEST(ChoiceLoaderTest, ListsByCollectiveReplaceTheFirst) {
-  const auto scenario = LoadBeside(
+  const auto scenario = LoadWithChoice(
       "nccl { ALGO: \"ring,collnetdirect;allreduce:tree,collnetdirect;broadcast:ring\" "
       "PROTO: \"LL,Simple;allreduce:^LL\" }");
   ASSERT_NE(scenario, nullptr);
@@ -31,8 +44,8 @@ TEST(ChoiceLoaderTest, ListsByCollectiveReplaceTheFirst) {
 // (vllm-project/vllm pull request 58179).
 TEST(ChoiceLoaderTest, From231OnAlgoForbidsWhatItDoesNotName) {
   const auto allows_ring = [](const std::string& version, const std::string& others) {
-    const auto scenario =
-        LoadBeside("nccl { version: \"" + version + "\" ALGO: \"allreduce:tree\" " + others + " }");
+    const auto scenario = LoadWithChoice("nccl { version: \"" + version +
+                                         "\" ALGO: \"allreduce:tree\" " + others + " }");
     return scenario->nccl.algorithms.Allows(CollectiveKind::kReduce, Algorithm::kRing);
   };
   EXPECT_TRUE(allows_ring("2.30.4", "PROTO: \"Simple\""));

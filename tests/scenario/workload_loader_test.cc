@@ -115,6 +115,16 @@ TEST_F(WorkloadLoaderTest, AnAlgorithmThatDoesNotSuitIsRefusedWhereItIsStated) {
   EXPECT_THAT(findings_.substr(expected), Not(HasSubstr("NVLS_TREE")));
 }
 
+TEST_F(WorkloadLoaderTest, AnAlgorithmBesideAlgoLeavesThatNothingToChoose) {
+  Load(
+      "algorithm: RING program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n"
+      "nccl { ALGO: \"Tree\"",
+      "");
+  EXPECT_EQ(findings_,
+            ":3:8: error: nccl.ALGO: has no effect: workload.algorithm replaces it (expected one "
+            "of the two)\n");
+}
+
 TEST_F(WorkloadLoaderTest, MissingRanksAreRefusedUnlessTheScenarioSaysReconstruct) {
   Load("nccl_log { files: \"job.log\" }", Log("", 1));
   EXPECT_EQ(scenario_, nullptr);

@@ -213,7 +213,7 @@ std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
     }
   }
   std::optional<ReplayChoice> best = Fastest(*tuner_, call, [&](const ReplayChoice& choice) {
-    return is_possible(choice) && Allows(collective.kind, choice);
+    return is_possible(choice) && Allows(collective.kind, stated, choice);
   });
   const bool is_open =
       stated.protocol == Protocol::kUnstated && !settings_.protocols.IsStatedFor(collective.kind);
@@ -224,8 +224,10 @@ std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
   return best;
 }
 
-bool NcclPlanner::Allows(CollectiveKind kind, const ReplayChoice& choice) const {
-  return settings_.algorithms.Allows(kind, choice.algorithm) &&
+bool NcclPlanner::Allows(CollectiveKind kind, const ReplayChoice& stated,
+                         const ReplayChoice& choice) const {
+  return (stated.algorithm == choice.algorithm ||
+          settings_.algorithms.Allows(kind, choice.algorithm)) &&
          settings_.protocols.Allows(kind, choice.protocol) && AllowsLl128(kind, choice.protocol);
 }
 

@@ -99,8 +99,9 @@ class NcclPlanner {
   std::shared_ptr<const ExplicitAlgorithm> OwnAlgorithmOf(const JobCollective& collective) const;
   std::shared_ptr<const CollectiveSchedule> PlanExplicit(const JobCollective& collective) const;
   bool Suits(CollectiveKind kind, Algorithm algorithm) const;
-  // Returns whether ALGO and PROTO let the tuner choose this.
-  bool Allows(CollectiveKind kind, const ReplayChoice& choice) const;
+  // Returns whether ALGO and PROTO let the tuner choose this; an algorithm that is stated does
+  // without ALGO.
+  bool Allows(CollectiveKind kind, const ReplayChoice& stated, const ReplayChoice& choice) const;
   bool AllowsLl128(CollectiveKind kind, Protocol protocol) const;
   // Returns the ring that NCCL takes if ALGO and PROTO leave it nothing; nullopt if it fails.
   std::optional<ReplayChoice> RingInstead(const TunedCall& call) const;

@@ -56,10 +56,23 @@ std::map<RefusedKey, Refused> RefusedOf(const LoadedWorkload& workload,
   return refused;
 }
 
+// Refuses `nccl.ALGO` where each part of the job states an algorithm, which replaces its choice.
+void RefuseReplacedAlgo(const ProtoCursor& scenario, const Job& job, Diagnostics& diagnostics) {
+  if (!scenario.Has("nccl") || !scenario.Child("nccl").Has("ALGO")) return;
+  for (uint32_t part = 0; part < job.parts.size(); ++part) {
+    if (!WorkloadOfPart(scenario, part).Has("algorithm")) return;
+  }
+  scenario.Child("nccl").Error(
+      diagnostics, "ALGO",
+      fmt::format("has no effect: {} replaces it (expected one of the two)",
+                  WorkloadOfPart(scenario, 0).Path("algorithm")));
+}
+
 }  // namespace
 
 void CheckChoices(const ProtoCursor& scenario, const LoadedWorkload& workload,
                   const CommunicatorPlanners& planners, Diagnostics& diagnostics) {
+  RefuseReplacedAlgo(scenario, workload.job, diagnostics);
   for (const auto& [key, entry] : RefusedOf(workload, planners)) {
     const auto& [part, kind, stated] = key;
     const ProtoCursor cursor = WorkloadOfPart(scenario, part);

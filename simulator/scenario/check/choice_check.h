@@ -10,8 +10,8 @@
 namespace railyard {
 
 // Reports an error for each pair of algorithm and protocol that cannot be replayed, at the field
-// that requests it. `scenario` is a cursor on the whole scenario, whose fabric and workload have
-// been loaded.
+// that requests it, and one for an ALGO that has no effect. `scenario` is a cursor on the whole
+// scenario, whose fabric and workload have been loaded.
 void CheckChoices(const ProtoCursor& scenario, const LoadedWorkload& workload,
                   const CommunicatorPlanners& planners, Diagnostics& diagnostics);
 
