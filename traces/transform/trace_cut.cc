@@ -33,7 +33,7 @@ class TraceCutter {
     result_.nccl_version = trace_.nccl_version;
     result_.source_files = trace_.source_files;
     result_.operations.resize(result_.rank_count);
-    FindFirstIteration();
+    FindIterations();
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       if (new_rank_[rank] == kGone) continue;
       if (!CutRank(rank)) return std::nullopt;
@@ -80,8 +80,9 @@ class TraceCutter {
         is_kept_[i] = is_found = true;
       }
       if (is_found) continue;
-      Error("communicators",
-            fmt::format("{} does not exist (railyard trace show lists them)", Quote(name)));
+      std::vector<std::string> names;
+      for (const TraceCommunicator& known : trace_.communicators) names.push_back(known.name);
+      Error("communicators", UnknownName("communicator", name, names));
       return false;
     }
     for (const TraceCommunicator& communicator : trace_.communicators) {
@@ -171,20 +172,26 @@ class TraceCutter {
 
   bool HasWindowOfCalls() const { return cut_.calls.first > 0 || cut_.calls.last < UINT64_MAX; }
 
-  // Finds the first iteration of which any rank keeps an operation: it is that of the whole result.
-  void FindFirstIteration() {
-    first_iteration_ = cut_.iterations.first;
-    if (!HasWindowOfCalls()) return;
-    first_iteration_ = UINT64_MAX;
+  // Finds the iterations of which any rank keeps an operation: they are those of the result.
+  void FindIterations() {
     for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
       if (new_rank_[rank] == kGone) continue;
       const std::vector<Fate> fates = FatesOf(rank);
       uint64_t iteration = 0;
-      for (size_t i = 0; i < fates.size() && iteration < first_iteration_; ++i) {
+      for (size_t i = 0; i < fates.size(); ++i) {
         if (trace_.operations[rank][i].begins_iteration) ++iteration;
-        if (fates[i] != Fate::kLeftOut) first_iteration_ = std::min(first_iteration_, iteration);
+        if (fates[i] != Fate::kLeftOut) iterations_.insert(iteration);
       }
     }
+  }
+
+  // Returns the start of an iteration of which the rank keeps nothing.
+  static TraceOperation EmptyIteration(uint32_t stream) {
+    TraceOperation operation;
+    operation.kind = CollectiveKind::kCompute;
+    operation.stream = stream;
+    operation.begins_iteration = true;
+    return operation;
   }
 
   bool CutRank(uint32_t rank) {
@@ -193,12 +200,12 @@ class TraceCutter {
     std::vector<TraceOperation> left;
     std::vector<uint32_t> new_number(operations.size(), kGone);
     uint64_t iteration = 0;
-    bool begins = false;
+    std::vector<uint32_t> begun;  // streams on which iterations began since the last operation left
     for (uint32_t i = 0; i < operations.size(); ++i) {
       TraceOperation operation = operations[i];
-      if (operation.begins_iteration) {
-        ++iteration;
-        begins = cut_.iterations.Contains(iteration) && iteration > first_iteration_;
+      if (operation.begins_iteration && iterations_.contains(++iteration) &&
+          iteration > *iterations_.begin()) {
+        begun.push_back(operation.stream);
       }
       if (fates[i] == Fate::kLeftOut) continue;
       if (operation.kind != CollectiveKind::kCompute) {
@@ -208,9 +215,17 @@ class TraceCutter {
       operation.after = operation.after == 0 || new_number[operation.after - 1] == kGone
                             ? 0
                             : new_number[operation.after - 1] + 1;
-      operation.begins_iteration = std::exchange(begins, false);
+      for (size_t empty = 0; empty + 1 < begun.size(); ++empty) {
+        left.push_back(EmptyIteration(begun[empty]));
+      }
+      operation.begins_iteration = !begun.empty();
+      begun.clear();
       new_number[i] = static_cast<uint32_t>(left.size());
       left.push_back(operation);
+    }
+    // A rank that is left without operations is in no iteration.
+    for (const uint32_t stream : left.empty() ? std::vector<uint32_t>() : begun) {
+      left.push_back(EmptyIteration(stream));
     }
     result_.operations[new_rank_[rank]] = std::move(left);
     return true;
@@ -246,7 +261,7 @@ class TraceCutter {
   std::vector<uint32_t> new_rank_;             // by rank
   std::vector<std::vector<uint32_t>> member_;  // by communicator, by communicator rank
   std::vector<bool> is_kept_;                  // by communicator
-  uint64_t first_iteration_ = 0;
+  std::set<uint64_t> iterations_;              // of which something is left
   bool has_calls_ = false;
 };
 

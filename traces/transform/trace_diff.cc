@@ -2,6 +2,7 @@
 #include "traces/transform/trace_diff.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,11 +50,36 @@ std::vector<std::string_view> OtherFields(const TraceOperation& x, const TraceOp
   return names;
 }
 
-bool IsSame(const Trace& a, const Trace& b, uint32_t rank, TraceOperation x, TraceOperation y) {
-  if (x.kind != CollectiveKind::kCompute && y.kind != CollectiveKind::kCompute &&
-      CommunicatorOf(a, rank, x).ranks != CommunicatorOf(b, rank, y).ranks) {
-    return false;
+// Tells which communicator of one trace is which of the other, by the calls that have been
+// compared.
+class SameCommunicators {
+ public:
+  SameCommunicators(const Trace& a, const Trace& b) : a_(a), b_(b) {}
+
+  // Returns in what they differ; empty if they may be the same.
+  std::string_view Compare(uint32_t rank, const TraceOperation& x, const TraceOperation& y) {
+    if (x.kind == CollectiveKind::kCompute || y.kind == CollectiveKind::kCompute) return {};
+    const TraceCommunicator& first = CommunicatorOf(a_, rank, x);
+    const TraceCommunicator& second = CommunicatorOf(b_, rank, y);
+    if (first.ranks != second.ranks) return "ranks of the communicator";
+    if (first.rings != second.rings || first.tree_parents != second.tree_parents) {
+      return "rings or trees of the communicator";
+    }
+    const uint32_t number = a_.CommunicatorOf(rank, x.communicator);
+    const uint32_t other = b_.CommunicatorOf(rank, y.communicator);
+    const bool is_same = other_of_.try_emplace(number, other).first->second == other &&
+                         first_of_.try_emplace(other, number).first->second == number;
+    return is_same ? std::string_view() : "communicator";
   }
+
+ private:
+  const Trace& a_;
+  const Trace& b_;
+  std::map<uint32_t, uint32_t> other_of_;
+  std::map<uint32_t, uint32_t> first_of_;
+};
+
+bool IsSame(const TraceOperation& x, TraceOperation y) {
   y.communicator = x.communicator;
   y.source_file = x.source_file;
   y.source_line = x.source_line;
@@ -71,6 +97,7 @@ TraceDifferences DiffTraces(const Trace& a, const Trace& b) {
   if (a.rank_count != b.rank_count) {
     add(fmt::format("{} ranks and {}", a.rank_count, b.rank_count));
   }
+  SameCommunicators communicators(a, b);
   for (uint32_t rank = 0; rank < std::min(a.rank_count, b.rank_count); ++rank) {
     const auto& x = a.operations[rank];
     const auto& y = b.operations[rank];
@@ -78,11 +105,12 @@ TraceDifferences DiffTraces(const Trace& a, const Trace& b) {
       add(fmt::format("rank {}: {} operations and {}", rank, x.size(), y.size()));
     }
     for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
-      if (IsSame(a, b, rank, x[i], y[i])) continue;
+      const std::string_view of_communicator = communicators.Compare(rank, x[i], y[i]);
+      if (of_communicator.empty() && IsSame(x[i], y[i])) continue;
       const std::string first = NameOf(a, rank, x[i]);
       const std::string second = NameOf(b, rank, y[i]);
       std::vector<std::string_view> others = OtherFields(x[i], y[i]);
-      if (first == second && others.empty()) others.emplace_back("ranks of the communicator");
+      if (!of_communicator.empty()) others.push_back(of_communicator);
       add(fmt::format("rank {}, operation {}: {}; {}{}{}", rank, i, first, second,
                       others.empty() ? "" : "; they differ in: ", fmt::join(others, ", ")));
       break;

@@ -60,7 +60,7 @@ class Summarizer {
   void Add(uint32_t rank, const TraceOperation& operation) {
     TraceSummary::Kind& kind = summary_.kinds[static_cast<size_t>(operation.kind)];
     ++kind.calls;
-    kind.gap_ps += operation.compute_before_ps;
+    kind.gap_ps += static_cast<uint64_t>(operation.compute_before_ps);
     if (operation.kind == CollectiveKind::kCompute) return;
     const std::vector<uint32_t>& members =
         trace_.communicators[trace_.CommunicatorOf(rank, operation.communicator)].ranks;
@@ -176,7 +176,9 @@ std::string SummaryJson(const TraceSummary& summary) {
     number("bytes", kind.bytes);
     number("smallest", kind.largest == 0 ? 0 : kind.smallest);
     number("largest", kind.largest);
-    number("gap_ps", static_cast<uint64_t>(kind.gap_ps));
+    json.Key("gap_ps");
+    const std::string gap_ps = fmt::format("{}", kind.gap_ps);
+    json.RawValue(gap_ps.data(), gap_ps.size(), rapidjson::kNumberType);
     json.Key("by_size");
     json.StartArray();
     for (size_t power = 0; power < kind.by_size.size(); ++power) {

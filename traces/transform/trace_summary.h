@@ -19,7 +19,8 @@ struct TraceSummary {
     uint64_t smallest = UINT64_MAX;
     uint64_t largest = 0;
     std::array<uint64_t, 64> by_size{};  // calls of at least 2^i and less than 2^(i+1) bytes
-    int64_t gap_ps = 0;                  // sum of gaps before its calls
+    // The sum of gaps before its calls; of many ranks it is beyond 64 bits.
+    unsigned __int128 gap_ps = 0;
   };
   std::string origin;
   uint32_t ranks = 0;

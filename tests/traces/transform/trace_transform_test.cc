@@ -37,6 +37,19 @@ TEST(TraceSummaryTest, CountsCallsBytesAndSizes) {
   EXPECT_THAT(SummaryText(TwoByTwo(), summary, 1), HasSubstr("rank 0     AGA|AGA\n"));
 }
 
+TEST(TraceSummaryTest, GapsOfAllRanksMayExceed64Bits) {
+  Trace trace;
+  trace.rank_count = 4;
+  trace.communicators = {{.name = "world", .ranks = {0, 1, 2, 3}}};
+  TraceOperation call = Call(CollectiveKind::kAllReduce, 0, 8);
+  call.compute_before_ps = int64_t{5'000'000'000'000'000'000};
+  trace.operations.resize(4);
+  for (uint32_t rank = 0; rank < 4; ++rank) trace.operations[rank] = {call};
+  const TraceSummary summary = SummarizeTrace(trace);
+  EXPECT_THAT(SummaryText(trace, summary, 0), HasSubstr("20000000000000"));
+  EXPECT_THAT(SummaryJson(summary), HasSubstr("\"gap_ps\": 20000000000000000000"));
+}
+
 TEST(TraceSummaryTest, MatrixHasThePairsThatTheTraceSays) {
   Trace trace;
   trace.rank_count = 3;
@@ -103,6 +116,36 @@ TEST(TraceCutTest, WhatIsLeftBeginsTheFirstIteration) {
   }
 }
 
+TEST(TraceCutTest, ARankWithoutCallsInAnIterationBeginsItAllTheSame) {
+  // Ranks 0 and 1 call in the first and the third iteration, the others in each.
+  Trace trace;
+  trace.rank_count = 4;
+  trace.communicators = {{.name = "a", .ranks = {0, 1}}, {.name = "b", .ranks = {2, 3}}};
+  trace.operations.resize(4);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    std::vector<TraceOperation> program;
+    for (uint64_t iteration = 0; iteration < 3; ++iteration) {
+      const bool idles = rank < 2 && iteration == 1;
+      program.push_back(Call(idles ? CollectiveKind::kCompute : CollectiveKind::kAllReduce,
+                             rank / 2, idles ? 0 : 1000 * (iteration + 1)));
+      program.back().begins_iteration = iteration > 0;
+    }
+    trace.operations[rank] = std::move(program);
+  }
+  Diagnostics diagnostics;
+  const auto cut = CutTrace(trace, {.calls = {0, 1}}, "t", diagnostics);
+  ASSERT_TRUE(cut) << diagnostics.ToString();
+  ASSERT_EQ(cut->operations[0].size(), 3u);
+  EXPECT_EQ(cut->operations[0][1].kind, CollectiveKind::kCompute);
+  EXPECT_EQ(cut->operations[0][1].compute_before_ps, 0);
+  EXPECT_TRUE(cut->operations[0][1].begins_iteration);
+  EXPECT_TRUE(cut->operations[0][2].begins_iteration);
+  EXPECT_EQ(cut->operations[0][2].count, 3000u);
+  ASSERT_EQ(cut->operations[2].size(), 3u);  // the third begins for ranks 0 and 1
+  EXPECT_EQ(cut->operations[2][1].count, 2000u);
+  EXPECT_EQ(cut->operations[2][2].kind, CollectiveKind::kCompute);
+}
+
 TEST(TraceCutTest, CallsWaitForWhatRemovedComputationWaitedFor) {
   Trace trace;
   trace.rank_count = 2;
@@ -149,7 +192,7 @@ TEST(TraceCutTest, CallsWaitForWhatRemovedComputationWaitedFor) {
 TEST(TraceCutTest, WhatDoesNotExistIsAnError) {
   Diagnostics diagnostics;
   EXPECT_FALSE(CutTrace(TwoByTwo(), {.communicators = {"nobody"}}, "t", diagnostics));
-  EXPECT_THAT(diagnostics.ToString(), HasSubstr("\"nobody\" does not exist"));
+  EXPECT_THAT(diagnostics.ToString(), HasSubstr("unknown communicator \"nobody\" (expected tp0, "));
 }
 
 TEST(TraceMergeTest, JobsAreSideBySide) {
@@ -192,6 +235,29 @@ TEST(TraceDiffTest, FieldsThatTheDescriptionLacksAreNamed) {
   std::swap(renamed.communicators[0].ranks[0], renamed.communicators[0].ranks[1]);
   EXPECT_THAT(DiffTraces(TwoByTwo(), renamed).first[0],
               HasSubstr("; they differ in: ranks of the communicator"));
+}
+
+TEST(TraceDiffTest, CommunicatorsAreTheSameInAllCallsAndHaveTheSameRings) {
+  Trace trace;
+  trace.rank_count = 2;
+  trace.communicators = {{.name = "a", .ranks = {0, 1}}, {.name = "b", .ranks = {0, 1}}};
+  trace.operations.resize(2);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    trace.operations[rank] = {Call(CollectiveKind::kAllReduce, 0, 8),
+                              Call(CollectiveKind::kAllReduce, 0, 8)};
+  }
+  Trace two = trace;
+  for (uint32_t rank = 0; rank < 2; ++rank) two.operations[rank][1].communicator = 1;
+  Trace swapped = trace;  // another number alone
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    for (TraceOperation& operation : swapped.operations[rank]) operation.communicator = 1;
+  }
+  EXPECT_FALSE(DiffTraces(trace, swapped).Any());
+  EXPECT_THAT(DiffTraces(trace, two).first.at(0), HasSubstr("; they differ in: communicator"));
+  Trace ring = trace;
+  ring.communicators[0].rings = {{1, 0}};
+  EXPECT_THAT(DiffTraces(trace, ring).first.at(0),
+              HasSubstr("; they differ in: rings or trees of the communicator"));
 }
 
 TEST(TraceCsvTest, RowsAreOperations) {
