@@ -73,6 +73,17 @@ std::string FirstLineOf(const std::string& path) {
   return line;
 }
 
+// Returns the last line that begins with a digit, as those with numbers of jobs do and warnings do
+// not; empty if there is none.
+std::string LineWithNumber(const std::string& output) {
+  std::istringstream lines(output);
+  std::string found;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line[0] >= '0' && line[0] <= '9') found = line;
+  }
+  return found;
+}
+
 // Asks whether jobs of that name are waiting or running.
 class JobWatch {
  public:
@@ -82,7 +93,7 @@ class JobWatch {
     const Answer answer = Ask({"squeue", "--noheader", "--format=%i", "--name=" + name_});
     if (answer.status == 0) {
       unanswered_ = 0;
-      return answer.output.empty();
+      return LineWithNumber(answer.output).empty();
     }
     // The controller may be restarting.
     if (++unanswered_ <= kUnansweredMax) return false;
@@ -163,7 +174,7 @@ class SlurmExecution {
     if (!file) ThrowErrno("write", path);
   }
 
-  // A task that the cluster starts again leaves out what it has done.
+  // A task that the cluster starts again leaves out the runs that had ended by themselves.
   std::string ScriptOf(size_t run) const {
     const std::string path = RunPath(work_.directory, run);
     const std::string exit = SlurmFile(work_.directory, fmt::format("exit-{}", run));
@@ -176,9 +187,9 @@ class SlurmExecution {
       command += " " + ShellWord(word);
     }
     return fmt::format(
-        "[ -e {0}/summary.json ] || {{ {1} >{0}.log 2>&1 </dev/null; echo $? >{2}.part; mv "
-        "{2}.part {2}; }}\n",
-        ShellWord(path), command, ShellWord(exit));
+        "[ -e {2} ] || {{ {1} >{0}.log 2>&1 </dev/null; s=$?; [ $s != {3} ] && grep -qs "
+        "'\"INTERRUPTED\"' {0}/summary.json || {{ echo $s >{2}.part; mv {2}.part {2}; }}; }}\n",
+        ShellWord(path), command, ShellWord(exit), kTimeLimitExit);
   }
 
   void SubmitArray(size_t tasks) {
@@ -214,7 +225,9 @@ class SlurmExecution {
     may_have_jobs_ |= answer.status == 0 || NotedInterruption() != 0;
     ThrowIfInterrupted();
     if (answer.status != 0) throw EnvironmentError(fmt::format("sbatch: {}", answer.output));
-    return answer.output.substr(0, answer.output.find(';'));  // "JOB;CLUSTER"
+    const std::string job = LineWithNumber(answer.output);  // "JOB;CLUSTER"
+    if (job.empty()) throw EnvironmentError(fmt::format("sbatch: {}", answer.output));
+    return job.substr(0, job.find(';'));
   }
 
   // Reports runs as they end, until all have or no job is left.

@@ -139,6 +139,52 @@ class Slurm(unittest.TestCase):
         self.assert_same_rows("left", "local")
         self.assertIn("results: ", self.read("left", "collect.log"))
 
+    def test_warnings_of_slurm_are_no_answers(self):
+        """Of sbatch and squeue, which print them on standard error."""
+        folder = self.path("bin")
+        os.mkdir(folder)
+        for name in ("sbatch", "squeue"):
+            real = ask("sh", "-c", f"command -v {name}").strip()
+            script = os.path.join(folder, name)
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(f'#!/bin/sh\necho "{name}: warning: x" >&2\nexec {real} "$@"\n')
+            os.chmod(script, 0o755)
+        words = self.words("warned", "--executor", "slurm")
+        environment = dict(os.environ, PATH=folder + ":" + os.environ["PATH"])
+        done = subprocess.run(words, env=environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, check=False, timeout=240)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.study("local")
+        self.assert_same_rows("warned", "local")
+
+    def test_a_task_that_begins_again_makes_the_interrupted_run_again(self):
+        sizes = '"1", "2"'
+        done = self.study("out", "--executor", "slurm", "--runs-per-task", "1", sizes=sizes)
+        folder = self.path("out/slurm")
+        script = os.path.join(folder, "1-0.sh")
+        run = os.path.join(self.path("out"), "runs")
+        first = sorted(os.listdir(run))[0]
+        summary = os.path.join(run, first, "summary.json")
+        text = self.read("out", os.path.relpath(summary, self.path("out")))
+        with open(script, encoding="utf-8") as file:
+            self.assertIn(first, file.read())
+
+        def begin_again():
+            subprocess.run(["sh", script], check=True, stdout=subprocess.DEVNULL)
+            with open(summary, encoding="utf-8") as file:
+                return file.read()
+
+        # As a run that the cluster interrupted leaves it: no exit status, and a result so far.
+        os.remove(os.path.join(folder, "exit-0"))
+        with open(summary, "w", encoding="utf-8") as file:
+            file.write(text.replace('"COMPLETED"', '"INTERRUPTED"'))
+        self.assertIn('"COMPLETED"', begin_again())
+        # What has ended is left out.
+        with open(summary, "w", encoding="utf-8") as file:
+            file.write("kept")
+        self.assertEqual(begin_again(), "kept")
+        self.assertEqual(done.returncode, 0)
+
     def test_what_a_task_leaves_undone_is_submitted_again(self):
         sizes = '"1", "64"'
         self.study("local", sizes=sizes)
