@@ -113,6 +113,8 @@ std::string_view VerdictText(Verdict verdict) {
   switch (verdict) {
     case Verdict::kEqual:
       return "equal";
+    case Verdict::kNothing:
+      return "nothing to compare";
     case Verdict::kNoDifference:
       return "no difference";
     case Verdict::kFaster:
@@ -123,8 +125,12 @@ std::string_view VerdictText(Verdict verdict) {
   return "";
 }
 
+bool Comparison::IsWhole() const {
+  return first.status == second.status && first_alone == 0 && second_alone == 0;
+}
+
 bool Comparison::Exceeds(double threshold) const {
-  if (first.status != second.status || first_alone > 0 || second_alone > 0) return true;
+  if (!IsWhole()) return true;
   return std::any_of(kinds.begin(), kinds.end(), [&](const KindComparison& kind) {
     return IsSignificant(kind) && std::abs(kind.difference) > threshold;
   });

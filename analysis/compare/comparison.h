@@ -16,6 +16,7 @@ namespace railyard {
 // Says how the durations of the second result compare with those of the first.
 enum class Verdict : uint8_t {
   kEqual,         // both durations of every pair are equal to the picosecond
+  kNothing,       // there are no pairs
   kNoDifference,  // the confidence interval of the difference contains 0
   kFaster,        // the second result's total is lower, and the interval is below 0
   kSlower,        // the second result's total is higher, and the interval is above 0
@@ -37,7 +38,7 @@ struct KindComparison {
   double difference = 0;
   std::optional<double> low;
   std::optional<double> high;
-  Verdict verdict = Verdict::kEqual;
+  Verdict verdict = Verdict::kNothing;
 };
 
 struct Comparison {
@@ -47,6 +48,8 @@ struct Comparison {
   uint64_t first_alone = 0;           // collectives of the first result without a partner
   uint64_t second_alone = 0;
 
+  // Returns whether every collective has a partner, and the runs ended alike.
+  bool IsWhole() const;
   // Returns true if the difference of all pairs, or that of a kind, is significant and larger than
   // `threshold` (a share, 0.01 for 1 %), if the runs ended with different statuses, or if one of
   // them has collectives without a partner.

@@ -45,9 +45,12 @@ void WriteKind(const KindComparison& kind, JsonWriter& json) {
   json.Number("slower", kind.slower);
   json.Signed("first_total_ps", kind.first_total_ps);
   json.Signed("second_total_ps", kind.second_total_ps);
-  json.Real("median_ratio", kind.median_ratio);
-  json.Real("largest_ratio", kind.largest_ratio);
-  json.Real("difference", kind.difference);
+  const auto put = [&](const char* key, double figure) {
+    json.Real(key, kind.pairs > 0 ? std::optional(figure) : std::nullopt);
+  };
+  put("median_ratio", kind.median_ratio);
+  put("largest_ratio", kind.largest_ratio);
+  put("difference", kind.difference);
   json.Real("difference_low", kind.low);
   json.Real("difference_high", kind.high);
   json.Text("verdict", VerdictText(kind.verdict));
@@ -95,15 +98,17 @@ std::string DifferenceText(double difference) {
   return fmt::format("{:+.2f} %", 100 * difference);
 }
 
+std::string DifferenceText(const KindComparison& kind) {
+  return kind.pairs > 0 ? DifferenceText(kind.difference) : std::string(kAbsentText);
+}
+
+std::string RatioText(const KindComparison& kind, double ratio) {
+  return kind.pairs > 0 ? StretchText(ratio) : std::string(kAbsentText);
+}
+
 std::string IntervalText(const KindComparison& kind) {
   if (!kind.low) return std::string(kAbsentText);
   return fmt::format("{} to {}", DifferenceText(*kind.low), DifferenceText(*kind.high));
-}
-
-// Returns whether every collective has a partner, and the runs ended alike.
-bool IsWhole(const Comparison& comparison) {
-  return comparison.first.status == comparison.second.status && comparison.first_alone == 0 &&
-         comparison.second_alone == 0;
 }
 
 std::string ComparisonVerdict(const Comparison& comparison, const std::string& second,
@@ -111,9 +116,10 @@ std::string ComparisonVerdict(const Comparison& comparison, const std::string& s
   const KindComparison& all = comparison.kinds.front();
   if (all.pairs == 0) return fmt::format("{} and {} have no collective in common.", second, first);
   switch (all.verdict) {
+    case Verdict::kNothing:
     case Verdict::kEqual:
       return fmt::format("{} takes the same time as {} in every collective{}, to the picosecond.",
-                         second, first, IsWhole(comparison) ? "" : " that both have");
+                         second, first, comparison.IsWhole() ? "" : " that both have");
     case Verdict::kNoDifference:
       return fmt::format(
           "{} is neither faster nor slower than {}: {} in all, within what chance "
@@ -164,9 +170,8 @@ std::string ComparisonText(const Comparison& comparison, double threshold) {
   for (const KindComparison& kind : comparison.kinds) {
     table.AddRow({kind.kind, CountText(kind.pairs), CountText(kind.equal), CountText(kind.slower),
                   DurationText(kind.first_total_ps), DurationText(kind.second_total_ps),
-                  DifferenceText(kind.difference), IntervalText(kind),
-                  StretchText(kind.median_ratio), StretchText(kind.largest_ratio),
-                  std::string(VerdictText(kind.verdict))});
+                  DifferenceText(kind), IntervalText(kind), RatioText(kind, kind.median_ratio),
+                  RatioText(kind, kind.largest_ratio), std::string(VerdictText(kind.verdict))});
   }
   text += "\n" + table.ToString();
   for (const auto& [tier, bytes] : TiersOf(comparison)) {
@@ -174,9 +179,14 @@ std::string ComparisonText(const Comparison& comparison, double threshold) {
     text += fmt::format("{} carries {} instead of {} bytes of payload.\n", tier,
                         CountText(bytes.second), CountText(bytes.first));
   }
-  text += fmt::format("{} the threshold of {:g} %.\n",
-                      comparison.Exceeds(threshold) ? "This exceeds" : "This is within",
-                      100 * threshold);
+  if (!comparison.IsWhole()) {
+    text +=
+        "Runs that do not have the same collectives, or end otherwise, are beyond any threshold.\n";
+  } else {
+    text += fmt::format("{} the threshold of {:g} %.\n",
+                        comparison.Exceeds(threshold) ? "This exceeds" : "This is within",
+                        100 * threshold);
+  }
   return text;
 }
 

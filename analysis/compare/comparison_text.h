@@ -21,6 +21,9 @@ std::vector<std::string> ComparisonNotes(const Comparison& comparison, const std
 
 // Returns "+12.30 %" for 0.123; a factor if a percentage would be hard to read.
 std::string DifferenceText(double difference);
+// These return a dash for a comparison without pairs.
+std::string DifferenceText(const KindComparison& kind);
+std::string RatioText(const KindComparison& kind, double ratio);
 // Returns "+1.00 % to +3.00 %".
 std::string IntervalText(const KindComparison& kind);
 

@@ -255,12 +255,12 @@ void AddVerdicts(std::span<const Comparison> comparisons, const ResultNames& nam
     contents.verdict.push_back({.text = ComparisonVerdict(comparison, name, names[0])});
     contents.verdict.push_back({.text = " "});
     if (i < kPanelsMax) {
-      contents.figures.push_back(Said(name, DifferenceText(all.difference)));
+      contents.figures.push_back(Said(name, DifferenceText(all)));
     }
     for (const std::string& note : ComparisonNotes(comparison, name, names[0])) {
       contents.notes.push_back(note);
     }
-    if (comparison.Exceeds(threshold)) {
+    if (comparison.IsWhole() && comparison.Exceeds(threshold)) {
       contents.notes.push_back(
           fmt::format("The difference between {} and {} exceeds the threshold "
                       "of {:g} %.",
@@ -270,8 +270,8 @@ void AddVerdicts(std::span<const Comparison> comparisons, const ResultNames& nam
   if (comparisons.size() > 1) return;
   const KindComparison& all = comparisons.front().kinds.front();
   contents.figures.push_back(Said("95 % confidence", IntervalText(all)));
-  contents.figures.push_back(Said("Median ratio", StretchText(all.median_ratio)));
-  contents.figures.push_back(Said("Largest ratio", StretchText(all.largest_ratio)));
+  contents.figures.push_back(Said("Median ratio", RatioText(all, all.median_ratio)));
+  contents.figures.push_back(Said("Largest ratio", RatioText(all, all.largest_ratio)));
   contents.figures.push_back(Said("Pairs", CountText(all.pairs)));
   contents.figures.push_back(Said("Of these equal", CountText(all.equal)));
   contents.figures.push_back(Said("Of these slower", CountText(all.slower)));

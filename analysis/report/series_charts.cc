@@ -156,12 +156,16 @@ void AppendMarks(const ResultStore& store, std::vector<Chart>& charts) {
   Chart chart{.id = "marks",
               .title = "Marks, losses and what was sent again",
               .caption = "Events of the transport in every bin of time."};
-  chart.tables.push_back(TableOf(
+  ChartTable marks = TableOf(
       store, "marks",
       fmt::format("SELECT MIN(begin_ps) AS begin_ps, SUM(ecn_marked) AS ecn_marked, SUM(cnp) AS "
                   "cnp, SUM(nacks) AS nacks, SUM(timeouts) AS timeouts, SUM(retransmitted_packets) "
                   "AS retransmitted_packets FROM series GROUP BY bin / {} ORDER BY 1",
-                  BinsTogether(store, "series"))));
+                  BinsTogether(store, "series")));
+  // The last bin ends where the run does.
+  marks.rows.push_back(marks.rows.back());
+  marks.rows.back().front() = store.First("SELECT MAX(end_ps) FROM series");
+  chart.tables.push_back(std::move(marks));
   charts.push_back(std::move(chart));
 }
 

@@ -83,8 +83,13 @@ std::string StudyPage(const StudySummary& study) {
     contents.verdict.push_back({.text = RangeSentence(study, i)});
     contents.verdict.push_back({.text = " "});
   }
+  if (study.runs_cut_short > 0) {
+    contents.verdict.push_back(
+        {.text = fmt::format("{} of {} were aborted or stalled: their figures end there.",
+                             CountText(study.runs_cut_short), PluralText(runs, "run"))});
+  }
   contents.figures = {Number("Points", study.points.size()), Number("Seeds", study.seeds),
-                      Number("Runs", runs),
+                      Number("Runs", runs), Number("Aborted or stalled", study.runs_cut_short),
                       Number("Without a result", runs - study.runs_with_result)};
   Chart lines{.id = "study_lines",
               .title = "Figures across an axis",

@@ -29,6 +29,7 @@ struct StudySummary {
   std::vector<Point> points;
   uint64_t seeds = 1;
   uint64_t runs_with_result = 0;
+  uint64_t runs_cut_short = 0;  // with a result, of jobs that were aborted or stalled
 };
 
 // Returns the page. Throws EnvironmentError if !CanWriteReports().

@@ -160,6 +160,17 @@ class VerdictWriter {
       Say(" times as long");
     }
     Say(".");
+    SayRestarts();
+  }
+
+  void SayRestarts() {
+    const std::string restarts = "SELECT SUM(restarts) FROM jobs";
+    if (NumberOf(store_.First(restarts)) == 0) return;
+    Say(" ");
+    SayCount(restarts, "restart");
+    Say(" took ");
+    Say(FigureUnit::kTime, "SELECT SUM(rework_ps + detection_ps + requeue_ps + load_ps) FROM jobs");
+    Say(" of the jobs' time.");
   }
 
   // States what collectives lost most time to; without faults, how far from the bound they are and
@@ -291,6 +302,10 @@ std::vector<KeyFigure> KeyFiguresOf(const ResultStore& store) {
   put_if_any("Broken queue pairs", FigureUnit::kCount, OfRun("qp_errors"));
   put_if_any("Moved to another port", FigureUnit::kCount, OfRun("port_failovers"));
   put_if_any("Moved to another NIC", FigureUnit::kCount, OfRun("nic_failovers"));
+  put_if_any("Restarts", FigureUnit::kCount, "SELECT SUM(restarts) FROM jobs");
+  if (NumberOf(store.First("SELECT SUM(restarts) FROM jobs")) > 0) {
+    put_if_any("Least goodput", FigureUnit::kShare, "SELECT MIN(goodput) FROM jobs");
+  }
   put_if_any("From the replay cache", FigureUnit::kCount, OfRun("replayed_collectives"));
   return figures;
 }

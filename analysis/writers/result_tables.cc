@@ -122,15 +122,48 @@ ResultTable JobsTable(const RunResult& result) {
                       {"start_ps", ColumnType::kInteger},
                       {"end_ps", ColumnType::kInteger},
                       {"alone_time_ps", ColumnType::kInteger},
-                      {"interference", ColumnType::kReal}},
+                      {"interference", ColumnType::kReal},
+                      {"restarts", ColumnType::kInteger},
+                      {"goodput", ColumnType::kReal},
+                      {"lost_ps", ColumnType::kInteger},
+                      {"effective_training_time_ratio", ColumnType::kReal},
+                      {"rework_ps", ColumnType::kInteger},
+                      {"detection_ps", ColumnType::kInteger},
+                      {"requeue_ps", ColumnType::kInteger},
+                      {"load_ps", ColumnType::kInteger},
+                      {"save_ps", ColumnType::kInteger},
+                      {"servers_replaced", ColumnType::kInteger},
+                      {"first_error_ps", ColumnType::kInteger},
+                      {"ranks_with_error", ColumnType::kInteger},
+                      {"ranks_hung", ColumnType::kInteger}},
           .row_count = result.jobs.size(),
           .append_row = [&result](size_t row, std::vector<Cell>& cells) {
             const JobResult& job = result.jobs[row];
             const std::optional<int64_t> alone_ps = AloneTimePs(job);
-            cells.insert(
-                cells.end(),
-                {Text(job.name), RunStatusName(job.status), Integer(job.gpu_count), job.start_ps,
-                 job.end_ps, alone_ps ? Cell(*alone_ps) : Cell(), Real(Interference(result, job))});
+            const JobOutcome outcome = OutcomeOfJob(result, job);
+            const RestartResult& restart = job.restart;
+            const AbortResult& abort = job.abort;
+            cells.insert(cells.end(),
+                         {Text(job.name),
+                          RunStatusName(job.status),
+                          Integer(job.gpu_count),
+                          job.start_ps,
+                          job.end_ps,
+                          alone_ps ? Cell(*alone_ps) : Cell(),
+                          Real(Interference(result, job)),
+                          Integer(restart.restarts),
+                          Real(outcome.goodput),
+                          outcome.lost_ps ? Cell(*outcome.lost_ps) : Cell(),
+                          Real(outcome.effective_training_time_ratio),
+                          restart.rework_ps,
+                          restart.detection_ps + abort.detection_ps,
+                          restart.requeue_ps,
+                          restart.load_ps,
+                          restart.save_ps,
+                          Integer(restart.servers_replaced),
+                          abort.first_error_ps < 0 ? Cell() : Cell(abort.first_error_ps),
+                          Integer(abort.ranks_with_error),
+                          Integer(abort.ranks_hung)});
           }};
 }
 
@@ -401,6 +434,9 @@ std::vector<Figure> FiguresOfRun(const RunResult& r) {
       {"calls", Integer(r.calls)},
       {"simulated_collectives", Integer(r.simulated_collectives)},
       {"replayed_collectives", Integer(r.replayed_collectives)},
+      {"replayed_by_part", Integer(r.replayed_by_part)},
+      {"replayed_by_like_part", Integer(r.replayed_by_like_part)},
+      {"verified_episodes", Integer(r.verified_episodes)},
       {"payload_bytes", Integer(r.payload_bytes)},
       {"payload_left_server_bytes", Integer(r.payload_left_server_bytes)},
       {"payload_reached_spine_bytes", Integer(r.payload_reached_spine_bytes)},

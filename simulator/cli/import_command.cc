@@ -106,10 +106,11 @@ class ImportCommand : public Command {
     fmt::print(stderr, "{}", diagnostics.ToString());
     // Files of no known format have nothing to report.
     if (import.report.format.empty()) return kExitInput;
-    WriteImportReport(ReportPath(), import.report);
+    if (HasReport()) WriteImportReport(ReportPath(), import.report);
     if (import.trace) WriteTrace(trace_, *import.trace);
     if (!import.hang_scenario.empty()) WriteOutput(scenario_, import.hang_scenario);
-    fmt::print(ReportPath() == "-" ? stderr : stdout, "{}", Summary(import));
+    const bool is_taken = trace_ == "-" || ReportPath() == "-";  // standard output
+    fmt::print(is_taken ? stderr : stdout, "{}", Summary(import));
     return import.trace ? kExitDone : kExitInput;
   }
 
@@ -123,6 +124,8 @@ class ImportCommand : public Command {
     }
   }
 
+  // A trace on standard output has a report only where one is named.
+  bool HasReport() const { return trace_ != "-" || !report_.empty(); }
   std::string ReportPath() const { return report_.empty() ? trace_ + ".report.txt" : report_; }
 
   ImportOptions Options(Diagnostics& diagnostics) const {
@@ -212,7 +215,8 @@ class ImportCommand : public Command {
     text += import.trace
                 ? fmt::format("trace: {} ({})\n", trace_, Counted(import.trace->rank_count, "rank"))
                 : std::string("No trace is written: no call can be imported.\n");
-    return text + fmt::format("report: {}\n", ReportPath());
+    if (HasReport()) text += fmt::format("report: {}\n", ReportPath());
+    return text;
   }
 
   std::string format_ = kAutoFormat;

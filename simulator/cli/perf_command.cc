@@ -24,16 +24,6 @@ namespace railyard {
 namespace {
 
 constexpr uint64_t kPointsMax = 1000;
-constexpr uint64_t kElementBytes = 4;  // float32
-
-// Returns the largest size up to `bytes` that consists of equal blocks. Those of several ranks are
-// multiples of 16 B where there is room, as with nccl-tests (all_gather.cu and others:
-// (count / nranks) & -(16 / wordSize(type))).
-uint64_t WholeBlocks(uint64_t bytes, uint32_t blocks) {
-  const uint64_t aligned = uint64_t{16} * blocks;
-  const uint64_t grain = blocks > 1 && bytes >= aligned ? aligned : kElementBytes * blocks;
-  return bytes - bytes % grain;
-}
 
 ExitStatus StatusOf(const TimedRun& outcome) {
   switch (outcome.end) {
@@ -102,7 +92,7 @@ class PerfCommand : public Command {
     const size_t halves = CopiesWithinRank(report.collective) ? 2 : 1;
     std::vector<PerfPoint> points;
     for (uint64_t asked = report.bytes_min; asked <= report.bytes_max; asked *= report.factor) {
-      const uint64_t bytes = WholeBlocks(asked, BlocksOf(report.collective, report.ranks));
+      const uint64_t bytes = WholeBlocks(report.collective, asked, report.ranks);
       for (size_t half = 0; half < halves && bytes > 0; ++half) {
         points.push_back(base);
         points.back().bytes = bytes;
@@ -112,9 +102,10 @@ class PerfCommand : public Command {
       if (asked > report.bytes_max / report.factor) break;
     }
     if (points.empty()) {
-      PrintError(fmt::format(
-          "-e: {} is less than an element for each of {} ranks (expected {} or more)",
-          FormatBytes(report.bytes_max), report.ranks, FormatBytes(kElementBytes * report.ranks)));
+      PrintError(
+          fmt::format("-e: {} is less than an element for each of {} ranks (expected {} or more)",
+                      FormatBytes(report.bytes_max), report.ranks,
+                      FormatBytes(kPerfElementBytes * report.ranks)));
       return kExitInput;
     }
     Diagnostics findings;

@@ -110,6 +110,12 @@ class ScheduleCommand : public Command {
     const auto algorithm = LoadScheduleFile(file_, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!algorithm) return std::nullopt;
+    if (algorithm->HasBlocks()) bytes -= bytes % algorithm->rank_count;
+    if (bytes == 0) {
+      PrintError(fmt::format("--bytes: {} leaves the {} ranks nothing (expected more)",
+                             Quote(bytes_), algorithm->rank_count));
+      return std::nullopt;
+    }
     collective_ = CollectiveKindName(algorithm->kind);
     fabric_name_ = file_;
     return PlanOf(algorithm, bytes);
@@ -147,6 +153,12 @@ class ScheduleCommand : public Command {
     if (!ReadBytes(point.bytes)) right = false;
     const auto fabric = ReadFabricOption(fabric_, nodes_);
     if (!fabric || !right) return false;
+    point.bytes = WholeBlocks(point.collective, point.bytes, fabric->gpus);
+    if (point.bytes == 0) {
+      PrintError(fmt::format("--bytes: {} leaves a rank of {} without an element (expected more)",
+                             Quote(bytes_), fabric->gpus));
+      return false;
+    }
     fabric_name_ = fabric->name;
     point.scenario = fabric->scenario;
     PrintNote(SetChoice(algorithm_, protocol_, version_, "", point));
@@ -154,11 +166,9 @@ class ScheduleCommand : public Command {
   }
 
   void PrintTable(const PlannedCollective& planned, uint64_t steps) const {
-    fmt::print(
-        "# {} of {} B on {}, {}: {}, {}; every rank ends with every contribution "
-        "once\n",
-        collective_, planned.collective.bytes, fabric_name_,
-        Counted(planned.schedules.size(), "rank"), planned.name, Counted(steps, "step"));
+    fmt::print("# {} of {} B on {}, {}: {}, {}; every rank ends with its result\n", collective_,
+               planned.collective.bytes, fabric_name_, Counted(planned.schedules.size(), "rank"),
+               planned.name, Counted(steps, "step"));
     for (const std::string& assumption : planned.assumptions)
       fmt::print("# assumed: {}\n", assumption);
     WriteScheduleTable(planned, rows_, [](const std::string& text) { fmt::print("{}", text); });

@@ -247,8 +247,10 @@ class StudyCommand : public Command {
         shown = {.runs = values.size(), .mean = mean.value, .low = mean.low, .high = mean.high};
       }
     }
-    summary.runs_with_result = static_cast<uint64_t>(std::ranges::count_if(
-        result.runs, [](const StudyRunResult& run) { return run.has_result; }));
+    for (const StudyRunResult& run : result.runs) {
+      summary.runs_with_result += run.has_result ? 1 : 0;
+      summary.runs_cut_short += run.has_result && run.status != "COMPLETED" ? 1 : 0;
+    }
     return summary;
   }
 

@@ -35,7 +35,8 @@ class SynthCommand : public Command {
     if (!plan || diagnostics.HasErrors()) return kExitInput;
     const Trace trace = Synthesize(*plan);
     WriteTrace(trace_, trace);
-    fmt::print("trace: {} ({}, {}, {})\n", trace_, Counted(trace.rank_count, "rank"),
+    fmt::print(trace_ == "-" ? stderr : stdout, "trace: {} ({}, {}, {})\n", trace_,
+               Counted(trace.rank_count, "rank"),
                Counted(trace.communicators.size(), "communicator"),
                Counted(trace.operations.OperationCount(), "operation"));
     return kExitDone;

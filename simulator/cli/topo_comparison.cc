@@ -57,6 +57,7 @@ ExitStatus RunHere(const ScenarioBuilder& builder, ComparedRun& run) {
   Diagnostics diagnostics;
   const auto scenario = builder.Build(diagnostics);
   if (!scenario) {
+    diagnostics.Note({.file = run.fabric}, "", "is the fabric on which this is wrong");
     fmt::print(stderr, "{}", diagnostics.ToString());
     return kExitInput;
   }
@@ -88,8 +89,9 @@ ExitStatus RunOrPrintError(const ScenarioBuilder& builder, ComparedRun& run) {
 void RunInCopy(const ScenarioBuilder& builder, ComparedRun& run) {
   RunInCopies(
       1, 1,
-      [&builder](size_t /*index*/, Handover& to) {
+      [&](size_t /*index*/, Handover& to) {
         ComparedRun outcome;
+        outcome.fabric = run.fabric;
         to.Put(RunOrPrintError(builder, outcome));
         Put(outcome, to);
       },

@@ -151,7 +151,8 @@ class TraceCommand : public Command {
     if (merge_->parsed()) made = MergeTraces(traces, output_, diagnostics);
     if (!made) return kExitInput;
     WriteTrace(output_, *made);
-    fmt::print("trace: {} ({}, {})\n", output_, Counted(made->rank_count, "rank"),
+    fmt::print(output_ == "-" ? stderr : stdout, "trace: {} ({}, {})\n", output_,
+               Counted(made->rank_count, "rank"),
                Counted(made->operations.OperationCount(), "operation"));
     return kExitDone;
   }
@@ -207,6 +208,10 @@ class TraceCommand : public Command {
   }
 
   ExitStatus Export(const Trace& trace, Diagnostics& diagnostics) const {
+    if (format_ == "chakra" && output_ == "-") {
+      PrintError("--output: - has no room for a file a rank (expected a PREFIX)");
+      return kExitInput;
+    }
     if (format_ == "chakra") {
       const auto write = [](const std::string& name, const std::string& bytes) {
         WriteOutput(name, bytes);

@@ -103,6 +103,18 @@ TEST(Comparison, OnlyTheSameCollectivesArePaired) {
   EXPECT_TRUE(comparison.Exceeds(1));
 }
 
+TEST(Comparison, WithoutPairsThereAreNoFigures) {
+  StoredResult second = ResultOf({10, 20});
+  for (StoredCollective& collective : second.collectives) collective.ranks = 3;
+  const Comparison comparison = Compare(ResultOf({10, 20}), second);
+  EXPECT_EQ(comparison.kinds.front().verdict, Verdict::kNothing);
+  const std::string json = ComparisonsJson({comparison}, 0.01);
+  EXPECT_THAT(json, ::testing::HasSubstr("\"median_ratio\": null"));
+  EXPECT_THAT(json, ::testing::HasSubstr("\"difference\": null"));
+  EXPECT_THAT(ComparisonText(comparison, 0.01),
+              ::testing::HasSubstr("Runs that do not have the same collectives"));
+}
+
 TEST(Comparison, KindsAreComparedApart) {
   StoredResult first = ResultOf({10, 20});
   first.collectives[1].kind = "AllGather";

@@ -65,6 +65,26 @@ class OutputTest : public ProgramTest {
 };
 
 // As root a rename over a device node would succeed.
+TEST_F(OutputTest, ATraceOnStandardOutputIsAloneThere) {
+  const std::string plan = RAILYARD_SOURCE_DIR "/workloads/examples/dlrm_criteo_32.textproto";
+  const std::string log = scratch_.Write("a.log", kLog);
+  const std::string trace = scratch_.Path("t");
+  ASSERT_EQ(Railyard({"synth", plan, "-o", trace}).status, 0);
+  const std::vector<std::vector<std::string>> writers = {
+      {"synth", plan, "-o", "-"},
+      {"trace", "cut", trace, "--ranks", "0-3", "-o", "-"},
+      {"import", "--format", "nccl-log", log, "-o", "-"}};
+  for (const std::vector<std::string>& writer : writers) {
+    const ProgramExit exit = Railyard(writer);
+    ASSERT_EQ(exit.status, 0) << exit.errors;
+    EXPECT_EQ(Railyard({"trace", "show", scratch_.Write("again", exit.output)}).status, 0)
+        << writer.front();
+    EXPECT_THAT(exit.errors, HasSubstr("trace: -"));
+  }
+  EXPECT_FALSE(fs::exists("-.report.txt"));
+  EXPECT_EQ(Railyard({"trace", "export", trace, "--format", "chakra", "-o", "-"}).status, 2);
+}
+
 TEST_F(OutputTest, ADeviceIsWrittenToAndStays) {
   const std::string device = scratch_.Path("null");
   if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) {

@@ -71,6 +71,13 @@ TEST_F(TopoCompareTest, MistakesInAnyFabricOrTheScenarioAreFound) {
   EXPECT_EQ(wrong_job.status, 2);
   EXPECT_THAT(wrong_job.errors, HasSubstr("unknown field \"potatoes\""));
 
+  // A cable that only one of the fabrics has.
+  const std::string fault = scratch_.Write(
+      "fault.textproto", RailOptimized(2) + job_ + LinkDown("server1/nic3--leaf3", "1us", "2us"));
+  const std::string one = scratch_.Write("one.textproto", "rail_optimized { servers: 1 }");
+  const ProgramExit not_there = Railyard({"topo", "compare", good, one, "--workload", fault});
+  EXPECT_THAT(not_there.errors, HasSubstr(": note: is the fabric on which this is wrong"));
+
   const std::string nothing = scratch_.Path("nothing.textproto");
   const std::string json = scratch_.Path("table.json");
   const ProgramExit no_job =

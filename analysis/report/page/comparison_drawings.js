@@ -81,7 +81,7 @@
       xAxis: names.map((_, i) => axis(look, {gridIndex: i, type: 'value', min: 0,
         max: Math.max(...table.collective_index, 1), splitLine: {show: false}, axisLabel: {formatter: (v) => `#${v}`}})),
       yAxis: names.map((_, i) => axis(look, {gridIndex: i, type: log ? 'log' : 'value', scale: true,
-        ...(log ? logEnds(table.ratio) : {}), axisLabel: {formatter: format.ratio}})),
+        ...(log ? logEnds(table.ratio) : {}), axisLabel: {formatter: format.tick}})),
     };
     option.tooltip.formatter = ({data: {row}}) => lines(`${row.kind}, ${format.bytes(row.bytes)}`, [
       ['duration', format.time(row.second_duration_ps)], ['before', format.time(row.first_duration_ps)],

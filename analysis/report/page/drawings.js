@@ -129,7 +129,7 @@ const drawings = (() => {
         type: isWide(table[ratio]) ? 'log' : 'value', ...(isWide(table[ratio]) ? logEnds(table[ratio]) : {}),
         name, nameLocation: 'end', nameGap: 12,
         nameTextStyle: {color: look.soft, align: 'left', padding: [0, 0, 0, -20]},
-        scale: true, axisLabel: {formatter: format.ratio},
+        scale: true, axisLabel: {formatter: format.tick},
       }),
       grid: {left: 8, right: 28, top: 56, bottom: 40, containLabel: true},
       series: kinds.map((kind, i) => ({
@@ -170,7 +170,7 @@ const drawings = (() => {
       ...base(look),
       xAxis: axis(look, {type: isWide(table[ratio]) ? 'log' : 'value', scale: true,
         ...(isWide(table[ratio]) ? logEnds(table[ratio]) : {}), name, nameLocation: 'middle',
-        nameGap: 26, axisLabel: {formatter: format.ratio}}),
+        nameGap: 26, axisLabel: {formatter: format.tick}}),
       yAxis: axis(look, {type: 'value', min: 0, max: 1, axisLabel: {formatter: (v) => `${v * 100} %`}}),
       grid: {left: 8, right: 28, top: 34, bottom: 26, containLabel: true},
       series: kinds.map((kind, i) => {

@@ -315,7 +315,7 @@
         ['ranks hit', format.count(row.ranks_hit)], ['bytes of those collectives', format.bytes(row.bytes_hit)]]);
     };
     const facts = all.slice(0, 12).map((row) => [row.name,
-      `${format.words(row.kind)} on ${row.target}; lost ${format.count(row.dropped_packets)} packets, ` +
+      `${format.words(row.kind)} on ${row.target}${row.begins > 1 ? `, ${format.count(row.begins)} times in that span` : ''}; lost ${format.count(row.dropped_packets)} packets, ` +
       `hit ${format.count(row.collectives_hit)} of ${format.count(look.collectives)} collectives (${format.bytes(row.bytes_hit)}) ` +
       `and ${format.count(row.ranks_hit)} of ${format.count(look.run.gpus)} ranks`]);
     return {option, height: 70 + 30 * all.length, facts};
