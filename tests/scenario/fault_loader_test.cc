@@ -125,6 +125,16 @@ TEST(FaultLoaderTest, APatternFitsEitherEndFirst) {
   EXPECT_EQ(faults[0].links, faults[2].links);  // not those to PCIe
 }
 
+// Parallel cables have their number behind both ends.
+TEST(FaultLoaderTest, APatternFitsParallelCablesEitherEndFirst) {
+  const LoadedScenario loaded(
+      "fabric { leaf_spine { servers { count: 2 } nics_per_leaf: 8 spines: 1 leaf_spine { count: 2 "
+      "} } }\n" +
+      std::string(kWorkload) + "faults { kind: LINK_DOWN link: \"spine0--leaf*#2\" at: \"0s\" }\n");
+  ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
+  EXPECT_EQ(loaded.scenario->faults.at(0).links.size(), 4u);  // two cables, two directions
+}
+
 TEST(FaultLoaderTest, ARateIsBelowThatOfItsCable) {
   const LoadedScenario loaded(
       std::string(kFabric) + kWorkload +

@@ -8,11 +8,10 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "topologies/graph/cable_name.h"
 
 namespace railyard {
 namespace {
-
-constexpr std::string_view kCableSeparator = "--";
 
 uint64_t PairKey(DeviceId a, DeviceId b) {
   return uint64_t{std::min(a, b)} << 32 | uint64_t{std::max(a, b)};
@@ -163,14 +162,7 @@ std::optional<uint32_t> FabricGraph::FindCable(std::string_view cable_name) cons
       found != cable_by_name_.end()) {
     return found->second;
   }
-  const size_t separator = cable_name.find(kCableSeparator);
-  if (separator == std::string_view::npos) return std::nullopt;
-  const std::string_view from = cable_name.substr(0, separator);
-  std::string_view to = cable_name.substr(separator + kCableSeparator.size());
-  const size_t number = std::min(to.find('#'), to.size());
-  const std::string swapped =
-      fmt::format("{}{}{}{}", to.substr(0, number), kCableSeparator, from, to.substr(number));
-  const auto found = cable_by_name_.find(swapped);
+  const auto found = cable_by_name_.find(WithOtherEndFirst(cable_name));
   if (found == cable_by_name_.end()) return std::nullopt;
   return found->second;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "simulator/scenario/schema/scenario.pb.h"
+#include "topologies/graph/cable_name.h"
 
 namespace railyard {
 namespace {
@@ -18,15 +19,6 @@ constexpr std::string_view kExpectedCable =
     R"( (expected the two devices of a cable, e.g. "server1/nic3--leaf3"))";
 
 bool IsPattern(const std::string& name) { return name.find('*') != std::string::npos; }
-
-constexpr std::string_view kBetweenEnds = "--";
-
-// "a--b" for "b--a", with the number of a parallel cable behind both.
-std::string OtherEndFirst(const std::string& name) {
-  const size_t at = name.find(kBetweenEnds);
-  if (at == std::string::npos) return {};
-  return name.substr(at + kBetweenEnds.size()) + std::string(kBetweenEnds) + name.substr(0, at);
-}
 
 }  // namespace
 
@@ -166,7 +158,7 @@ std::optional<FaultTarget> FaultTargets::Find(const std::string& name) const {
 // A pattern of one device that fits NICs is of their first cables, as a NIC's name is.
 void FaultTargets::AddLinksThatFit(const std::string& pattern, std::vector<FaultTarget>& targets) {
   const size_t before = targets.size();
-  if (pattern.find(kBetweenEnds) == std::string::npos) {
+  if (pattern.find(kCableSeparator) == std::string::npos) {
     for (DeviceId id{0}; id < fabric_->device_count(); ++id) {
       const std::string& name = fabric_->device(id).name;
       if (fabric_->device(id).kind != DeviceKind::kNic || !FitsPattern(pattern, name)) continue;
@@ -181,7 +173,7 @@ void FaultTargets::AddLinksThatFit(const std::string& pattern, std::vector<Fault
     if (IsCircuit(cable)) continue;
     if (FitsPattern(pattern, known.name)) {
       targets.push_back(CableFrom(cable, fabric_->link_source(known.forward), known.name));
-    } else if (FitsPattern(pattern, OtherEndFirst(known.name))) {
+    } else if (FitsPattern(pattern, WithOtherEndFirst(known.name))) {
       targets.push_back(CableFrom(cable, fabric_->link_target(known.forward), known.name));
     }
   }
