@@ -247,9 +247,12 @@ bool FaultInjector::Detect(News& news) {
 
 void FaultInjector::NoteLinksGone(uint32_t fault, LinkGroup& group) {
   if (std::exchange(group.is_missing_in_routes, true)) return;
-  auto known = std::ranges::find(routed_faults_, fault, &RoutedFault::fault);
-  if (known == routed_faults_.end()) {
-    RoutedFault routed{.fault = fault};
+  State& state = states_[fault];
+  RoutedFault routed;
+  if (state.groups_missing++ > 0) {
+    routed = std::move(routed_faults_.extract(state.routed_number).mapped());
+  } else {
+    routed.fault = fault;
     for (const LinkId link : faults_[fault].links) {
       for (const DeviceId device : {graph_.link_source(link), graph_.link_target(link)}) {
         if (graph_.device(device).server >= 0) {
@@ -258,17 +261,15 @@ void FaultInjector::NoteLinksGone(uint32_t fault, LinkGroup& group) {
       }
     }
     std::ranges::sort(routed.servers);
-    routed_faults_.push_back(std::move(routed));
-  } else {
-    std::rotate(known, known + 1, routed_faults_.end());
   }
-  ++routed_faults_.back().groups;
+  state.routed_number = ++routed_number_;
+  routed_faults_.emplace_hint(routed_faults_.end(), routed_number_, std::move(routed));
 }
 
 void FaultInjector::NoteLinksBack(uint32_t fault, LinkGroup& group) {
   if (!std::exchange(group.is_missing_in_routes, false)) return;
-  const auto known = std::ranges::find(routed_faults_, fault, &RoutedFault::fault);
-  if (--known->groups == 0) routed_faults_.erase(known);
+  State& state = states_[fault];
+  if (--state.groups_missing == 0) routed_faults_.erase(state.routed_number);
 }
 
 int64_t FaultInjector::NextWavePs(const News& news) const {
@@ -338,13 +339,14 @@ std::set<int32_t> FaultInjector::BrokenServers() const {
 // A packet may have been lost on its way when all routes are back.
 int32_t FaultInjector::FaultOfMissingRoute(int32_t from_server, int32_t to_server) const {
   if (routed_faults_.empty()) return last_routed_fault_;
-  const auto is_at_an_end = [&](const RoutedFault& routed) {
-    return std::ranges::binary_search(routed.servers, from_server) ||
-           std::ranges::binary_search(routed.servers, to_server);
+  const auto is_at_an_end = [&](const auto& numbered) {
+    const std::vector<int32_t>& servers = numbered.second.servers;
+    return std::ranges::binary_search(servers, from_server) ||
+           std::ranges::binary_search(servers, to_server);
   };
   const auto found = std::find_if(routed_faults_.rbegin(), routed_faults_.rend(), is_at_an_end);
-  const RoutedFault& cause = found == routed_faults_.rend() ? routed_faults_.back() : *found;
-  return static_cast<int32_t>(cause.fault);
+  const auto cause = found == routed_faults_.rend() ? routed_faults_.rbegin() : found;
+  return static_cast<int32_t>(cause->second.fault);
 }
 
 int32_t FaultInjector::FaultOfLoss(DropReason reason, LinkId link, GpuIndex from,

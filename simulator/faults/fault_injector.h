@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -80,6 +81,8 @@ class FaultInjector {
     std::optional<FaultInterval> interval;
     bool holds = false;
     std::vector<LinkGroup> groups{};  // all of its links, if it takes links down
+    uint32_t groups_missing = 0;      // in some routes
+    uint64_t routed_number = 0;       // in routed_faults_, while some are
   };
   // Holds a fault whose links some routes lack.
   struct RoutedFault {
@@ -134,7 +137,8 @@ class FaultInjector {
   uint32_t announced_ = 0;                           // news so far, modulo 2^32
   std::unordered_map<LinkId, uint32_t> known_down_;  // by how many faults
   uint64_t conditions_ = 0;                          // a hash of the set of active faults
-  std::vector<RoutedFault> routed_faults_;           // in the order in which routes lost links
+  std::map<uint64_t, RoutedFault> routed_faults_;    // in the order in which routes lost links
+  uint64_t routed_number_ = 0;                       // the last one given
   int32_t last_routed_fault_ = -1;
   bool disarmed_ = false;
   bool has_begun_ = false;

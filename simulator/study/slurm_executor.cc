@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <thread>
 #include <unistd.h>
@@ -39,16 +40,6 @@ constexpr auto kPollMax = milliseconds(10'000);
 // A shared file system may show files of other nodes only later.
 constexpr auto kPatienceForFiles = milliseconds(2'000);
 constexpr int kUnansweredMax = 60;
-
-struct Answer {
-  int status = 0;
-  std::string output;  // one line, since it may become part of a message
-};
-
-Answer Ask(const std::vector<std::string>& words) {
-  const ProgramEnd end = OutputOf(words);
-  return {end.status, end.OneLine()};
-}
 
 void ThrowIfInterrupted() {
   if (NotedInterruption() != 0) throw Interrupted(TakeInterruption());
@@ -90,14 +81,14 @@ class JobWatch {
   explicit JobWatch(std::string name) : name_(std::move(name)) {}
 
   bool AreGone() {
-    const Answer answer = Ask({"squeue", "--noheader", "--format=%i", "--name=" + name_});
+    const ProgramEnd answer = OutputOf({"squeue", "--noheader", "--format=%i", "--name=" + name_});
     if (answer.status == 0) {
       unanswered_ = 0;
       return LineWithNumber(answer.output).empty();
     }
     // The controller may be restarting.
     if (++unanswered_ <= kUnansweredMax) return false;
-    throw EnvironmentError(fmt::format("squeue: {}", answer.output));
+    throw EnvironmentError(fmt::format("squeue: {}", answer.OneLine()));
   }
 
  private:
@@ -135,7 +126,7 @@ class SlurmExecution {
       throw;
     } catch (...) {
       if (may_have_jobs_) {
-        Ask({"scancel", "--name=" + name_});
+        OutputOf({"scancel", "--name=" + name_});
       } else {
         fs::remove(SlurmFile(work_.directory, "name"));
       }
@@ -221,12 +212,12 @@ class SlurmExecution {
     words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), options_.sbatch.begin(), options_.sbatch.end());
     words.insert(words.end(), script.begin(), script.end());
-    const Answer answer = Ask(words);
+    const ProgramEnd answer = OutputOf(words);
     may_have_jobs_ |= answer.status == 0 || NotedInterruption() != 0;
     ThrowIfInterrupted();
-    if (answer.status != 0) throw EnvironmentError(fmt::format("sbatch: {}", answer.output));
+    if (answer.status != 0) throw EnvironmentError(fmt::format("sbatch: {}", answer.OneLine()));
     const std::string job = LineWithNumber(answer.output);  // "JOB;CLUSTER"
-    if (job.empty()) throw EnvironmentError(fmt::format("sbatch: {}", answer.output));
+    if (job.empty()) throw EnvironmentError(fmt::format("sbatch: {}", answer.OneLine()));
     return job.substr(0, job.find(';'));
   }
 
@@ -302,14 +293,14 @@ void CancelEarlierSlurmJobs(const std::string& directory) {
   const std::string path = SlurmFile(directory, "name");
   const std::string name = FirstLineOf(path);
   if (name.empty()) return;
-  const Answer answer = Ask({"scancel", "--name=" + name});
+  const ProgramEnd answer = OutputOf({"scancel", "--name=" + name});
   JobWatch watch(name);
   while (!watch.AreGone()) {
     // A refusal to cancel matters only if jobs are left.
     if (answer.status != 0) {
       throw EnvironmentError(
           fmt::format("the jobs {} of an earlier study in {} cannot be cancelled: {}", name,
-                      directory, answer.output));
+                      directory, answer.OneLine()));
     }
     Sleep(kPollFirst);
     ThrowIfInterrupted();

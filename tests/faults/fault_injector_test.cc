@@ -46,7 +46,7 @@ FaultSpec BackwardOnly(FaultSpec fault) {
 // nic0 - leaf - nic1; cable 0 is nic0--leaf, forward from the NIC; cable 1 nic1--leaf.
 class FaultInjectorTest : public testing::NetworkFixture {
  protected:
-  // Between GPUs of the two servers.
+  // Asks about a packet between GPUs of the two servers.
   int32_t CauseOf(DropReason reason, LinkId link) const {
     return injector_->FaultOfLoss(reason, link, GpuIndex{0}, GpuIndex{1});
   }
