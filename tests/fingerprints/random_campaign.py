@@ -28,7 +28,7 @@ import tempfile
 
 OWN = ("wall_seconds", "cpu_seconds", "baseline_cpu_seconds", "peak_rss_bytes")
 OF_CACHE = ("events", "packet_hops", "control_hops", "short_form_share")
-OF_CACHE_IN_COLLECTIVES = ("simulated", "replayed", "never_replayed")
+OF_CACHE_IN_COLLECTIVES = ("simulated", "replayed", "replayed_by", "verified_episodes", "never_replayed")
 
 
 class Generator:

@@ -150,6 +150,18 @@ TEST_F(PerfTest, ASchedulesTransfersAreWhatTheAlgorithmSends) {
 }
 
 // Two ranks that exchange halves and then sums send as many bytes as a ring's: S each.
+// (count / nranks) & -(16 / wordSize(type)) of nccl-tests' all_gather.cu: 999,936 of 1,000,003.
+TEST_F(PerfTest, ASchedulesSizeIsRoundedAsThatOfATest) {
+  const auto run = [this](const std::string& bytes) {
+    return Railyard({"schedule", "--collective", "all_gather", "--fabric", "dgx-h100", "--bytes",
+                     bytes, "--rows", "0"});
+  };
+  EXPECT_THAT(run("1000003").output, HasSubstr(" of 999936 B on "));
+  const ProgramExit none = run("16");
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.errors, HasSubstr("--bytes: \"16\" leaves a rank of 8 without an element"));
+}
+
 TEST_F(PerfTest, AnAlgorithmOfOnesOwnIsListedAndTimed) {
   std::string text = "collective: ALL_REDUCE ranks: 2 chunks: 2\n";
   for (const int rank : {0, 1}) {

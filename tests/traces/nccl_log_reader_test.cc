@@ -465,7 +465,7 @@ TEST(NcclLogReaderTest, TuningLinesOfEqualCallsAreTakenInOrder) {
   EXPECT_EQ(result.import.trace->operations[1][1].protocol, Protocol::kLl128);
 }
 
-// src/scheduler/symmetric_sched.cc and the copy engine's lines of 2.28.
+// NCCL prints these lines since 2.27 (src/scheduler/symmetric_sched.cc) and 2.28.
 TEST(NcclLogReaderTest, CallsWithoutAnAlgorithmTakeTheirLine) {
   for (const char* line : {"AllReduce [Symmetric]: 4096 Bytes -> Kernel AllReduce_AGxLLMC_R "
                            "nchannels 16 nthreads 512 nWorks 1",

@@ -26,7 +26,7 @@ struct InspectorCall {
   std::string name;
   uint64_t sequence = 0;  // of its kind in the communicator
   bool has_size = false;
-  bool has_wrapped_size = false;  // 2^64 - `bytes` is stated
+  bool has_wrapped_size = false;  // the line states 2^64 - `bytes`
   uint64_t bytes = 0;             // of the API's count: per rank for AllGather and ReduceScatter
   std::optional<uint32_t> peer;   // of Send and Recv
   Algorithm algorithm = Algorithm::kUnstated;

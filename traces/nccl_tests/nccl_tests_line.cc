@@ -13,7 +13,7 @@ namespace railyard {
 namespace {
 
 constexpr size_t kHalfColumns = 4;  // time algbw busbw #wrong
-// Without a header: with `i_min i_max i_p99 i_cv%` behind each half.
+// Rows without a header have `i_min i_max i_p99 i_cv%` behind each half if they have so many words.
 constexpr size_t kStatisticsColumnCount = 21;
 constexpr size_t kInPlaceStatisticsColumn = 13;
 constexpr size_t kWordsMax = 48;
@@ -99,8 +99,8 @@ bool TakeNcclTestsHeader(std::string_view comment, NcclTestsColumns& columns) {
     columns.has_in_place_only = place_of("out-of-place", 0) == count;
     return true;
   }
-  columns.are_cpu_times = place_of("cputime", 0) < count;
-  const std::string_view time = columns.are_cpu_times ? "cputime" : "time";
+  const bool are_cpu_times = place_of("cputime", 0) < count;
+  const std::string_view time = are_cpu_times ? "cputime" : "time";
   const size_t first = place_of(time, 0);
   // Size and count are the first words of rows, too.
   if (first == count || words[0] != "size" || words[1] != "count") return false;
@@ -110,6 +110,7 @@ bool TakeNcclTestsHeader(std::string_view comment, NcclTestsColumns& columns) {
   columns.root = root < first ? root : 0;
   columns.first_time = first;
   columns.second_time = second < count ? second : 0;
+  columns.are_cpu_times = are_cpu_times;
   return true;
 }
 

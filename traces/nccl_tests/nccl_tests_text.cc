@@ -14,7 +14,7 @@ struct NamedTest {
   std::string_view name;
   NcclTest test;
 };
-// Longer names first, because "reduce_perf" ends "all_reduce_perf".
+// Longer names come first, because "reduce_perf" ends "all_reduce_perf".
 constexpr NamedTest kTests[] = {{"reduce_scatter_perf", NcclTest::kReduceScatter},
                                 {"all_gather_perf", NcclTest::kAllGather},
                                 {"all_reduce_perf", NcclTest::kAllReduce},
@@ -27,7 +27,7 @@ constexpr NamedTest kTests[] = {{"reduce_scatter_perf", NcclTest::kReduceScatter
                                 {"gather_perf", NcclTest::kGather},
                                 {"reduce_perf", NcclTest::kReduce}};
 
-// The number after the word, with or without blanks between them.
+// Returns the number after the word, with or without blanks between them.
 template <typename Number>
 std::optional<Number> NumberAfter(std::string_view text, std::string_view word) {
   const size_t at = text.find(word);

@@ -19,7 +19,7 @@ struct TraceSummary {
     uint64_t smallest = UINT64_MAX;
     uint64_t largest = 0;
     std::array<uint64_t, 64> by_size{};  // calls of at least 2^i and less than 2^(i+1) bytes
-    // The sum of gaps before its calls; of many ranks it is beyond 64 bits.
+    // Sums the gaps before its calls, which for many ranks are beyond 64 bits.
     unsigned __int128 gap_ps = 0;
   };
   std::string origin;

@@ -30,7 +30,7 @@ const format = (() => {
   const rate = (bps) => scaled(bps, ['b/s', 'Kb/s', 'Mb/s', 'Gb/s', 'Tb/s'], 1000);
   const count = (value) => value.toLocaleString('en-US', {maximumFractionDigits: 3});
   const ratio = (value) => (value >= 1e7 ? value.toExponential(2) : digits(value));
-  // Of an axis, whose values lie close together.
+  // An axis has values that lie close together.
   const tick = (value) => (Math.abs(value) >= 1000 ? ratio(value) : String(Number(value.toPrecision(6))));
   const share = (value) => `${Number((value * 100).toPrecision(3))} %`;
   const words = (name) => name.toLowerCase().replaceAll('_', ' ');
