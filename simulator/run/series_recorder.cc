@@ -49,7 +49,10 @@ int64_t SeriesRecorder::OnBinEnd(int64_t next_event_ps) {
   AddChanges(seen_until_ps_, end_ps);
   AddQueues(end_ps);
   KeepToShare();
-  if (next_event_ps - series_.end_ps() > series_.bin_ps()) series_.Skip(next_event_ps - 1);
+  if (next_event_ps - series_.end_ps() > series_.bin_ps()) {
+    series_.Skip(next_event_ps - 1);
+    seen_until_ps_ = next_event_ps - 1;
+  }
   series_.Extend(next_event_ps);
   return series_.end_ps();
 }
@@ -63,7 +66,11 @@ void SeriesRecorder::KeepToShare() {
 }
 
 void SeriesRecorder::AddChanges(int64_t from_ps, int64_t until_ps) {
+  // Pauses may have lasted through a silence.
+  const int64_t paused_from_ps = from_ps == seen_until_ps_ ? changes_until_ps_ : from_ps;
+  const bool has_silence = paused_from_ps < from_ps;
   rows_.Clear();
+  pauses_.Clear();
   for (LinkId id{0}; id < links_.size(); ++id) {
     const LinkCounters now = network_.CountersOfLink(id);
     LinkSeen& seen = links_[id];
@@ -73,13 +80,19 @@ void SeriesRecorder::AddChanges(int64_t from_ps, int64_t until_ps) {
         .packets = now.packets,
         .dropped_packets = now.dropped_packets,
         .paused_ps = now.paused_ps};
-    const LinkBin row = {.link = id,
-                         .wire_bytes = next.wire_bytes - seen.wire_bytes,
-                         .payload_bytes = next.payload_bytes - seen.payload_bytes,
-                         .packets = next.packets - seen.packets,
-                         .dropped_packets = next.dropped_packets - seen.dropped_packets,
-                         .paused_ps = next.paused_ps - seen.paused_ps};
+    LinkBin row = {.link = id,
+                   .wire_bytes = next.wire_bytes - seen.wire_bytes,
+                   .payload_bytes = next.payload_bytes - seen.payload_bytes,
+                   .packets = next.packets - seen.packets,
+                   .dropped_packets = next.dropped_packets - seen.dropped_packets,
+                   .paused_ps = next.paused_ps - seen.paused_ps};
     seen = next;
+    if (has_silence && row.paused_ps > 0) {
+      LinkBin pause;
+      pause.link = id;
+      pause.paused_ps = std::exchange(row.paused_ps, 0);
+      pauses_.Append(pause);
+    }
     rows_.Append(row);
   }
   const NetworkSeen now = {.ecn_marked = network_.counters().ecn_marked,
@@ -94,7 +107,9 @@ void SeriesRecorder::AddChanges(int64_t from_ps, int64_t until_ps) {
   network_seen_ = now;
   looks_ += links_.size();
   series_.Add(from_ps, until_ps, rows_, network);
+  if (has_silence) series_.Add(paused_from_ps, until_ps, pauses_, {});
   seen_until_ps_ = std::max(seen_until_ps_, until_ps);
+  changes_until_ps_ = seen_until_ps_;
 }
 
 void SeriesRecorder::AddQueues(int64_t time_ps) {

@@ -64,10 +64,12 @@ class SeriesRecorder {
   ReplayEngine& replay_;
   TimeSeries series_;
   bool is_running_ = false;
-  int64_t seen_until_ps_ = 0;
+  int64_t seen_until_ps_ = 0;     // that nothing happened before, or that changes are added
+  int64_t changes_until_ps_ = 0;  // that changes are added
   std::vector<LinkSeen> links_;
   NetworkSeen network_seen_;
   LinkRows rows_;       // of the current call
+  LinkRows pauses_;     // likewise, of pauses
   uint64_t looks_ = 0;  // number of links and queue pairs read so far
 };
 

@@ -12,7 +12,7 @@ namespace railyard {
 // Returns one key per run, 32 hexadecimal digits: the 128-bit XXH3 digest of this program, of the
 // scenario, of the run's settings, of whether it is paired with a fault-free run, and of the
 // content of every file that is named by a text in the scenario, in a file that it names, or in a
-// setting (relative to the file or to the current directory, patterns expanded). A file that
+// setting (relative to the file or to the current directory). A file that
 // happens to have the name of some other text only makes keys differ more often than necessary.
 // Throws EnvironmentError if a file cannot be read.
 std::vector<std::string> RunKeys(const Study& study, const std::vector<StudyRun>& runs);

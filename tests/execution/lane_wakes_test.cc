@@ -39,14 +39,19 @@ class LaneWakesTest : public testing::ConnectionFixture {
 };
 
 TEST_F(LaneWakesTest, WhoDoesNotWaitIsNotWoken) {
-  MessageSlots slots{.sender = 3, .receiver = 4};
+  MessageSlots slots;
+  slots.sender = 3;
+  slots.receiver = 4;
   wakes_.WakeReceiver(slots, 0);
   wakes_.WakeSender(slots);
   EXPECT_TRUE(wakes_.empty());
 }
 
 TEST_F(LaneWakesTest, AMessageThatIsSeenNowWakesAtOnceAndOnce) {
-  MessageSlots slots{.receiver_waits = true, .sender = 3, .receiver = 4};
+  MessageSlots slots;
+  slots.receiver_waits = true;
+  slots.sender = 3;
+  slots.receiver = 4;
   wakes_.WakeReceiver(slots, engine().NowPs());
   EXPECT_FALSE(slots.receiver_waits);
   wakes_.WakeReceiver(slots, engine().NowPs());
@@ -56,9 +61,15 @@ TEST_F(LaneWakesTest, AMessageThatIsSeenNowWakesAtOnceAndOnce) {
 
 // The later of both counts: when the message is seen, and when the CTA has done its last slice.
 TEST_F(LaneWakesTest, ALaneStartsWhenItSeesTheMessageAndIsFree) {
-  MessageSlots seen_late{.receiver_waits = true, .receiver = 4, .receiver_free_ps = 500};
-  MessageSlots free_late{
-      .receiver_waits = true, .receiver = 5, .receiver_free_ps = 900, .receiver_tie = 1};
+  MessageSlots seen_late;
+  seen_late.receiver_waits = true;
+  seen_late.receiver = 4;
+  seen_late.receiver_free_ps = 500;
+  MessageSlots free_late;
+  free_late.receiver_waits = true;
+  free_late.receiver = 5;
+  free_late.receiver_free_ps = 900;
+  free_late.receiver_tie = 1;
   wakes_.WakeReceiver(seen_late, 700);
   wakes_.WakeReceiver(free_late, 700);
   EXPECT_TRUE(wakes_.empty());
@@ -67,7 +78,10 @@ TEST_F(LaneWakesTest, ALaneStartsWhenItSeesTheMessageAndIsFree) {
 }
 
 TEST_F(LaneWakesTest, ASenderThatWaitsForASlotIsWoken) {
-  MessageSlots slots{.sender_waits = true, .sender = 3, .receiver = 4};
+  MessageSlots slots;
+  slots.sender_waits = true;
+  slots.sender = 3;
+  slots.receiver = 4;
   wakes_.WakeSender(slots);
   EXPECT_FALSE(slots.sender_waits);
   EXPECT_THAT(Woken(), ElementsAre(3));
