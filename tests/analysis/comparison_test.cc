@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/compare/comparison_text.h"
@@ -14,6 +15,8 @@
 
 namespace railyard {
 namespace {
+
+using ::testing::HasSubstr;
 
 using testing::MadeUpRun;
 using testing::ScratchDirectory;
@@ -109,10 +112,10 @@ TEST(Comparison, WithoutPairsThereAreNoFigures) {
   const Comparison comparison = Compare(ResultOf({10, 20}), second);
   EXPECT_EQ(comparison.kinds.front().verdict, Verdict::kNothing);
   const std::string json = ComparisonsJson({comparison}, 0.01);
-  EXPECT_THAT(json, ::testing::HasSubstr("\"median_ratio\": null"));
-  EXPECT_THAT(json, ::testing::HasSubstr("\"difference\": null"));
+  EXPECT_THAT(json, HasSubstr("\"median_ratio\": null"));
+  EXPECT_THAT(json, HasSubstr("\"difference\": null"));
   EXPECT_THAT(ComparisonText(comparison, 0.01),
-              ::testing::HasSubstr("Runs that do not have the same collectives"));
+              HasSubstr("Runs that do not have the same collectives"));
 }
 
 TEST(Comparison, KindsAreComparedApart) {
