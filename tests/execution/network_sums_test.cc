@@ -125,7 +125,7 @@ TEST_F(NetworkSumsTest, ChannelsHaveTreesOfTheirOwn) {
 
 // The slices lie in slots 0 and 1; what is posted has the flags of the protocol.
 TEST_F(NetworkSumsTest, OperandsAreStagedInTheirSlotsAndPostedFromThere) {
-  constexpr uint64_t kWithFlags = 2 * kBytes;
+  constexpr uint64_t kWithFlags = uint64_t{2} * kBytes;
   for (const uint32_t rank : {0u, 8u}) {
     Stage(rank, PeersIn({0, 8}));
     Stage(rank, PeersIn({0, 8}), kWithFlags);
@@ -145,7 +145,7 @@ TEST_F(NetworkSumsTest, OperandsAreStagedInTheirSlotsAndPostedFromThere) {
 
 TEST_F(NetworkSumsTest, AReductionSendsAndReceivesTheWholeSlice) {
   const LaneConnections peers = PeersIn({0, 8});
-  Stage(0, peers, 2 * kBytes);
+  Stage(0, peers, uint64_t{2} * kBytes);
   EXPECT_EQ(sums_.CountReceived(peers, OfRank(0), kBytes), kBytes);
   const Aggregated& aggregated = table_->aggregated(At(OfRank(0)));
   EXPECT_EQ(aggregated.reduced.sent, kBytes) << "flags of the protocol are not payload";
