@@ -31,7 +31,7 @@ class BoundModel {
   struct Ends {
     uint64_t local_bps = 0;  // to GPUs of its server: NVLink, else PCIe
     uint32_t efficiency_per_mille = 1000;
-    int64_t local_latency_ps = 0;    // of one link; a path has two, and the latency between them
+    int64_t local_latency_ps = 0;    // of one link, of which a path has two
     int64_t network_latency_ps = 0;  // the NIC's HOST link and its wire
     uint32_t nic = UINT32_MAX;       // shared by GPUs
   };
