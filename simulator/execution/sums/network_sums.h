@@ -24,8 +24,8 @@ class NetworkSums {
   static StepAggregation AggregationOf(const LanePeers& listed, RankIndex rank, const Step& step);
 
   // Puts a slice into the slot of the rank's connection that was posted last, and counts
-  // its bytes. The slot was free, so the sum has room as well, because the receive is posted with it
-  // (src/transport/coll_net.cc). `wire_bytes` is the slice's payload with the protocol's flags.
+  // its bytes. The slot was free, so the sum has room as well, because the receive is posted with
+  // it (src/transport/coll_net.cc). `wire_bytes` is the slice's payload with the protocol's flags.
   void Stage(const LaneId& lane, const LaneConnections& peers, ConnectionId connection,
              uint32_t slice_bytes, uint64_t wire_bytes);
   // Posts the operand that is staged in a slot; called by the proxy.
