@@ -140,10 +140,12 @@ TEST_F(RerouteTest, WithoutAnyOtherWayTheJobIsAborted) {
 TEST_F(RerouteTest, AFaultOnWhatCarriesNothingCausesNoLosses) {
   const std::string job =
       "fabric { rail_optimized { servers: 4 gpus_per_server: 6 nic_rate: \"200Gbps\" } }\n"
-      "workload { program { ranks: 18 collectives { kind: ALL_REDUCE bytes: \"48MiB\" repeat: 4 } } "
+      "workload { program { ranks: 18 collectives { kind: ALL_REDUCE bytes: \"48MiB\" repeat: 4 } "
+      "} "
       "}\nnccl { IB_TIMEOUT: 8 }\n"
       "routing { detection_delay: \"50us\" convergence_delay: \"100us\" hop_share: 0 }\n"
-      "faults { name: \"real\" kind: LINK_DOWN link: \"server1/nic2\" at: \"1ms\" until: \"4ms\" }\n";
+      "faults { name: \"real\" kind: LINK_DOWN link: \"server1/nic2\" at: \"1ms\" until: \"4ms\" "
+      "}\n";
   const std::string idle =
       "faults { name: \"idle\" kind: LINK_DOWN link: \"server3/nic5\" at: \"1.3ms\" until: "
       "\"1.4ms\" }\n";
