@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +12,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ns3/nstime.h>
 #include <ns3/object.h>
 #include <ns3/simulator.h>
 
 #include "simulator/units/units.h"
+#include "tests/replay/replay_fixture.h"
 #include "tests/replay/small_replay.h"
 
 namespace railyard::testing {
@@ -49,30 +47,10 @@ Job RepeatedByTwo(size_t calls) {
   return JobOf({{0, 8}}, programs);
 }
 
-class ReplayEngineTest : public ::testing::Test, public ReplayObserver {
+class ReplayEngineTest : public ReplayFixture {
  protected:
-  ReplayEngineTest() : graph_(Servers(2)), network_(ns3::CreateObject<FabricNetwork>()) {
-    network_->Build(graph_, FabricSimulatorImpl::Get());
-    routing_.emplace(graph_, 1);
-    network_->SetRouting(*routing_);
-  }
-  ~ReplayEngineTest() override { ns3::Simulator::Destroy(); }
+  ReplayEngineTest() : ReplayFixture(2) {}
 
-  void Build(Job job, ReplayCacheMode cache) {
-    job_ = std::move(job);
-    ReplayRules rules;
-    rules.cache = cache;
-    replay_ = std::make_unique<ReplayEngine>(graph_, *network_, *routing_, job_, rules, *this);
-  }
-  void Run() {
-    replay_->Start();
-    ns3::Simulator::Run();
-  }
-  // Calls `action` at that time.
-  template <typename Action>
-  static void At(int64_t time_ps, Action action) {
-    ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(time_ps)), std::move(action));
-  }
   // The cable from server 0's first NIC to its leaf.
   LinkId FirstUplink() const {
     for (LinkId id{0}; id < graph_.link_count(); ++id) {
@@ -110,11 +88,6 @@ class ReplayEngineTest : public ::testing::Test, public ReplayObserver {
     LinkId link;
   };
 
-  FabricGraph graph_;
-  ns3::Ptr<FabricNetwork> network_;
-  std::optional<EcmpRouting> routing_;
-  Job job_;
-  std::unique_ptr<ReplayEngine> replay_;
   std::vector<Lost> lost_;
   uint64_t repeated_bytes_ = 0;
   uint32_t retransmissions_ = 0;

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/run/replay_fixture.h"
+#include "tests/replay/replay_fixture.h"
 
 namespace railyard::testing {
 namespace {

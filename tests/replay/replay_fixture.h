@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Replays a small job on packets, for tests of what observes and records it: rank r is GPU r of
-// servers of eight. Nothing is replayed from the cache unless a test asks for it.
+// Replays a small job on packets, for tests of the replay and of what records it: rank r is GPU r
+// of servers of eight. Nothing is replayed from the cache unless a test asks for it.
 #pragma once
 
 #include <cstdint>
