@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/nsys/nsys_export.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -64,7 +66,7 @@ class ExportReader {
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   }
 
-  bool Read(const std::function<void(NsysRange&&)>& visit) {
+  bool ReadRanges(const std::function<void(NsysRange&&)>& visit) {
     const std::set<std::string> columns = ColumnsOf("NVTX_EVENTS");
     if (Failed()) return Error();
     for (const char* const needed : {"start", "text", "textId", "globalTid"}) {
@@ -74,18 +76,83 @@ class ExportReader {
           "sqlite writes of a profile with --trace=nvtx)");
     }
     ReadSchemas();
-    const bool has_payloads = columns.contains("binaryData");
+    const auto value_of = [&](const char* column) {
+      return columns.contains(column) ? std::string("e.") + column : "NULL";
+    };
     Statement ranges(database_.get(),
-                     fmt::format("SELECT coalesce(s.value, e.text), e.start, e.globalTid, {} FROM "
-                                 "NVTX_EVENTS e LEFT JOIN StringIds s ON s.id = e.textId WHERE "
-                                 "coalesce(s.value, e.text) LIKE 'nccl%' ORDER BY e.start, e.rowid",
-                                 has_payloads ? "e.binaryData" : "NULL"));
+                     fmt::format("SELECT coalesce(s.value, e.text), e.start, e.globalTid, {}, {}, "
+                                 "{} FROM NVTX_EVENTS e LEFT JOIN StringIds s ON s.id = e.textId "
+                                 "WHERE coalesce(s.value, e.text) LIKE 'nccl%' "
+                                 "ORDER BY e.start, e.rowid",
+                                 value_of("binaryData"), value_of("end"), value_of("domainId")));
     if (!ranges.is_prepared()) return Error();
     while (ranges.Next()) visit(RangeOf(ranges));
     return Failed() ? Error() : true;
   }
 
+  // A profile without --trace=cuda has no tables of kernels.
+  bool ReadKernels(const std::function<void(const NsysKernel&)>& visit) {
+    std::vector<LaunchedKernel> kernels;
+    Statement rows(database_.get(),
+                   "SELECT k.start, k.end, k.deviceId, k.streamId, k.globalPid, k.correlationId "
+                   "FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.shortName "
+                   "WHERE s.value LIKE 'nccl%kernel%'");
+    if (!rows.is_prepared()) return true;
+    while (rows.Next()) {
+      const auto device = static_cast<uint64_t>(rows.Integer(2));
+      const auto stream = static_cast<uint64_t>(rows.Integer(3)) & UINT32_MAX;
+      kernels.push_back({.kernel = {.start_ns = rows.Integer(0),
+                                    .end_ns = rows.Integer(1),
+                                    .stream = device << 32 | stream,
+                                    .process = ProcessOf(rows.Integer(4))},
+                         .correlation = rows.Integer(5)});
+    }
+    if (Failed()) return Error();
+    FindLaunches(kernels);
+    std::erase_if(kernels, [](const LaunchedKernel& kernel) { return !kernel.is_launched; });
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [](const LaunchedKernel& a, const LaunchedKernel& b) {
+                       return a.kernel.launch_ns < b.kernel.launch_ns;
+                     });
+    for (const LaunchedKernel& kernel : kernels) visit(kernel.kernel);
+    return Failed() ? Error() : true;
+  }
+
  private:
+  struct LaunchedKernel {
+    NsysKernel kernel;
+    int64_t correlation = 0;  // of the launch, in its process
+    bool is_launched = false;
+  };
+
+  static uint64_t ProcessOf(int64_t serialized_id) {
+    return static_cast<uint64_t>(serialized_id) >> kThreadBits;
+  }
+
+  // Finds the launch of each kernel, in one pass over all calls of the CUDA API.
+  void FindLaunches(std::vector<LaunchedKernel>& kernels) {
+    const auto key_of = [](const LaunchedKernel& kernel) {
+      return std::tuple(kernel.kernel.process, kernel.correlation);
+    };
+    std::sort(
+        kernels.begin(), kernels.end(),
+        [&](const LaunchedKernel& a, const LaunchedKernel& b) { return key_of(a) < key_of(b); });
+    Statement calls(database_.get(),
+                    "SELECT correlationId, globalTid, start FROM CUPTI_ACTIVITY_KIND_RUNTIME");
+    if (!calls.is_prepared()) return;
+    while (calls.Next()) {
+      const std::tuple key(ProcessOf(calls.Integer(1)), calls.Integer(0));
+      auto kernel = std::lower_bound(
+          kernels.begin(), kernels.end(), key,
+          [&](const LaunchedKernel& a, const auto& wanted) { return key_of(a) < wanted; });
+      for (; kernel != kernels.end() && key_of(*kernel) == key && !kernel->is_launched; ++kernel) {
+        kernel->is_launched = true;
+        kernel->kernel.launch_thread = static_cast<uint64_t>(calls.Integer(1));
+        kernel->kernel.launch_ns = calls.Integer(2);
+      }
+    }
+  }
+
   bool Failed() const {
     const int code = sqlite3_errcode(database_.get());
     return code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE;
@@ -108,11 +175,14 @@ class ExportReader {
     return columns;
   }
 
-  // Entries without an offset begin their payload. Their sizes are those of NVTX's types that NCCL
-  // uses (nvToolsExtPayload.h): 64 bits for uint64_t (18) and size_t (22), else 32.
+  // Domains have schemas of their own; entries without an offset begin their payload. Their sizes
+  // are those of NVTX's types that NCCL uses (nvToolsExtPayload.h): 64 bits for uint64_t (18) and
+  // size_t (22), else 32.
   void ReadSchemas() {
-    Statement entries(database_.get(),
-                      "SELECT schemaId, name, offset, type FROM NVTX_PAYLOAD_SCHEMA_ENTRIES");
+    const bool has_domains = ColumnsOf("NVTX_PAYLOAD_SCHEMA_ENTRIES").contains("domainId");
+    Statement entries(database_.get(), fmt::format("SELECT schemaId, name, offset, type, {} FROM "
+                                                   "NVTX_PAYLOAD_SCHEMA_ENTRIES",
+                                                   has_domains ? "domainId" : "NULL"));
     if (!entries.is_prepared()) return;  // exports of older versions have no payloads
     while (entries.Next()) {
       constexpr int64_t kUint64 = 18;
@@ -120,7 +190,7 @@ class ExportReader {
       const int64_t type = entries.Integer(3);
       const int64_t offset = entries.IsNull(2) ? 0 : entries.Integer(2);
       if (offset < 0 || offset > UINT16_MAX) continue;
-      schemas_[static_cast<uint64_t>(entries.Integer(0))].push_back(
+      schemas_[{entries.Integer(4), static_cast<uint64_t>(entries.Integer(0))}].push_back(
           {.name = std::string(entries.Bytes(1)),
            .offset = static_cast<size_t>(offset),
            .bytes = type == kUint64 || type == kSize ? size_t{8} : size_t{4}});
@@ -141,13 +211,14 @@ class ExportReader {
     range.start_ns = row.Integer(1);
     range.thread = static_cast<uint64_t>(row.Integer(2));
     range.process = range.thread >> kThreadBits;
-    if (!row.IsNull(3)) ReadPayload(row.Bytes(3), range);
+    range.end_ns = row.IsNull(4) ? range.start_ns : row.Integer(4);
+    if (!row.IsNull(3)) ReadPayload(row.Bytes(3), row.Integer(5), range);
     return range;
   }
 
-  void ReadPayload(std::string_view data, NsysRange& range) const {
+  void ReadPayload(std::string_view data, int64_t domain, NsysRange& range) const {
     if (data.size() < kPayloadHeaderBytes) return;
-    const auto schema = schemas_.find(LittleEndian(data.substr(kSchemaAt, 4)));
+    const auto schema = schemas_.find({domain, LittleEndian(data.substr(kSchemaAt, 4))});
     if (schema == schemas_.end()) return;
     const std::string_view payload = data.substr(kPayloadHeaderBytes);
     for (const Entry& entry : schema->second) {
@@ -166,14 +237,17 @@ class ExportReader {
   const std::string& name_;
   Diagnostics& diagnostics_;
   DatabaseHandle database_;
-  std::map<uint64_t, std::vector<Entry>> schemas_;
+  std::map<std::pair<int64_t, uint64_t>, std::vector<Entry>> schemas_;  // by domain and number
 };
 
 }  // namespace
 
-bool ReadNsysRanges(const std::string& path, const std::string& name,
-                    const std::function<void(NsysRange&&)>& visit, Diagnostics& diagnostics) {
-  return ExportReader(path, name, diagnostics).Read(visit);
+bool ReadNsysExport(const std::string& path, const std::string& name,
+                    const std::function<void(NsysRange&&)>& on_range,
+                    const std::function<void(const NsysKernel&)>& on_kernel,
+                    Diagnostics& diagnostics) {
+  ExportReader reader(path, name, diagnostics);
+  return reader.ReadRanges(on_range) && reader.ReadKernels(on_kernel);
 }
 
 }  // namespace railyard

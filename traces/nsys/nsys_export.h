@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Reads NCCL's calls from a database that Nsight Systems exports (nsys export --type sqlite): NVTX
-// ranges, whose payload gives communicator, bytes, root or peer with NCCL 2.19 or newer.
+// ranges, whose payload gives communicator, bytes, root or peer with NCCL 2.19 or newer, and the
+// kernels that the calls launched.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ namespace railyard {
 struct NsysRange {
   std::string name;  // "ncclAllReduce"
   int64_t start_ns = 0;
+  int64_t end_ns = 0;    // equals the start if the range has no end
   uint64_t process = 0;  // the serialized id of the process, unique in the file
   uint64_t thread = 0;
   // The fields of the payload, if it has them.
@@ -26,11 +28,24 @@ struct NsysRange {
   std::optional<int64_t> rank_count;
 };
 
-// Passes every NVTX range whose name begins with "nccl" to `visit`, in the order of starts. Returns
+// A kernel of NCCL, and the call of the host that launched it.
+struct NsysKernel {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  uint64_t stream = 0;  // unique among the streams and devices of the process
+  uint64_t process = 0;
+  uint64_t launch_thread = 0;
+  int64_t launch_ns = 0;  // when the launch began
+};
+
+// Passes every NVTX range whose name begins with "nccl" to `on_range`, in the order of starts, then
+// every kernel of NCCL whose launch was captured to `on_kernel`, in the order of launches. Returns
 // false after an error: the file is not an SQLite database, is damaged, or has no NVTX events.
 // `name` is the file in findings, `path` the location of the database. Views and triggers of the
 // database are never executed.
-bool ReadNsysRanges(const std::string& path, const std::string& name,
-                    const std::function<void(NsysRange&&)>& visit, Diagnostics& diagnostics);
+bool ReadNsysExport(const std::string& path, const std::string& name,
+                    const std::function<void(NsysRange&&)>& on_range,
+                    const std::function<void(const NsysKernel&)>& on_kernel,
+                    Diagnostics& diagnostics);
 
 }  // namespace railyard

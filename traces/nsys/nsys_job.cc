@@ -2,10 +2,12 @@
 #include "traces/nsys/nsys_job.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -26,6 +28,14 @@ constexpr NamedKind kKinds[] = {{"ncclAllReduce", CollectiveKind::kAllReduce},
                                 {"ncclSend", CollectiveKind::kSend},
                                 {"ncclRecv", CollectiveKind::kRecv}};
 
+// The longest duration or gap that is taken as one: 100 days, which fit 64 bits as picoseconds.
+constexpr int64_t kSpanNsMax = int64_t{100} * 24 * 3600 * 1'000'000'000;
+constexpr int64_t kTimeNsMax = INT64_MAX / 2;  // differences fit 64 bits
+
+int64_t SpanPs(int64_t from_ns, int64_t to_ns) {
+  return std::clamp<int64_t>(to_ns - from_ns, 0, kSpanNsMax) * kPsPerNs;
+}
+
 }  // namespace
 
 void NsysJob::Add(NsysRange&& range, uint32_t file) {
@@ -40,23 +50,54 @@ void NsysJob::Add(NsysRange&& range, uint32_t file) {
     communicator.process_of_rank.try_emplace(rank, NameOf(id));
     process.ranks_of[name][range.thread].insert(rank);
   }
+  uint32_t& depth = process.depth_of[range.thread];
+  std::vector<size_t>& launches = process.launches_of[range.thread];
+  const auto begin_launch = [&](int64_t end_ns, bool is_group) {
+    launches.push_back(process.launches.size());
+    process.launches.push_back(
+        {.begin_ns = range.start_ns, .end_ns = end_ns, .is_group = is_group});
+  };
   if (range.name == "ncclGroupStart") {
-    if (process.depth_of[range.thread]++ == 0) process.group_of[range.thread] = ++process.groups;
+    if (depth++ == 0) begin_launch(INT64_MAX, true);
     return;
   }
   if (range.name == "ncclGroupEnd") {
-    uint32_t& depth = process.depth_of[range.thread];
-    if (depth > 0 && --depth == 0) process.group_of.erase(range.thread);
+    if (depth > 0 && --depth == 0) process.launches[launches.back()].end_ns = range.end_ns;
     return;
   }
   const auto known = std::find_if(std::begin(kKinds), std::end(kKinds),
                                   [&](const NamedKind& kind) { return kind.name == range.name; });
   if (known == std::end(kKinds)) return;  // what creates communicators, and PyTorch's own ranges
   ++report_.files[file].calls_seen;
-  const auto group = process.group_of.find(range.thread);
-  process.calls.push_back({.kind = known->kind,
-                           .group = group == process.group_of.end() ? 0 : group->second,
-                           .range = std::move(range)});
+  if (depth == 0) begin_launch(range.end_ns, false);
+  process.calls.push_back(
+      {.kind = known->kind, .launch = launches.back(), .range = std::move(range)});
+}
+
+void NsysJob::AddKernel(const NsysKernel& kernel, uint32_t file) {
+  ++kernels_;
+  Process& process = processes_[{file, kernel.process}];
+  const std::vector<size_t>& launches = process.launches_of[kernel.launch_thread];
+  const auto after = std::upper_bound(
+      launches.begin(), launches.end(), kernel.launch_ns,
+      [&](int64_t at_ns, size_t launch) { return at_ns < process.launches[launch].begin_ns; });
+  if (after == launches.begin() || process.launches[*std::prev(after)].end_ns < kernel.launch_ns) {
+    ++kernels_without_call_;
+    return;
+  }
+  const bool has_times =
+      kernel.start_ns >= 0 && kernel.start_ns <= kernel.end_ns && kernel.end_ns <= kTimeNsMax;
+  wrong_durations_.Count(!has_times);
+  if (!has_times) return;
+  Launch& launch = process.launches[*std::prev(after)];
+  if (!launch.has_kernels) {
+    launch.has_kernels = true;
+    launch.stream = kernel.stream;
+    launch.first_kernel_ns = kernel.start_ns;
+    launch.last_kernel_end_ns = kernel.end_ns;
+  }
+  launch.first_kernel_ns = std::min(launch.first_kernel_ns, kernel.start_ns);
+  launch.last_kernel_end_ns = std::max(launch.last_kernel_end_ns, kernel.end_ns);
 }
 
 std::string NsysJob::NameOf(const ProcessId& id) const {
@@ -75,7 +116,7 @@ std::optional<uint32_t> NsysJob::RankIn(const Process& process, const std::strin
   return *at->second.begin();
 }
 
-std::optional<NsysJob::Drop> NsysJob::Place(const ProcessId& id, const Process& process,
+std::optional<NsysJob::Drop> NsysJob::Place(const ProcessId& id, Process& process,
                                             const Call& call) {
   const NsysRange& range = call.range;
   if (!range.bytes) return Drop{CallDropReason::kSizesNotRecorded, {}};
@@ -114,11 +155,51 @@ std::optional<NsysJob::Drop> NsysJob::Place(const ProcessId& id, const Process& 
     return Drop{CallDropReason::kOutOfRange, fmt::format("its root or peer is {}", other)};
   }
   (is_message ? operation.peer : operation.root) = static_cast<uint32_t>(other);
-  if (is_message) operation.group = call.group;
+  Launch& launch = process.launches[call.launch];
+  // Groups have numbers of their own in a process, from 1 on.
+  if (is_message && launch.is_group) operation.group = static_cast<uint32_t>(call.launch) + 1;
+  SetTimes(launch, rank->second, operation);
   operation.source_file = id.first;
   captured.stated_bytes = *range.bytes > kOperationBytesMax ? 0 : *range.bytes;
   job_.Add(rank->second, std::move(captured));
   return std::nullopt;
+}
+
+void NsysJob::SetTimes(Launch& launch, uint32_t rank, TraceOperation& operation) {
+  Timeline& timeline = timelines_[rank];
+  if (launch.has_kernels) {
+    if (!timeline.begin_ns) timeline.begin_ns = launch.first_kernel_ns;
+    int64_t& free_ns =
+        timeline.free_ns_of.try_emplace(launch.stream, *timeline.begin_ns).first->second;
+    if (!launch.is_placed) {
+      operation.compute_before_ps = SpanPs(free_ns, launch.first_kernel_ns);
+    }
+    free_ns = std::max(free_ns, launch.last_kernel_end_ns);
+    operation.measured_ps = SpanPs(launch.first_kernel_ns, launch.last_kernel_end_ns);
+    timeline.last_stream = job_.StreamOf(rank, launch.stream);
+  }
+  launch.is_placed = true;
+  operation.stream = timeline.last_stream;
+}
+
+void NsysJob::Assume() {
+  wrong_durations_.Report(report_);
+  if (kernels_ == kernels_without_call_) {
+    report_.assumed.push_back(
+        "Calls follow one another without gaps: the files have no kernels that they launched.");
+  } else if (!options_.ignore_times) {
+    report_.assumed.push_back(
+        "what lies between two kernels of a stream, by the GPU's clock of its rank, is "
+        "computation");
+    report_.assumed.push_back(
+        "measured durations are the kernels', in which they also wait for the slowest rank");
+  }
+  if (kernels_without_call_ > 0) {
+    report_.assumed.push_back(fmt::format(
+        "{} of {} kernels of NCCL were not launched by a call (but by CUDA graphs, or by other "
+        "threads): what they do beyond the captured calls is not in the trace",
+        kernels_without_call_, kernels_));
+  }
 }
 
 std::optional<Trace> NsysJob::Take(Diagnostics& diagnostics) {
@@ -136,9 +217,8 @@ std::optional<Trace> NsysJob::Take(Diagnostics& diagnostics) {
         fmt::format("The largest communicator, of {} ranks, is the job.", rank_count));
   }
   for (const auto& [process, rank] : placement_.rank_of_process) job_.AddRank(rank);
-  report_.assumed.push_back(
-      "Calls follow one another without gaps: the ranges are the host's, not the GPU's.");
-  for (const auto& [id, process] : processes_) {
+  Assume();
+  for (auto& [id, process] : processes_) {
     for (const Call& call : process.calls) {
       const auto drop = Place(id, process, call);
       if (!drop) continue;

@@ -2,6 +2,7 @@
 // Combines NCCL's ranges of several processes into the calls of a job's ranks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -27,23 +28,43 @@ class NsysJob {
   // Adds a range of report_.files[file]. Ranges of a file must be added in the order of their
   // starts.
   void Add(NsysRange&& range, uint32_t file);
+  // Adds a kernel of a file whose ranges have all been added. It is that of the call or group of
+  // calls in which its launch began; without one it is counted, and there is a note of it.
+  void AddKernel(const NsysKernel& kernel, uint32_t file);
   // Returns nullopt if no call can be imported, or after an error.
   std::optional<Trace> Take(Diagnostics& diagnostics);
 
  private:
   using ProcessId = std::pair<uint32_t, uint64_t>;  // file, and id in it
+  // A call or a group of calls: the time in which the host made it, and its kernels.
+  struct Launch {
+    int64_t begin_ns = 0;
+    int64_t end_ns = 0;
+    bool is_group = false;
+    bool has_kernels = false;
+    int64_t first_kernel_ns = 0;
+    int64_t last_kernel_end_ns = 0;
+    uint64_t stream = 0;     // of the kernel that was launched first
+    bool is_placed = false;  // one of its calls is in the job
+  };
   struct Call {
     CollectiveKind kind = CollectiveKind::kAllReduce;
-    uint32_t group = 0;  // of ncclGroupStart; 0 for none
+    size_t launch = 0;  // in Process::launches
     NsysRange range;
   };
   struct Process {
     std::vector<Call> calls;
-    std::map<uint64_t, uint32_t> depth_of;  // depth of open groups, by thread
-    std::map<uint64_t, uint32_t> group_of;  // number of the open group, by thread
-    uint32_t groups = 0;
+    std::vector<Launch> launches;
+    std::map<uint64_t, std::vector<size_t>> launches_of;  // by thread, in order
+    std::map<uint64_t, uint32_t> depth_of;                // depth of open groups, by thread
     // By communicator: the ranks as which threads joined it.
     std::map<std::string, std::map<uint64_t, std::set<uint32_t>>> ranks_of;
+  };
+  // How far the kernels of a rank's calls have come.
+  struct Timeline {
+    std::optional<int64_t> begin_ns;
+    std::map<uint64_t, int64_t> free_ns_of;  // by stream
+    uint32_t last_stream = 0;                // dense number of the previous call's
   };
   struct Drop {
     CallDropReason reason = CallDropReason::kUnknownRank;
@@ -56,7 +77,10 @@ class NsysJob {
   static std::optional<uint32_t> RankIn(const Process& process, const std::string& communicator,
                                         uint64_t thread);
   // Adds the call to the job; if it cannot be imported, returns why.
-  std::optional<Drop> Place(const ProcessId& id, const Process& process, const Call& call);
+  std::optional<Drop> Place(const ProcessId& id, Process& process, const Call& call);
+  // Gives an operation the stream, duration and gap of its kernels.
+  void SetTimes(Launch& launch, uint32_t rank, TraceOperation& operation);
+  void Assume();
 
   const ImportOptions& options_;
   ImportReport& report_;
@@ -64,6 +88,10 @@ class NsysJob {
   std::map<std::string, SeenCommunicator> communicators_;  // by id in hexadecimal digits
   std::set<std::string> separated_;                        // processes that drive several GPUs
   ProcessPlacement placement_;
+  std::map<uint32_t, Timeline> timelines_;  // by rank
+  uint64_t kernels_ = 0;
+  uint64_t kernels_without_call_ = 0;
+  WrongDurations wrong_durations_;
   CapturedJob job_{"nsys"};
 };
 

@@ -39,9 +39,9 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
         const std::string path = directory.File("export.sqlite");
         Unpack(stream, path);
         import.report.files[index].bytes_read = stream.bytes_read();
-        return ReadNsysRanges(
+        return ReadNsysExport(
             path, stream.name(), [&](NsysRange&& range) { job.Add(std::move(range), index); },
-            diagnostics);
+            [&](const NsysKernel& kernel) { job.AddKernel(kernel, index); }, diagnostics);
       },
       diagnostics);
   if (diagnostics.error_count() == errors_before) {
@@ -58,7 +58,6 @@ constinit const TraceReader kNsysReader = {
     .format = "nsys",
     .description = "SQLite exports of Nsight Systems with NCCL's NVTX ranges",
     .recognizes = LooksLikeSqlite,
-    .read = ReadFiles,
-    .records_times = false};
+    .read = ReadFiles};
 
 }  // namespace railyard

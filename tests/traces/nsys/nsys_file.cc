@@ -9,14 +9,19 @@ NsysFile::NsysFile(const std::string& path) {
   EXPECT_EQ(sqlite3_open(path.c_str(), &database_), SQLITE_OK);
   Run("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)");
   Run("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, text TEXT, globalTid INTEGER, "
-      "textId INTEGER, binaryData TEXT)");
-  Run("CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES (schemaId INTEGER, name TEXT, type INTEGER, "
-      "offset INTEGER)");
+      "textId INTEGER, domainId INTEGER, binaryData TEXT)");
+  Run("CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES (domainId INTEGER, schemaId INTEGER, name TEXT, "
+      "type INTEGER, offset INTEGER)");
+  Run("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, "
+      "streamId INTEGER, correlationId INTEGER, globalPid INTEGER, shortName INTEGER)");
+  Run("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, globalTid INTEGER, "
+      "correlationId INTEGER)");
   // As NCCL 2.25 registers them.
-  Run("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 'NCCL communicator ID', 18, NULL), "
-      "(1, 'No. of ranks', 5, 8), (1, 'Rank', 5, 12), (2, 'NCCL communicator ID', 18, NULL), "
-      "(2, 'Message size [bytes]', 22, 8), (3, 'NCCL communicator ID', 18, NULL), "
-      "(3, 'Message size [bytes]', 22, 8), (3, 'Peer rank', 5, 16)");
+  Run("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES "
+      "(1, 1, 'NCCL communicator ID', 18, NULL), (1, 1, 'No. of ranks', 5, 8), "
+      "(1, 1, 'Rank', 5, 12), (1, 2, 'NCCL communicator ID', 18, NULL), "
+      "(1, 2, 'Message size [bytes]', 22, 8), (1, 3, 'NCCL communicator ID', 18, NULL), "
+      "(1, 3, 'Message size [bytes]', 22, 8), (1, 3, 'Peer rank', 5, 16)");
 }
 
 NsysFile::~NsysFile() { sqlite3_close(database_); }
@@ -39,9 +44,22 @@ void NsysFile::Range(int64_t start, uint64_t process, const std::string& name, u
     hex += kDigits[static_cast<unsigned char>(c) >> 4];
     hex += kDigits[static_cast<unsigned char>(c) & 15];
   }
-  Run("INSERT INTO NVTX_EVENTS VALUES (" + std::to_string(start) + ", NULL, '" + name + "', " +
-      std::to_string(process << 24 | thread) + ", NULL, " +
-      (schema == 0 ? "NULL" : "x'" + hex + "'") + ")");
+  Run("INSERT INTO NVTX_EVENTS VALUES (" + std::to_string(start) + ", " +
+      std::to_string(start + 5) + ", '" + name + "', " + std::to_string(process << 24 | thread) +
+      ", NULL, 1, " + (schema == 0 ? "NULL" : "x'" + hex + "'") + ")");
+}
+
+void NsysFile::Kernel(int64_t launch, int64_t start, int64_t end, uint64_t process, uint64_t stream,
+                      const std::string& name) {
+  const std::string serialized = std::to_string(process << 24);
+  const std::string correlation = std::to_string(++launches_);
+  const std::string name_id = std::to_string(++names_);
+  Run("INSERT INTO StringIds VALUES (" + name_id + ", '" + name + "')");
+  Run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" + std::to_string(start) + ", " +
+      std::to_string(end) + ", 0, " + std::to_string(stream) + ", " + correlation + ", " +
+      serialized + ", " + name_id + ")");
+  Run("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (" + std::to_string(launch) + ", " +
+      serialized + ", " + correlation + ")");
 }
 
 void NsysFile::AddTwoRanks() {
@@ -54,6 +72,8 @@ void NsysFile::AddTwoRanks() {
     Range(start + 30, process, "ncclSend", 3, {0xabcd, 64, 1 - rank});
     Range(start + 40, process, "ncclRecv", 3, {0xabcd, 64, 1 - rank});
     Range(start + 50, process, "ncclGroupEnd", 0, {});
+    Kernel(start + 12, 1000, 1300, process);
+    Kernel(start + 52, 1500, 1600, process, 9, "ncclDevKernel_SendRecv");
   }
 }
 

@@ -19,14 +19,19 @@ class NsysFile {
   NsysFile& operator=(const NsysFile&) = delete;
 
   void Run(const std::string& sql);
-  // `fields`: the payload's 64-bit words. Schema 0: no payload.
+  // A range of 5 ns. `fields`: the payload's 64-bit words. Schema 0: no payload.
   void Range(int64_t start, uint64_t process, const std::string& name, uint32_t schema,
              const std::vector<uint64_t>& fields, uint64_t thread = 0);
+  // A kernel that was launched at `launch` by a thread of the process.
+  void Kernel(int64_t launch, int64_t start, int64_t end, uint64_t process, uint64_t stream = 7,
+              const std::string& name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
   // Two ranks that make an AllReduce, then exchange messages.
   void AddTwoRanks();
 
  private:
   sqlite3* database_ = nullptr;
+  int64_t names_ = 0;
+  int64_t launches_ = 0;
 };
 
 }  // namespace railyard::testing

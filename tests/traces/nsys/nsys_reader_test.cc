@@ -18,8 +18,10 @@
 namespace railyard {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::ImportedFiles;
+using ::testing::Not;
 using testing::NsysFile;
 using ::testing::Pair;
 
@@ -50,6 +52,120 @@ TEST(NsysReaderTest, PayloadsSayRanksAndSizes) {
   EXPECT_EQ(program[1].peer, 0u);
   Diagnostics diagnostics;
   EXPECT_TRUE(BuildJob(*import.trace, diagnostics).has_value()) << diagnostics.ToString();
+}
+
+// The host is done before the GPU begins: durations and gaps are the kernels'.
+TEST(NsysReaderTest, KernelsGiveDurationsGapsAndStreams) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    for (const uint64_t process : {100u, 101u}) {
+      made.Range(0, process, "ncclCommInitRank", 1, {0xabcd, 2 | (process - 100) << 32});
+      made.Range(10, process, "ncclAllReduce", 2, {0xabcd, 4096});
+      made.Kernel(11, 1'000, 1'300, process, 7);
+      made.Kernel(17, 1'300, 1'700, process, 7, "gemm");  // is computation
+      made.Range(20, process, "ncclAllReduce", 2, {0xabcd, 8192});
+      made.Kernel(25, 1'720, 1'900, process, 7);
+      made.Range(30, process, "ncclGroupStart", 0, {});
+      made.Range(40, process, "ncclSend", 3, {0xabcd, 64, 101 - process});
+      made.Range(50, process, "ncclRecv", 3, {0xabcd, 64, 101 - process});
+      made.Range(60, process, "ncclGroupEnd", 0, {});
+      made.Kernel(62, 1'500, 1'750, process, 13, "ncclDevKernel_SendRecv");
+      made.Range(70, process, "ncclAllReduce", 2, {0xabcd, 512});  // its kernel was not captured
+    }
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  const auto& program = import.trace->operations[1];
+  ASSERT_EQ(program.size(), 5u);
+  EXPECT_EQ(program[0].measured_ps, 300'000);
+  EXPECT_EQ(program[0].compute_before_ps, 0);
+  EXPECT_EQ(program[1].measured_ps, 180'000);
+  EXPECT_EQ(program[1].compute_before_ps, 420'000);
+  EXPECT_EQ(program[1].stream, program[0].stream);
+  // The first on its stream waits from the beginning of the first kernel on.
+  EXPECT_EQ(program[2].measured_ps, 250'000);
+  EXPECT_EQ(program[2].compute_before_ps, 500'000);
+  EXPECT_NE(program[2].stream, program[0].stream);
+  EXPECT_EQ(program[3].measured_ps, 250'000);
+  EXPECT_EQ(program[3].compute_before_ps, 0);
+  EXPECT_EQ(program[3].stream, program[2].stream);
+  EXPECT_EQ(program[4].measured_ps, 0);
+  EXPECT_EQ(program[4].stream, program[3].stream);
+  EXPECT_THAT(import.report.assumed, Contains(HasSubstr("is computation")));
+}
+
+TEST(NsysReaderTest, TimesMayBeIgnored) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    made.AddTwoRanks();
+  }
+  for (const auto& operation : files.Import({path}).trace->operations[0]) {
+    EXPECT_NE(operation.measured_ps, 0);
+  }
+  const TraceImport& import = files.Import({path}, {.ignore_times = true});
+  ASSERT_TRUE(import.trace) << files.findings();
+  for (const auto& operation : import.trace->operations[0]) {
+    EXPECT_EQ(operation.compute_before_ps, 0);
+  }
+}
+
+// As with a CUDA graph, which is launched again and again.
+TEST(NsysReaderTest, KernelsThatNoCallLaunchedAreCounted) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    made.AddTwoRanks();
+    made.Kernel(5'000, 6'000, 6'100, 100);
+    made.Kernel(5'000, 6'200, 6'300, 101);
+    made.Kernel(5, 6'200, 6'300, 103);  // a process without calls
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(import.report.assumed,
+              Contains(HasSubstr("3 of 7 kernels of NCCL were not launched by a call")));
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192));
+}
+
+TEST(NsysReaderTest, KernelsThatEndBeforeTheyBeginHaveNoDuration) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    for (const uint64_t process : {100u, 101u}) {
+      made.Range(0, process, "ncclCommInitRank", 1, {0xabcd, 2 | (process - 100) << 32});
+      made.Range(10, process, "ncclAllReduce", 2, {0xabcd, 4096});
+      made.Kernel(11, 1'000, 999, process);
+      made.Range(20, process, "ncclAllReduce", 2, {0xabcd, 4096});
+      made.Kernel(21, INT64_MIN, INT64_MAX, process);
+      made.Range(30, process, "ncclAllReduce", 2, {0xabcd, 4096});
+      made.Kernel(31, 0, INT64_MAX / 2, process);
+    }
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->operations[0][0].measured_ps, 0);
+  EXPECT_EQ(import.trace->operations[0][1].measured_ps, 0);
+  EXPECT_THAT(import.report.assumed, Contains(HasSubstr("4 calls state a duration that is none")));
+}
+
+// Schemas of other libraries have the same numbers, for NVTX gives each domain its own.
+TEST(NsysReaderTest, SchemasAreThoseOfTheRangesDomain) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    made.AddTwoRanks();
+    made.Run(
+        "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (4, 2, 'Message size [bytes]', 22, 0)");
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192));
 }
 
 // Two servers whose process drives two GPUs, each by a thread, as with nccl-tests -t 2.
@@ -101,7 +217,7 @@ TEST(NsysReaderTest, RangesWithoutACommunicatorAreDroppedForThat) {
   {
     NsysFile made(path);
     made.Run(
-        "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (4, 'Message size [bytes]', 22, NULL)");
+        "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 4, 'Message size [bytes]', 22, NULL)");
     made.Range(1, 100, "ncclCommInitRank", 1, {0xabcd, 1});
     made.Range(10, 100, "ncclAllReduce", 4, {4096});
   }
@@ -200,6 +316,17 @@ TEST(NsysReaderTest, ReferenceHasNoSizes) {
   EXPECT_EQ(files.import().report.format, "nsys");
   EXPECT_EQ(files.Dropped(CallDropReason::kSizesNotRecorded), 264u);
   EXPECT_THAT(files.findings(), HasSubstr("264 sizes not recorded"));
+}
+
+// sqlite3 mfu_2gpu_before.sqlite "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds
+//   s ON s.id = k.shortName WHERE s.value LIKE 'nccl%'"   66, as many as there are ncclGroupEnd
+TEST(NsysReaderTest, EveryKernelOfTheReferenceWasLaunchedByAGroup) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  ImportedFiles files;
+  files.Import({reference_dir + "/traces/nsys/mfu_2gpu_before.sqlite.gz"});
+  EXPECT_THAT(files.import().report.assumed, Contains(HasSubstr("is computation")));
+  EXPECT_THAT(files.import().report.assumed,
+              Not(Contains(HasSubstr("were not launched by a call"))));
 }
 
 }  // namespace
