@@ -109,6 +109,18 @@ TEST(NcclLogTimesTest, AClockThatIsSetBackIsCounted) {
   EXPECT_THAT(result.import.report.assumed, Contains(HasSubstr("2 time stamps are earlier")));
 }
 
+TEST(NcclLogTimesTest, TimesInOtherFormatsAreCounted) {
+  for (const char* stamp : {"[05/May/2026 06:16:47] ", "May  5 06:16:47 ", "[06:16:47 PM] "}) {
+    const ImportResult result =
+        Import(Inits() + OnBothAt(stamp, {}) + OnBothAt("[1,0]<stdout>: ", {.op_count = "1"}));
+    ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
+    EXPECT_EQ(result.import.trace->operations[0].size(), 2u);
+    EXPECT_THAT(result.import.report.assumed,
+                Contains(HasSubstr("2 calls have a time in a format that is not read")))
+        << stamp;
+  }
+}
+
 TEST(NcclLogTimesTest, TheCallsOfAGroupBeginTogether) {
   std::string log = Inits();
   for (uint32_t rank = 0; rank < 2; ++rank) {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int kDecimalsMax = 9;
+constexpr size_t kStampBytesMax = 40;
+constexpr size_t kTimeOfDayBytes = 8;
 
 bool IsTimeCharacter(char c) {
   return IsDigit(c) || c == ':' || c == '-' || c == '.' || c == 'T' || c == 'Z' || c == '+' ||
@@ -36,7 +38,7 @@ bool AddTimeOfDay(std::string_view text, LogTime& time) {
   int64_t hours = 0;
   int64_t minutes = 0;
   int64_t seconds = 0;
-  if (text.size() != 8 || text[2] != ':' || text[5] != ':' ||
+  if (text.size() != kTimeOfDayBytes || text[2] != ':' || text[5] != ':' ||
       !ParseNumber(text.substr(0, 2), hours) || !ParseNumber(text.substr(3, 2), minutes) ||
       !ParseNumber(text.substr(6, 2), seconds) || hours < 0 || hours > 23 || minutes < 0 ||
       minutes > 59 || seconds < 0 || seconds > 60) {
@@ -80,8 +82,16 @@ size_t ZoneBytes(std::string_view text) {
 
 }  // namespace
 
+bool HasTimeOfDayNearEnd(std::string_view text) {
+  if (text.size() > kStampBytesMax) text.remove_prefix(text.size() - kStampBytesMax);
+  LogTime time;
+  for (size_t at = 0; at + kTimeOfDayBytes <= text.size(); ++at) {
+    if (AddTimeOfDay(text.substr(at, kTimeOfDayBytes), time)) return true;
+  }
+  return false;
+}
+
 std::optional<LogTime> TimeAtEndOf(std::string_view text) {
-  constexpr size_t kStampBytesMax = 40;
   while (!text.empty() && IsBlank(text.back())) text.remove_suffix(1);
   const bool in_brackets = text.ends_with(']');
   if (in_brackets) text.remove_suffix(1);
@@ -95,9 +105,8 @@ std::optional<LogTime> TimeAtEndOf(std::string_view text) {
   text.remove_suffix(ZoneBytes(text));
   LogTime time;
   if (!TakeDecimals(text, time)) return std::nullopt;
-  constexpr size_t kTimeBytes = 8;
   constexpr size_t kDateBytes = 10;
-  constexpr size_t kDateAndTimeBytes = kDateBytes + 1 + kTimeBytes;
+  constexpr size_t kDateAndTimeBytes = kDateBytes + 1 + kTimeOfDayBytes;
   if (text.find(':') == std::string_view::npos) {
     constexpr int64_t kSecondsMax = 7'000'000'000;
     constexpr int64_t kSecondsMin = 100'000'000;

@@ -18,4 +18,8 @@ struct LogTime {
 // Returns the time stamp with which `text` ends, disregarding blanks; nullopt if there is none.
 std::optional<LogTime> TimeAtEndOf(std::string_view text);
 
+// Returns true if there is a time of day, `HH:MM:SS`, among the last bytes of `text`: those of a
+// stamp in any format.
+bool HasTimeOfDayNearEnd(std::string_view text);
+
 }  // namespace railyard

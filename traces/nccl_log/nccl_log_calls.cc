@@ -251,6 +251,7 @@ class LogCollector {
       call.time_ns = record.time->ns;
       result_.time_decimals = std::max(result_.time_decimals, record.time->decimals);
     }
+    result_.calls_with_other_time += record.has_other_time ? 1 : 0;
     if (!record.prefix) {
       orphans_.push_back({.position = result_.calls.size(),
                           .pointer = record.communicator,

@@ -87,8 +87,9 @@ using CallList = boost::container::deque<
 struct LoggedCalls {
   std::vector<LogProcess> processes;
   std::vector<CommunicatorHandle> handles;
-  CallList calls;         // of lines without errors, in the order of lines
-  int time_decimals = 0;  // largest number in the time stamps
+  CallList calls;                      // of lines without errors, in the order of lines
+  int time_decimals = 0;               // largest number in the time stamps
+  uint64_t calls_with_other_time = 0;  // with a time stamp in a format that is not read
 };
 
 // Reads the files to their ends. `report` counts the lines, the calls seen, and the calls dropped

@@ -127,7 +127,9 @@ std::vector<LogRecord> ParseNcclLogLine(std::string_view line) {
     LogCall call = ParseCallRecord(line, mark, end);
     call.prefix = PrefixOfMessageAt(line, floor, mark.begin);
     if (call.prefix) {
-      call.time = TimeAtEndOf(line.substr(floor, HostBegin(line, *call.prefix) - floor));
+      const std::string_view before = line.substr(floor, HostBegin(line, *call.prefix) - floor);
+      call.time = TimeAtEndOf(before);
+      call.has_other_time = !call.time && HasTimeOfDayNearEnd(before);
     }
     floor = std::max(floor, end);
     records.emplace_back(std::move(call));

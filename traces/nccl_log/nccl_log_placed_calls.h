@@ -35,6 +35,7 @@ class PlacedCalls {
   const std::vector<uint32_t>& missing() const { return missing_; }
 
   int time_decimals() const { return logged_.time_decimals; }
+  uint64_t calls_with_other_time() const { return logged_.calls_with_other_time; }
   const Placement& placement() const { return placement_; }
   const CommunicatorHandle& Handle(uint32_t handle) const { return logged_.handles[handle]; }
   uint32_t RankOfHandle(uint32_t handle) const;  // global

@@ -52,6 +52,7 @@ struct LogCall {
   // comm->localRankToRank[comm->localRank]).
   std::optional<uint32_t> rank;
   std::optional<LogTime> time;  // the stamp before the prefix
+  bool has_other_time = false;  // a time of day is there, in a format that is not read
   // True if the call is truncated and the text may end with the beginning of the missing field.
   bool ends_with_text = false;
 };

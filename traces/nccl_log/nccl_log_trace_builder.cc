@@ -84,6 +84,13 @@ void LogTraceBuilder::AddGap(const LoggedCall& call, uint32_t rank, TraceOperati
 }
 
 void LogTraceBuilder::NoteTimes(uint64_t calls_added) {
+  if (calls_.calls_with_other_time() > 0) {
+    report_.assumed.push_back(
+        fmt::format("{} calls have a time in a format that is not read (expected [YYYY-MM-DD "
+                    "HH:MM:SS.DECIMALS] "
+                    "before HOST:PID:TID, or seconds since 1970): no time passes before them",
+                    calls_.calls_with_other_time()));
+  }
   if (calls_with_time_ == 0) return;
   constexpr int kDecimalsOfNs = 9;
   int64_t resolution_ps = 1'000;

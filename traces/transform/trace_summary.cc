@@ -15,6 +15,7 @@ namespace railyard {
 namespace {
 
 constexpr size_t kTimelineLetters = 72;
+constexpr size_t kCommunicatorsShown = 16;
 // By CollectiveKind.
 constexpr std::string_view kLetters = "AGRBDXHSsr.";
 static_assert(kLetters.size() == kCollectiveKindCount);
@@ -31,7 +32,10 @@ class Summarizer {
   TraceSummary Run() {
     summary_.origin = trace_.origin;
     summary_.ranks = trace_.rank_count;
-    summary_.communicators = trace_.communicators.size();
+    for (const TraceCommunicator& communicator : trace_.communicators) {
+      summary_.communicators.push_back(
+          {.name = communicator.name, .ranks = communicator.ranks.size()});
+    }
     const uint32_t blocks = std::min(trace_.rank_count, kMatrixBlocksMax);
     summary_.ranks_per_block = static_cast<uint32_t>(DivideUp(trace_.rank_count, blocks));
     const size_t rows = DivideUp(trace_.rank_count, summary_.ranks_per_block);
@@ -62,8 +66,9 @@ class Summarizer {
     ++kind.calls;
     kind.gap_ps += static_cast<uint64_t>(operation.compute_before_ps);
     if (operation.kind == CollectiveKind::kCompute) return;
-    const std::vector<uint32_t>& members =
-        trace_.communicators[trace_.CommunicatorOf(rank, operation.communicator)].ranks;
+    const uint32_t communicator = trace_.CommunicatorOf(rank, operation.communicator);
+    ++summary_.communicators[communicator].calls;
+    const std::vector<uint32_t>& members = trace_.communicators[communicator].ranks;
     const uint64_t bytes = OperationBytes(operation, static_cast<uint32_t>(members.size()));
     kind.bytes += bytes;
     kind.smallest = std::min(kind.smallest, bytes);
@@ -99,6 +104,23 @@ std::string SizeName(size_t power) {
   return fmt::format("{} {}", uint64_t{1} << (power % 10), kUnits[power / 10]);
 }
 
+std::string CommunicatorTable(const TraceSummary& summary) {
+  std::string table;
+  const auto append = std::back_inserter(table);
+  fmt::format_to(append, "\n{:>14}{:>12}  {}\n", "calls", "ranks", "communicator");
+  const size_t shown = std::min(summary.communicators.size(), kCommunicatorsShown);
+  for (size_t i = 0; i < shown; ++i) {
+    const TraceSummary::Communicator& communicator = summary.communicators[i];
+    fmt::format_to(append, "{:>14}{:>12}  {}\n", communicator.calls, communicator.ranks,
+                   communicator.name);
+  }
+  if (shown < summary.communicators.size()) {
+    fmt::format_to(append, "{:>28}and {} more (--json - has all)\n", "",
+                   summary.communicators.size() - shown);
+  }
+  return table;
+}
+
 }  // namespace
 
 TraceSummary SummarizeTrace(const Trace& trace) { return Summarizer(trace).Run(); }
@@ -106,7 +128,8 @@ TraceSummary SummarizeTrace(const Trace& trace) { return Summarizer(trace).Run()
 std::string SummaryText(const Trace& trace, const TraceSummary& summary, uint32_t ranks_shown) {
   std::string text = fmt::format(
       "origin: {}\nranks: {}, with {} different programs\ncommunicators: {}\niterations: {}\n\n",
-      summary.origin, summary.ranks, summary.programs, summary.communicators, summary.iterations);
+      summary.origin, summary.ranks, summary.programs, summary.communicators.size(),
+      summary.iterations);
   const auto append = std::back_inserter(text);
   fmt::format_to(append, "{:<14}{:>12}{:>20}{:>16}{:>16}{:>18}\n", "kind", "calls", "bytes",
                  "smallest", "largest", "gaps before (us)");
@@ -123,6 +146,7 @@ std::string SummaryText(const Trace& trace, const TraceSummary& summary, uint32_
     for (const TraceSummary::Kind& kind : summary.kinds) calls += kind.by_size[power];
     if (calls > 0) fmt::format_to(append, "{:<16}{:>11}\n", SizeName(power), calls);
   }
+  text += CommunicatorTable(summary);
   if (!summary.matrix.empty()) {
     fmt::format_to(append, "\nbytes sent, by sender (rows) and receiver, {} ranks each\n",
                    summary.ranks_per_block);
@@ -162,7 +186,7 @@ std::string SummaryJson(const TraceSummary& summary) {
   json.String(summary.origin.c_str());
   number("ranks", summary.ranks);
   number("programs", summary.programs);
-  number("communicators", summary.communicators);
+  number("communicators", summary.communicators.size());
   number("iterations", summary.iterations);
   json.Key("kinds");
   json.StartArray();
@@ -189,6 +213,17 @@ std::string SummaryJson(const TraceSummary& summary) {
       json.EndObject();
     }
     json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("by_communicator");
+  json.StartArray();
+  for (const TraceSummary::Communicator& communicator : summary.communicators) {
+    json.StartObject();
+    json.Key("name");
+    json.String(communicator.name.c_str());
+    number("ranks", communicator.ranks);
+    number("calls", communicator.calls);
     json.EndObject();
   }
   json.EndArray();

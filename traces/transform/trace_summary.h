@@ -22,10 +22,15 @@ struct TraceSummary {
     // Sums the gaps before its calls, which for many ranks are beyond 64 bits.
     unsigned __int128 gap_ps = 0;
   };
+  struct Communicator {
+    std::string name;
+    uint64_t ranks = 0;
+    uint64_t calls = 0;  // of all of its ranks
+  };
   std::string origin;
   uint32_t ranks = 0;
-  uint64_t communicators = 0;
-  uint64_t programs = 0;  // different ones
+  std::vector<Communicator> communicators;  // in the trace's order
+  uint64_t programs = 0;                    // different ones
   uint64_t iterations = 0;
   std::array<Kind, kCollectiveKindCount> kinds{};  // by CollectiveKind
   // The bytes between ranks in Send, AllToAll, Gather and Scatter, the kinds whose pairs the trace
@@ -38,8 +43,9 @@ struct TraceSummary {
 inline constexpr uint32_t kMatrixBlocksMax = 16;
 
 TraceSummary SummarizeTrace(const Trace& trace);
-// Returns one fact per line, tables, and for each of the first `ranks_shown` ranks a line with one
-// letter per operation, for the first operations.
+// Returns one fact per line, tables, of which that of communicators has the first ones, and for
+// each of the first `ranks_shown` ranks a line with one letter per operation, for the first
+// operations.
 std::string SummaryText(const Trace& trace, const TraceSummary& summary, uint32_t ranks_shown);
 std::string SummaryJson(const TraceSummary& summary);
 

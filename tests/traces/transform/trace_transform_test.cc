@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,10 +18,12 @@
 namespace railyard {
 namespace {
 
+using ::testing::AllOf;
 using testing::Call;
 using ::testing::ElementsAre;
 using testing::ExpectMatches;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TwoByTwo;
 
 TEST(TraceSummaryTest, CountsCallsBytesAndSizes) {
@@ -35,6 +39,28 @@ TEST(TraceSummaryTest, CountsCallsBytesAndSizes) {
   EXPECT_EQ(gathered.bytes, 8u * 60);  // two ranks' 30
   EXPECT_TRUE(summary.matrix.empty());
   EXPECT_THAT(SummaryText(TwoByTwo(), summary, 1), HasSubstr("rank 0     AGA|AGA\n"));
+}
+
+TEST(TraceSummaryTest, CommunicatorsHaveTheirNamesRanksAndCalls) {
+  Trace trace;
+  trace.rank_count = 20;
+  trace.operations.resize(20);
+  for (uint32_t rank = 0; rank < 20; ++rank) {
+    const uint32_t next = (rank + 1) % 20;
+    trace.communicators.push_back({.name = "pair" + std::to_string(rank),
+                                   .ranks = {std::min(rank, next), std::max(rank, next)}});
+    trace.operations[rank] = {Call(CollectiveKind::kAllReduce, rank / 10, 8)};
+  }
+  const TraceSummary summary = SummarizeTrace(trace);
+  ASSERT_EQ(summary.communicators.size(), 20u);
+  EXPECT_EQ(summary.communicators[1].name, "pair1");
+  EXPECT_EQ(summary.communicators[1].ranks, 2u);
+  EXPECT_EQ(summary.communicators[1].calls, 10u);
+  EXPECT_EQ(summary.communicators[2].calls, 0u);
+  EXPECT_THAT(SummaryText(trace, summary, 0),
+              AllOf(HasSubstr("10           2  pair1\n"), HasSubstr("and 4 more"),
+                    Not(HasSubstr("pair16"))));
+  EXPECT_THAT(SummaryJson(summary), HasSubstr("pair19"));
 }
 
 TEST(TraceSummaryTest, GapsOfAllRanksMayExceed64Bits) {
