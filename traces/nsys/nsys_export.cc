@@ -231,6 +231,9 @@ class ExportReader {
       if (entry.name == "Peer rank") range.peer = small;
       if (entry.name == "Rank") range.rank = small;
       if (entry.name == "No. of ranks") range.rank_count = small;
+      if (entry.name == "Parent NCCL communicator ID") range.parent = value;
+      if (entry.name == "Color") range.color = small;
+      if (entry.name == "Key") range.key = small;
     }
   }
 

@@ -26,6 +26,11 @@ struct NsysRange {
   std::optional<int64_t> peer;
   std::optional<int64_t> rank;
   std::optional<int64_t> rank_count;
+  // A split states the communicator that is split, and the place of the rank among those of its color.
+  // `rank` and `rank_count` are then the parent's.
+  std::optional<uint64_t> parent;
+  std::optional<int64_t> color;
+  std::optional<int64_t> key;
 };
 
 // A kernel of NCCL, and the call of the host that launched it.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -32,24 +33,72 @@ constexpr NamedKind kKinds[] = {{"ncclAllReduce", CollectiveKind::kAllReduce},
 constexpr int64_t kSpanNsMax = int64_t{100} * 24 * 3600 * 1'000'000'000;
 constexpr int64_t kTimeNsMax = INT64_MAX / 2;  // differences fit 64 bits
 
+// A call that moves data, but not as any of kKinds: one-sided, or of a version to come.
+bool IsUnsupportedCall(const NsysRange& range) {
+  const bool is_one_sided =
+      range.name == "ncclPutSignal" || range.name == "ncclSignal" || range.name == "ncclWaitSignal";
+  return is_one_sided || (range.bytes && !range.rank_count);
+}
+
 int64_t SpanPs(int64_t from_ns, int64_t to_ns) {
   return std::clamp<int64_t>(to_ns - from_ns, 0, kSpanNsMax) * kPsPerNs;
 }
 
 }  // namespace
 
+void NsysJob::NoteInit(const NsysRange& range, const ProcessId& id) {
+  if (!range.communicator || *range.communicator == 0 || !range.rank || !range.rank_count ||
+      *range.rank < 0 || *range.rank >= *range.rank_count || *range.rank_count > kTraceRanksMax) {
+    return;
+  }
+  const std::string name = fmt::format("{:#x}", *range.communicator);
+  const auto rank = static_cast<uint32_t>(*range.rank);
+  if (range.parent) {
+    Split& split = splits_[name];
+    split.parent = fmt::format("{:#x}", *range.parent);
+    split.members[{range.key.value_or(0), rank}] = {id, range.thread};
+    return;
+  }
+  SeenCommunicator& communicator = communicators_[name];
+  communicator.size = std::max(communicator.size, static_cast<uint32_t>(*range.rank_count));
+  Join(name, rank, id, range.thread);
+}
+
+void NsysJob::Join(const std::string& communicator, uint32_t rank, const ProcessId& id,
+                   uint64_t thread) {
+  communicators_[communicator].process_of_rank.try_emplace(rank, NameOf(id));
+  processes_[id].ranks_of[communicator][thread].insert(rank);
+}
+
+void NsysJob::JoinSplits() {
+  std::multimap<std::string, std::string> splits_of;  // by parent
+  for (const auto& [name, split] : splits_) splits_of.emplace(split.parent, name);
+  // A split may itself be split: it comes behind its parent.
+  std::vector<std::string> parents;
+  for (const auto& [name, communicator] : communicators_) parents.push_back(name);
+  while (!parents.empty()) {
+    const std::string parent = std::move(parents.back());
+    parents.pop_back();
+    const SeenCommunicator& seen = communicators_.at(parent);
+    if (seen.process_of_rank.size() < seen.size) continue;
+    const auto [begin, end] = splits_of.equal_range(parent);
+    for (auto child = begin; child != end; ++child) {
+      const auto split = splits_.extract(child->second);
+      if (split.empty()) continue;
+      communicators_[child->second].size = static_cast<uint32_t>(split.mapped().members.size());
+      uint32_t rank = 0;
+      for (const auto& [place, member] : split.mapped().members) {
+        Join(child->second, rank++, member.process, member.thread);
+      }
+      parents.push_back(child->second);
+    }
+  }
+}
+
 void NsysJob::Add(NsysRange&& range, uint32_t file) {
   const ProcessId id{file, range.process};
   Process& process = processes_[id];
-  if (range.communicator && range.rank && range.rank_count && *range.rank >= 0 &&
-      *range.rank < *range.rank_count && *range.rank_count <= kTraceRanksMax) {
-    const std::string name = fmt::format("{:#x}", *range.communicator);
-    const auto rank = static_cast<uint32_t>(*range.rank);
-    SeenCommunicator& communicator = communicators_[name];
-    communicator.size = std::max(communicator.size, static_cast<uint32_t>(*range.rank_count));
-    communicator.process_of_rank.try_emplace(rank, NameOf(id));
-    process.ranks_of[name][range.thread].insert(rank);
-  }
+  NoteInit(range, id);
   uint32_t& depth = process.depth_of[range.thread];
   std::vector<size_t>& launches = process.launches_of[range.thread];
   const auto begin_launch = [&](int64_t end_ns, bool is_group) {
@@ -57,19 +106,35 @@ void NsysJob::Add(NsysRange&& range, uint32_t file) {
     process.launches.push_back(
         {.begin_ns = range.start_ns, .end_ns = end_ns, .is_group = is_group});
   };
+  // A call may make a group of its own, as a Send outside of groups: its kernel is the call's.
+  const bool is_within_call =
+      depth == 0 && !launches.empty() && range.start_ns < process.launches[launches.back()].end_ns;
   if (range.name == "ncclGroupStart") {
-    if (depth++ == 0) begin_launch(INT64_MAX, true);
+    if (is_within_call) process.is_inner_group.insert(range.thread);
+    if (depth++ == 0 && !is_within_call) begin_launch(INT64_MAX, true);
     return;
   }
   if (range.name == "ncclGroupEnd") {
-    if (depth > 0 && --depth == 0) process.launches[launches.back()].end_ns = range.end_ns;
+    if (depth > 0 && --depth == 0 && process.is_inner_group.erase(range.thread) == 0) {
+      process.launches[launches.back()].end_ns = range.end_ns;
+    }
     return;
   }
+  std::string_view function = range.name;
+  if (function.ends_with("Config")) function.remove_suffix(6);  // ncclAllGatherConfig
   const auto known = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                  [&](const NamedKind& kind) { return kind.name == range.name; });
-  if (known == std::end(kKinds)) return;  // what creates communicators, and PyTorch's own ranges
+                                  [&](const NamedKind& kind) { return kind.name == function; });
+  if (known == std::end(kKinds)) {
+    if (!IsUnsupportedCall(range)) return;  // what creates communicators, and PyTorch's own ranges
+    ++report_.files[file].calls_seen;
+    report_.Drop(CallDropReason::kUnsupportedKind, file, 0,
+                 fmt::format("{} at {} ns", range.name, range.start_ns));
+    return;
+  }
   ++report_.files[file].calls_seen;
   if (depth == 0) begin_launch(range.end_ns, false);
+  Launch& launch = process.launches[launches.back()];
+  ++(IsSendOrRecv(known->kind) ? launch.messages : launch.collectives);
   process.calls.push_back(
       {.kind = known->kind, .launch = launches.back(), .range = std::move(range)});
 }
@@ -109,9 +174,13 @@ std::optional<uint32_t> NsysJob::RankIn(const Process& process, const std::strin
   const auto joined = process.ranks_of.find(communicator);
   if (joined == process.ranks_of.end()) return std::nullopt;
   const auto& ranks_of_thread = joined->second;
-  // Any thread of a process that is one rank may make its calls.
-  const auto at =
-      ranks_of_thread.size() == 1 ? ranks_of_thread.begin() : ranks_of_thread.find(thread);
+  // Any thread of a process that is one rank may make its calls, or end the communicator.
+  std::set<uint32_t> ranks;
+  for (const auto& [of_thread, joined_as] : ranks_of_thread) {
+    ranks.insert(joined_as.begin(), joined_as.end());
+  }
+  if (ranks.size() == 1) return *ranks.begin();
+  const auto at = ranks_of_thread.find(thread);
   if (at == ranks_of_thread.end() || at->second.size() != 1) return std::nullopt;
   return *at->second.begin();
 }
@@ -127,8 +196,13 @@ std::optional<NsysJob::Drop> NsysJob::Place(const ProcessId& id, Process& proces
   const std::string communicator = fmt::format("{:#x}", *range.communicator);
   const auto seen = communicators_.find(communicator);
   if (seen == communicators_.end()) {
-    return Drop{CallDropReason::kAmbiguousCommunicator,
-                fmt::format("no ncclCommInitRank of communicator {} was captured", communicator)};
+    return Drop{
+        CallDropReason::kAmbiguousCommunicator,
+        splits_.contains(communicator)
+            ? fmt::format("communicator {} is a split of {}, of which not all ranks were "
+                          "captured",
+                          communicator, splits_.at(communicator).parent)
+            : fmt::format("no ncclCommInitRank of communicator {} was captured", communicator)};
   }
   const auto rank_in = RankIn(process, communicator, range.thread);
   if (!rank_in) {
@@ -175,7 +249,10 @@ void NsysJob::SetTimes(Launch& launch, uint32_t rank, TraceOperation& operation)
       operation.compute_before_ps = SpanPs(free_ns, launch.first_kernel_ns);
     }
     free_ns = std::max(free_ns, launch.last_kernel_end_ns);
-    operation.measured_ps = SpanPs(launch.first_kernel_ns, launch.last_kernel_end_ns);
+    // How long each of several collectives took is not recorded.
+    if (launch.collectives + launch.messages == 1 || launch.collectives == 0) {
+      operation.measured_ps = SpanPs(launch.first_kernel_ns, launch.last_kernel_end_ns);
+    }
     timeline.last_stream = job_.StreamOf(rank, launch.stream);
   }
   launch.is_placed = true;
@@ -203,6 +280,7 @@ void NsysJob::Assume() {
 }
 
 std::optional<Trace> NsysJob::Take(Diagnostics& diagnostics) {
+  JoinSplits();
   separated_ = SeparateRanks(communicators_);
   placement_ = PlaceProcesses(communicators_, separated_.empty());
   report_.assumed.insert(report_.assumed.end(), placement_.assumed.begin(),

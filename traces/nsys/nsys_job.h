@@ -41,6 +41,8 @@ class NsysJob {
     int64_t begin_ns = 0;
     int64_t end_ns = 0;
     bool is_group = false;
+    uint32_t collectives = 0;
+    uint32_t messages = 0;
     bool has_kernels = false;
     int64_t first_kernel_ns = 0;
     int64_t last_kernel_end_ns = 0;
@@ -57,6 +59,7 @@ class NsysJob {
     std::vector<Launch> launches;
     std::map<uint64_t, std::vector<size_t>> launches_of;  // by thread, in order
     std::map<uint64_t, uint32_t> depth_of;                // depth of open groups, by thread
+    std::set<uint64_t> is_inner_group;  // threads whose open group is a call's own
     // By communicator: the ranks as which threads joined it.
     std::map<std::string, std::map<uint64_t, std::set<uint32_t>>> ranks_of;
   };
@@ -66,14 +69,29 @@ class NsysJob {
     std::map<uint64_t, int64_t> free_ns_of;  // by stream
     uint32_t last_stream = 0;                // dense number of the previous call's
   };
+  // A communicator that ncclCommSplit made.
+  struct Split {
+    std::string parent;
+    struct Member {
+      ProcessId process;
+      uint64_t thread = 0;
+    };
+    std::map<std::pair<int64_t, uint32_t>, Member> members;  // by key and rank in the parent
+  };
   struct Drop {
     CallDropReason reason = CallDropReason::kUnknownRank;
     std::string detail;
   };
 
   std::string NameOf(const ProcessId& id) const;
-  // Returns the rank as which a thread of the process makes calls on the communicator; nullopt if
-  // the thread joined it as several ranks or, in a process of several ranks, not at all.
+  // Notes the rank as which a thread of the process joined a communicator.
+  void NoteInit(const NsysRange& range, const ProcessId& id);
+  void Join(const std::string& communicator, uint32_t rank, const ProcessId& id, uint64_t thread);
+  // Gives the communicators of splits their ranks: those of one color in the order of keys, if all
+  // ranks of the parent were captured.
+  void JoinSplits();
+  // Returns the rank as which a thread of the process makes calls on the communicator; nullopt if,
+  // in a process of several ranks, the thread joined it as several or not at all.
   static std::optional<uint32_t> RankIn(const Process& process, const std::string& communicator,
                                         uint64_t thread);
   // Adds the call to the job; if it cannot be imported, returns why.
@@ -86,6 +104,7 @@ class NsysJob {
   ImportReport& report_;
   std::map<ProcessId, Process> processes_;
   std::map<std::string, SeenCommunicator> communicators_;  // by id in hexadecimal digits
+  std::map<std::string, Split> splits_;                    // by id of the new communicator
   std::set<std::string> separated_;                        // processes that drive several GPUs
   ProcessPlacement placement_;
   std::map<uint32_t, Timeline> timelines_;  // by rank

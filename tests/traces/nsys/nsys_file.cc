@@ -21,7 +21,10 @@ NsysFile::NsysFile(const std::string& path) {
       "(1, 1, 'NCCL communicator ID', 18, NULL), (1, 1, 'No. of ranks', 5, 8), "
       "(1, 1, 'Rank', 5, 12), (1, 2, 'NCCL communicator ID', 18, NULL), "
       "(1, 2, 'Message size [bytes]', 22, 8), (1, 3, 'NCCL communicator ID', 18, NULL), "
-      "(1, 3, 'Message size [bytes]', 22, 8), (1, 3, 'Peer rank', 5, 16)");
+      "(1, 3, 'Message size [bytes]', 22, 8), (1, 3, 'Peer rank', 5, 16), "
+      "(1, 6, 'NCCL communicator ID', 18, NULL), (1, 6, 'Parent NCCL communicator ID', 18, 8), "
+      "(1, 6, 'No. of ranks', 5, 16), (1, 6, 'Rank', 5, 20), (1, 6, 'CUDA device', 5, 24), "
+      "(1, 6, 'Color', 5, 28), (1, 6, 'Key', 5, 32)");
 }
 
 NsysFile::~NsysFile() { sqlite3_close(database_); }
@@ -47,6 +50,12 @@ void NsysFile::Range(int64_t start, uint64_t process, const std::string& name, u
   Run("INSERT INTO NVTX_EVENTS VALUES (" + std::to_string(start) + ", " +
       std::to_string(start + 5) + ", '" + name + "', " + std::to_string(process << 24 | thread) +
       ", NULL, 1, " + (schema == 0 ? "NULL" : "x'" + hex + "'") + ")");
+}
+
+void NsysFile::Split(int64_t start, uint64_t process, uint64_t communicator, uint64_t parent,
+                     uint64_t rank_count, uint64_t rank, uint64_t color, uint64_t key) {
+  Range(start, process, "ncclCommSplit", 6,
+        {communicator, parent, rank_count | rank << 32, color << 32, key});
 }
 
 void NsysFile::Kernel(int64_t launch, int64_t start, int64_t end, uint64_t process, uint64_t stream,

@@ -168,6 +168,112 @@ TEST(NsysReaderTest, SchemasAreThoseOfTheRangesDomain) {
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192));
 }
 
+// Groups of two in a job of four, whose members are in the order of their keys. The ranges state
+// size and rank of the parent.
+TEST(NsysReaderTest, ASplitHasItsMembersByTheirKeys) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    for (uint64_t rank = 0; rank < 4; ++rank) {
+      made.Range(1, 100 + rank, "ncclCommInitRank", 1, {0xabcd, 4 | rank << 32});
+      made.Split(10, 100 + rank, 0x10 + rank % 2, 0xabcd, 4, rank, rank % 2, 4 - rank);
+      made.Split(20, 100 + rank, 0, 0xabcd, 4, rank, 0, 0);  // before its number was known
+      made.Range(30, 100 + rank, "ncclAllReduce", 2, {0x10 + rank % 2, 4096});
+    }
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->rank_count, 4u);
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(4, 4 * 4096));
+  ASSERT_EQ(import.trace->communicators.size(), 2u);
+  EXPECT_THAT(import.trace->communicators[0].ranks, ::testing::ElementsAre(2, 0));
+  EXPECT_THAT(import.trace->communicators[1].ranks, ::testing::ElementsAre(3, 1));
+}
+
+TEST(NsysReaderTest, ASplitOfWhichRanksAreMissingIsUnknown) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    made.Range(1, 100, "ncclCommInitRank", 1, {0xabcd, 2});
+    made.Split(10, 100, 0x10, 0xabcd, 2, 0, 0, 0);
+    made.Range(20, 100, "ncclAllReduce", 2, {0x10, 4096});
+    made.Range(30, 100, "ncclAllReduce", 2, {0xabcd, 4096});
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(files.Dropped(CallDropReason::kAmbiguousCommunicator), 1u);
+  EXPECT_THAT(import.report.ToString(),
+              HasSubstr("communicator 0x10 is a split of 0xabcd, of which not all ranks were"));
+}
+
+// As with DistributedDataParallel: another thread makes the calls, and a third one ends the job.
+TEST(NsysReaderTest, AnyThreadOfARankMayEndItsCommunicator) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    for (uint64_t rank = 0; rank < 2; ++rank) {
+      made.Range(1, 100 + rank, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32}, 1);
+      made.Range(10, 100 + rank, "ncclAllReduce", 2, {0xabcd, 4096}, 2);
+      made.Range(20, 100 + rank, "ncclCommAbort", 1, {0xabcd, 2 | rank << 32}, 3);
+    }
+  }
+  files.Import({path});
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192)) << files.findings();
+}
+
+TEST(NsysReaderTest, NewFunctionsAreCountedAtLeast) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    for (uint64_t rank = 0; rank < 2; ++rank) {
+      made.Range(1, 100 + rank, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32});
+      made.Range(10, 100 + rank, "ncclAllReduceConfig", 2, {0xabcd, 4096});
+      made.Range(20, 100 + rank, "ncclPutSignal", 2, {0xabcd, 64});
+      made.Range(30, 100 + rank, "ncclSomething", 2, {0xabcd, 64});
+    }
+  }
+  files.Import({path});
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192)) << files.findings();
+  EXPECT_EQ(files.import().report.calls_seen(), 6u);
+  EXPECT_EQ(files.Dropped(CallDropReason::kUnsupportedKind), 4u);
+}
+
+// A Send outside of groups makes a group of its own. Of several collectives of a group nothing says
+// how long each took.
+TEST(NsysReaderTest, KernelsOfGroups) {
+  ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", "");
+  {
+    NsysFile made(path);
+    for (uint64_t rank = 0; rank < 2; ++rank) {
+      const uint64_t process = 100 + rank;
+      made.Range(1, process, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32});
+      made.Range(10, process, rank == 0 ? "ncclSend" : "ncclRecv", 3, {0xabcd, 64, 1 - rank});
+      made.Range(11, process, "ncclGroupStart", 0, {});
+      made.Range(12, process, "ncclGroupEnd", 0, {});
+      made.Kernel(13, 100, 150, process, 7, "ncclDevKernel_SendRecv");
+      made.Range(20, process, "ncclGroupStart", 0, {});
+      made.Range(30, process, "ncclAllReduce", 2, {0xabcd, 4096});
+      made.Range(40, process, "ncclAllReduce", 2, {0xabcd, 8192});
+      made.Range(50, process, "ncclGroupEnd", 0, {});
+      made.Kernel(52, 200, 290, process);
+    }
+  }
+  const TraceImport& import = files.Import({path});
+  ASSERT_TRUE(import.trace) << files.findings();
+  const auto& program = import.trace->operations[0];
+  ASSERT_EQ(program.size(), 3u);
+  EXPECT_EQ(program[0].measured_ps, 50'000);
+  EXPECT_EQ(program[0].group, 0u);
+  EXPECT_EQ(program[1].compute_before_ps, 50'000);
+  EXPECT_EQ(program[1].measured_ps, 0);
+  EXPECT_EQ(program[2].measured_ps, 0);
+}
+
 // Two servers whose process drives two GPUs, each by a thread, as with nccl-tests -t 2.
 TEST(NsysReaderTest, ThreadsOfAProcessAreRanks) {
   ImportedFiles files;
