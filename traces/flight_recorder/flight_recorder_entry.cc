@@ -11,9 +11,10 @@ namespace {
 
 constexpr double kMeasuredMsMax = 1e9;
 
-// Elements of tensors with these dimensions; nullopt where none are stated. A dimension that is no
-// number of 64 bits is put into `wrong`.
-std::optional<uint64_t> ElementsOf(const Value* sizes, std::string& wrong) {
+// Elements of tensors with these dimensions, and in `parts` of each, where there are several;
+// nullopt where none are stated. A dimension that is no number of 64 bits is put into `wrong`.
+std::optional<uint64_t> ElementsOf(const Value* sizes, std::vector<uint64_t>& parts,
+                                   std::string& wrong) {
   if (sizes == nullptr || !sizes->IsList() || sizes->items.empty()) return std::nullopt;
   uint64_t all = 0;
   for (const Value& tensor : sizes->items) {
@@ -24,6 +25,7 @@ std::optional<uint64_t> ElementsOf(const Value* sizes, std::string& wrong) {
       if (length > 0 && elements > kOperationBytesMax / length) return kOperationBytesMax + 1;
       elements *= length;
     }
+    if (sizes->items.size() > 1) parts.push_back(tensor.IsList() ? elements : 0);
     all += tensor.IsList() ? elements : 0;
     if (all > kOperationBytesMax) return kOperationBytesMax + 1;
   }
@@ -70,6 +72,10 @@ std::optional<FlightRecorderEntry> ParseFlightRecorderEntry(const Value& value) 
   entry.sequence = value.UnsignedOf("collective_seq_id");
   if (!entry.sequence) entry.sequence = value.UnsignedOf("seq_id");
   entry.message_sequence = value.UnsignedOf("p2p_seq_id");
+  const Value* const is_point_to_point = value.Find("is_p2p");
+  entry.states_point_to_point = is_point_to_point != nullptr;
+  entry.is_point_to_point =
+      is_point_to_point != nullptr && is_point_to_point->kind == Value::Kind::kTrue;
   const std::string state = value.TextOf("state");
   if (state == "scheduled") entry.state = FlightRecorderEntry::State::kScheduled;
   if (state == "started") entry.state = FlightRecorderEntry::State::kStarted;
@@ -80,8 +86,9 @@ std::optional<FlightRecorderEntry> ParseFlightRecorderEntry(const Value& value) 
   record.group_name = FirstText(value.Find("process_group"));
   if (record.group_name.empty()) record.group_name = value.TextOf("pg_name");
   if (record.group_name.empty()) record.group_name = value.TextOf("pg_id");
-  record.in_elements = ElementsOf(value.Find("input_sizes"), record.wrong_elements);
-  record.out_elements = ElementsOf(value.Find("output_sizes"), record.wrong_elements);
+  record.in_elements = ElementsOf(value.Find("input_sizes"), entry.inputs, record.wrong_elements);
+  record.out_elements =
+      ElementsOf(value.Find("output_sizes"), entry.outputs, record.wrong_elements);
   record.dtype = FirstText(value.Find("input_dtypes"));
   if (record.dtype.empty()) record.dtype = FirstText(value.Find("output_dtypes"));
   const auto kind = PytorchKind(record.collective);

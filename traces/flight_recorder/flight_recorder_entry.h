@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "traces/pytorch/comms_record.h"
 #include "traces/reading/value.h"
@@ -25,10 +26,15 @@ struct FlightRecorderEntry {
   // Among the group's Sends and Recvs; those of one batch share a number.
   std::optional<uint64_t> message_sequence;
   bool is_message = false;
+  bool states_point_to_point = false;  // the entry says whether it is of Sends and Recvs
+  bool is_point_to_point = false;      // and that it is
   State state = State::kCompleted;
   int64_t measured_ps = 0;        // 0: not recorded
   bool duration_is_none = false;  // recorded, but NaN, infinite, negative or beyond 11 days
   CommsRecord record;             // without the group's members
+  // The elements of each tensor, where there are several: of an AllToAll of lists, its parts.
+  std::vector<uint64_t> inputs;
+  std::vector<uint64_t> outputs;
 };
 
 // Returns nullopt if the entry has no name; sizes may be absent.

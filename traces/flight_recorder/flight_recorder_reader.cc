@@ -70,29 +70,55 @@ struct DumpFile {
   uint32_t batch_count = 0;
   // By group: the last Sends and Recvs, by place in `entries`, which have one sequence number.
   std::map<std::string, std::vector<size_t>> last_messages;
+  std::map<std::string, std::vector<size_t>> last_collectives;
 };
 
-// Adds a Send or Recv to those that may be a batch.
-void NoteMessage(DumpFile& dump) {
+using SequenceField = std::optional<uint64_t> FlightRecorderEntry::*;
+
+// Adds the last call to those of its group that may be made together: they share a number.
+void NoteCall(SequenceField sequence, std::map<std::string, std::vector<size_t>>& last_calls,
+              DumpFile& dump) {
   const FlightRecorderEntry& entry = dump.entries.back().entry;
-  if (!entry.message_sequence) return;  // nothing says where a batch begins
-  std::vector<size_t>& last = dump.last_messages[entry.record.group_name];
-  if (!last.empty() &&
-      dump.entries[last.front()].entry.message_sequence != entry.message_sequence) {
-    last.clear();
-  }
+  if (!(entry.*sequence)) return;
+  std::vector<size_t>& last = last_calls[entry.record.group_name];
+  if (!last.empty() && dump.entries[last.front()].entry.*sequence != entry.*sequence) last.clear();
   last.push_back(dump.entries.size() - 1);
 }
 
-// Ends a batch of Sends and Recvs (batch_isend_irecv), which a "coalesced" entry of their group and
-// sequence number follows: they begin together.
-void EndBatch(const FlightRecorderEntry& coalesced, DumpFile& dump) {
-  const auto at = dump.last_messages.find(coalesced.record.group_name);
-  if (at == dump.last_messages.end() || at->second.empty()) return;
-  const std::vector<size_t> messages = std::exchange(at->second, {});
-  if (dump.entries[messages.front()].entry.message_sequence != coalesced.message_sequence) return;
-  ++dump.batch_count;
-  for (const size_t message : messages) dump.entries[message].batch = dump.batch_count;
+// Takes the last calls of the entry's group and number; none if they have another.
+std::vector<size_t> TakeCalls(const FlightRecorderEntry& coalesced, SequenceField sequence,
+                              std::map<std::string, std::vector<size_t>>& last_calls,
+                              const DumpFile& dump) {
+  const auto at = last_calls.find(coalesced.record.group_name);
+  if (at == last_calls.end() || at->second.empty()) return {};
+  std::vector<size_t> calls = std::exchange(at->second, {});
+  if (dump.entries[calls.front()].entry.*sequence != coalesced.*sequence) calls.clear();
+  return calls;
+}
+
+// Ends a batch of Sends and Recvs (batch_isend_irecv), or a group of collectives, which a
+// "coalesced" entry of their group and sequence number follows. Messages begin together. The state
+// of them all is that of this entry, for their own have no events of the GPU and stay "scheduled".
+// Returns false if it follows no such calls.
+bool EndBatch(const FlightRecorderEntry& coalesced, DumpFile& dump) {
+  std::vector<size_t> calls =
+      TakeCalls(coalesced, &FlightRecorderEntry::message_sequence, dump.last_messages, dump);
+  if (!calls.empty()) {
+    ++dump.batch_count;
+    for (const size_t message : calls) dump.entries[message].batch = dump.batch_count;
+  } else if (!coalesced.is_point_to_point) {
+    calls = TakeCalls(coalesced, &FlightRecorderEntry::sequence, dump.last_collectives, dump);
+    std::erase_if(calls, [&](size_t call) {
+      return dump.entries[call].entry.state != FlightRecorderEntry::State::kScheduled;
+    });
+  }
+  for (const size_t call : calls) {
+    FlightRecorderEntry& entry = dump.entries[call].entry;
+    entry.state = coalesced.state;
+    // How long each of several collectives took is not recorded.
+    if (entry.is_message || calls.size() == 1) entry.measured_ps = coalesced.measured_ps;
+  }
+  return !calls.empty();
 }
 
 class FlightRecorderImport {
@@ -160,10 +186,14 @@ class FlightRecorderImport {
         !unfinished_.collectives.empty() ||
         std::any_of(unfinished_.messages.begin(), unfinished_.messages.end(), has_begun);
     diagnostics_.Error(where, "",
-                       has_unfinished ? "all ranks have come to every unfinished call: what they "
-                                        "wait for is not recorded"
-                                      : "no collective is unfinished, and no Send or Recv: the job "
-                                        "did not hang in one");
+                       has_unfinished_without_sizes_
+                           ? "the last group of collectives is unfinished, and its calls are not "
+                             "recorded (before PyTorch 2.7): the dumps do not say which they are"
+                       : has_unfinished
+                           ? "all ranks have come to every unfinished call: what they "
+                             "wait for is not recorded"
+                           : "no collective is unfinished, and no Send or Recv: the job "
+                             "did not hang in one");
     return {};
   }
 
@@ -188,7 +218,7 @@ class FlightRecorderImport {
   void AddEntry(const Value& value, uint64_t line, uint32_t index, DumpFile& dump) {
     auto entry = ParseFlightRecorderEntry(value);
     if (entry && IsPseudoCollective(entry->record.collective)) {
-      if (entry->record.collective.ends_with("coalesced")) EndBatch(*entry, dump);
+      if (entry->record.collective.ends_with("coalesced")) EndGroup(*entry, line, index, dump);
       return;
     }
     ++report_.files[index].calls_seen;
@@ -197,7 +227,27 @@ class FlightRecorderImport {
       return;
     }
     dump.entries.push_back({.entry = *std::move(entry), .line = line});
-    if (dump.entries.back().entry.is_message) NoteMessage(dump);
+    if (dump.entries.back().entry.is_message) {
+      NoteCall(&FlightRecorderEntry::message_sequence, dump.last_messages, dump);
+    } else {
+      NoteCall(&FlightRecorderEntry::sequence, dump.last_collectives, dump);
+    }
+  }
+
+  // A group of collectives that are not recorded by themselves, as before PyTorch 2.7, has no
+  // sizes.
+  void EndGroup(const FlightRecorderEntry& coalesced, uint64_t line, uint32_t index,
+                DumpFile& dump) {
+    if (EndBatch(coalesced, dump) || !coalesced.states_point_to_point ||
+        coalesced.is_point_to_point) {
+      return;
+    }
+    ++report_.files[index].calls_seen;
+    report_.Drop(CallDropReason::kSizesNotRecorded, index, line,
+                 "a group of collectives, which are not recorded by themselves");
+    if (coalesced.state != FlightRecorderEntry::State::kCompleted) {
+      has_unfinished_without_sizes_ = true;
+    }
   }
 
   void AddCalls(DumpFile& dump, uint32_t index) {
@@ -218,6 +268,10 @@ class FlightRecorderImport {
       if (group != dump.ranks_of_group.end()) record.group_ranks = group->second;
       record.group_size = static_cast<uint32_t>(record.group_ranks.size());
       CapturedCall call;
+      if (PytorchKind(record.collective) == CollectiveKind::kAllToAll) {
+        if (entry.inputs.size() == record.group_size) record.in_split = entry.inputs;
+        if (entry.outputs.size() == record.group_size) record.out_split = entry.outputs;
+      }
       if (auto defect = CallOfRecord(record, job_, call)) {
         report_.Drop(defect->reason, index, placed.line, std::move(defect->detail));
         continue;
@@ -263,6 +317,7 @@ class FlightRecorderImport {
   CapturedJob job_{"flight-recorder"};
   UnfinishedWork unfinished_;
   bool has_unstated_root_ = false;
+  bool has_unfinished_without_sizes_ = false;
   WrongDurations wrong_durations_;
 };
 

@@ -126,6 +126,10 @@ std::optional<CommsDefect> SetCount(const CommsRecord& record, uint64_t in, uint
       operation.count = record.out_elements ? out : in / size;
       return std::nullopt;
     case CollectiveKind::kScatter:
+      // Versions of PyTorch differ in which of the two is of all parts; elsewhere than at the root
+      // one may be empty.
+      operation.count = in == 0 || out == 0 ? std::max(in, out) : std::min(in, out);
+      return std::nullopt;
     case CollectiveKind::kRecv:
       operation.count = record.out_elements && out > 0 ? out : in;
       return std::nullopt;

@@ -290,6 +290,95 @@ TEST(FlightRecorderReaderTest, MessagesOfABatchAreAGroup) {
   }
 }
 
+std::string Numbered(int record, const std::string& name, int number, const std::string& state) {
+  return Replaced(Message(record, name, state), "\"is_p2p\": true",
+                  fmt::format("\"is_p2p\": true, \"p2p_seq_id\": {}", number));
+}
+
+// The entries of a batch have no events of their own and stay "scheduled" (PyTorch issue 137969):
+// the "coalesced" entry knows. Rank 0's ring has lost its first batch.
+TEST(FlightRecorderReaderTest, ABatchHasTheStateOfItsEnd) {
+  const auto rank = [&](int first, const std::string& last, int self, int other) {
+    std::string entries;
+    for (int batch = first; batch < 4; ++batch) {
+      const std::string state = batch == 3 ? last : "completed";
+      entries +=
+          Numbered(3 * batch, fmt::format("recv {}<-{}", self, other), batch, "scheduled") + "," +
+          Numbered(3 * batch + 1, fmt::format("send {}->{}", self, other), batch, "scheduled") +
+          "," + Numbered(3 * batch + 2, "coalesced", batch, state) + (batch < 3 ? "," : "");
+    }
+    return Dump(entries);
+  };
+  const Imported done = Import({rank(1, "completed", 0, 1), rank(0, "completed", 1, 0)});
+  ASSERT_TRUE(done.import.trace) << done.diagnostics.ToString();
+  EXPECT_EQ(done.import.report.calls_imported(), 12u);
+  EXPECT_EQ(done.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 2u);
+  const Imported hung = Import({rank(1, "started", 0, 1), rank(0, "completed", 1, 0)});
+  EXPECT_FALSE(hung.diagnostics.HasErrors()) << hung.diagnostics.ToString();
+}
+
+// So do collectives that are coalesced. The AllReduce behind them is what the job hangs in.
+TEST(FlightRecorderReaderTest, CoalescedCollectivesHaveTheStateOfTheirEnd) {
+  const std::string coalesced = Entry(0, 1, "scheduled") + "," + Entry(1, 1, "scheduled") + "," +
+                                Replaced(Entry(2, 1, "completed"), "all_reduce", "coalesced");
+  const Imported imported = Import(
+      {Dump(coalesced + "," + Entry(3, 2, "started")), Dump(coalesced)}, {.hang_trace_path = "t"});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_THAT(imported.import.hang_scenario, HasSubstr("ranks 0 wait for ranks 1"));
+  EXPECT_EQ(imported.import.report.calls_seen(), 5u);
+}
+
+// Before PyTorch 2.7 they are not recorded by themselves.
+TEST(FlightRecorderReaderTest, AGroupWithoutItsCollectivesIsCounted) {
+  const std::string before = Entry(0, 1, "completed");
+  const std::string group = Replaced(Entry(1, 2, "started"), "all_reduce", "coalesced");
+  const Imported imported =
+      Import({Dump(before + "," + group), Dump(before)}, {.hang_trace_path = "t"});
+  EXPECT_EQ(imported.import.report.calls_seen(), 3u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 1u);
+  EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("its calls are not recorded"));
+}
+
+// all_to_all of lists: 4 elements to rank 0 and 8 to rank 1; rank 1 gives 8 and 16.
+TEST(FlightRecorderReaderTest, ListsOfTensorsAreParts) {
+  const auto exchange = [](const char* inputs, const char* outputs) {
+    return Dump(fmt::format(
+        R"j({{"record_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": 1,
+"profiling_name": "nccl:all_to_all", "input_sizes": {}, "input_dtypes": ["Float"],
+"output_sizes": {}, "output_dtypes": ["Float"], "state": "completed", "is_p2p": false}})j",
+        inputs, outputs));
+  };
+  const Imported imported =
+      Import({exchange("[[4], [8]]", "[[4], [8]]"), exchange("[[8], [16]]", "[[8], [16]]")});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  uint64_t sent = 0;
+  for (const TraceOperation& operation : imported.import.trace->operations[1]) {
+    if (operation.kind == CollectiveKind::kSend) sent += operation.count;
+  }
+  EXPECT_EQ(sent, 24u);
+}
+
+// scatter()'s inputs are the part of each rank, its outputs all parts at the root and none
+// elsewhere; other captures have it the other way round.
+TEST(FlightRecorderReaderTest, AScatterIsOfOnePart) {
+  const auto scatter = [](const char* inputs, const char* outputs) {
+    return Dump(fmt::format(
+        R"j({{"record_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": 1,
+"profiling_name": "nccl:scatter", "input_sizes": {}, "input_dtypes": ["Float"],
+"output_sizes": {}, "output_dtypes": ["Float"], "state": "completed", "is_p2p": false}})j",
+        inputs, outputs));
+  };
+  for (const bool is_reversed : {false, true}) {
+    const char* const root = "[[100], [100]]";
+    const Imported imported = is_reversed
+                                  ? Import({scatter(root, "[[100]]"), scatter("[[0]]", "[[100]]")})
+                                  : Import({scatter("[[100]]", root), scatter("[[100]]", "[[0]]")});
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    EXPECT_EQ(imported.import.trace->operations[1][0].count, 100u);
+    EXPECT_EQ(imported.import.trace->operations[0][0].kind, CollectiveKind::kScatter);
+  }
+}
+
 // A "coalesced" entry then does not say which of the messages before it were in its batch.
 TEST(FlightRecorderReaderTest, MessagesWithoutNumbersAreNoGroup) {
   const Imported imported = Import(
