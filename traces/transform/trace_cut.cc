@@ -11,6 +11,7 @@
 
 #include "simulator/diagnostics/names.h"
 #include "traces/trace/trace_check.h"
+#include "traces/transform/resized_call.h"
 
 namespace railyard {
 namespace {
@@ -249,6 +250,10 @@ class TraceCutter {
       return false;
     }
     other = numbers[other];
+    if (!IsMessage(operation) && std::ranges::find(numbers, kGone) != numbers.end()) {
+      operation.measured_ps = 0;
+      ForgetChoice(operation);
+    }
     has_calls_ = true;
     return true;
   }

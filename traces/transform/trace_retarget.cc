@@ -13,6 +13,7 @@
 #include "traces/trace/collective_blocks.h"
 #include "traces/trace/trace_check.h"
 #include "traces/transform/parallel_groups.h"
+#include "traces/transform/resized_call.h"
 #include "traces/transform/stage_check.h"
 
 namespace railyard {
@@ -169,7 +170,11 @@ class TraceRetargeter {
         operation = AsComputation(operation);
         continue;
       }
-      if (!is_message) Resize(kind, old_size, ranks.size(), operation);
+      if (!is_message) {
+        const uint64_t old_count = operation.count;
+        Resize(kind, old_size, ranks.size(), operation);
+        if (ranks.size() != old_size || operation.count != old_count) ForgetChoice(operation);
+      }
       operation.communicator = Communicator({kind, false}, old, std::move(ranks));
     }
     result_.operations[rank] = std::move(operations);
@@ -186,7 +191,9 @@ class TraceRetargeter {
       count *= old_size;
       divisor *= size;
     }
-    if (kind == GroupKind::kData || kind == GroupKind::kExpertData || kind == GroupKind::kAll) {
+    // Stages share weights, too: those of a tied embedding.
+    if (kind == GroupKind::kData || kind == GroupKind::kExpertData || kind == GroupKind::kAll ||
+        kind == GroupKind::kStages) {
       count *= from_.tensor;
       divisor *= to_.tensor;
     }

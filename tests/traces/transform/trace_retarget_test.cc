@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/traces/transform/small_traces.h"
+#include "traces/transform/trace_cut.h"
 #include "traces/transform/trace_diff.h"
 
 namespace railyard {
@@ -51,6 +52,54 @@ TEST(TraceRetargetTest, MoreTensorParallelRanksHaveLessOfTheWeights) {
   EXPECT_EQ(program[1].count, 15u);
   EXPECT_EQ(program[2].count, 40u);
   ExpectMatches(*more);
+}
+
+// A log states its choices for its own ranks and sizes.
+TEST(TraceRetargetTest, ChoicesOfALogHoldForItsOwnCalls) {
+  Trace logged = TwoByTwo();
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    std::vector<TraceOperation> program = logged.operations[rank];
+    for (TraceOperation& operation : program) {
+      operation.algorithm = Algorithm::kRing;
+      operation.protocol = Protocol::kSimple;
+      operation.measured_ps = 7;
+    }
+    logged.operations[rank] = program;
+  }
+  Diagnostics diagnostics;
+  const auto more =
+      RetargetTrace(logged, {.tensor = 2, .data = 2}, {.tensor = 2, .data = 6}, "t", diagnostics);
+  ASSERT_TRUE(more) << diagnostics.ToString();
+  EXPECT_EQ(more->operations[0][0].algorithm, Algorithm::kRing);  // the tensor group is as it was
+  EXPECT_EQ(more->operations[0][2].algorithm, Algorithm::kUnstated);
+  EXPECT_EQ(more->operations[0][2].protocol, Protocol::kUnstated);
+  const auto three = CutTrace(logged, {.ranks = {0, 2, 3}}, "t", diagnostics);
+  ASSERT_TRUE(three) << diagnostics.ToString();
+  const auto& kept = three->operations[1];  // rank 2's: both groups of two, of which one is whole
+  EXPECT_EQ(kept[0].algorithm, Algorithm::kRing);
+  EXPECT_EQ(kept[0].measured_ps, 7);
+  Trace of_all = logged;
+  of_all.communicators.push_back({.name = "world", .ranks = {0, 1, 2, 3}});
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    TraceOperation call = logged.operations[rank][0];
+    call.communicator = static_cast<uint32_t>(of_all.communicators.size() - 1);
+    of_all.operations[rank] = {call};
+  }
+  const auto half = CutTrace(of_all, {.ranks = {0, 1}}, "t", diagnostics);
+  ASSERT_TRUE(half) << diagnostics.ToString();
+  EXPECT_EQ(half->operations[0][0].algorithm, Algorithm::kUnstated);
+  EXPECT_EQ(half->operations[0][0].measured_ps, 0);
+}
+
+// A tied embedding's gradients, of which each of two tensor parallel ranks has half.
+TEST(TraceRetargetTest, WeightsOfTheFirstAndTheLastStageAreDivided) {
+  Diagnostics diagnostics;
+  const auto more =
+      RetargetTrace(FourStages(), {.pipeline = 4}, {.tensor = 2, .pipeline = 4}, "t", diagnostics);
+  ASSERT_TRUE(more) << diagnostics.ToString();
+  for (const TraceOperation& operation : more->operations[0]) {
+    if (operation.kind == CollectiveKind::kAllReduce) EXPECT_EQ(operation.count, 6u);
+  }
 }
 
 TEST(TraceRetargetTest, CallsOfAGroupWithOneRankLeftAreComputation) {
