@@ -34,6 +34,8 @@ class ChakraWriter {
     for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
       AppendChakraNode(NodeOf(rank, i), bytes);
     }
+    // ASTRA-sim's feeder takes a file without a node that can begin for a deadlock.
+    if (graph_.ranks[rank].empty()) AppendChakraNode(Computation(0, 0), bytes);
     return bytes;
   }
 
@@ -47,16 +49,23 @@ class ChakraWriter {
   }
 
  private:
+  static ChakraNode Computation(uint32_t i, int64_t duration_ps) {
+    ChakraNode node;
+    node.id = i;
+    node.type = static_cast<uint64_t>(ChakraNodeType::kCompute);
+    node.name = fmt::format("COMP_NODE_{}", i);
+    node.duration_us = static_cast<uint64_t>(duration_ps / kPsPerUs);
+    return node;
+  }
+
   ChakraNode NodeOf(uint32_t rank, uint32_t i) {
     const GraphOperation& operation = graph_.ranks[rank][i];
     ChakraNode node;
+    if (operation.kind == CollectiveKind::kCompute) node = Computation(i, operation.duration_ps);
     node.id = i;
     node.data_deps.assign(operation.waits_for.begin(), operation.waits_for.end());
     switch (operation.kind) {
       case CollectiveKind::kCompute:
-        node.type = static_cast<uint64_t>(ChakraNodeType::kCompute);
-        node.name = fmt::format("COMP_NODE_{}", i);
-        node.duration_us = static_cast<uint64_t>(operation.duration_ps / kPsPerUs);
         return node;
       case CollectiveKind::kSend:
         node.type = static_cast<uint64_t>(ChakraNodeType::kSend);

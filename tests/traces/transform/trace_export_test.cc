@@ -20,6 +20,7 @@ namespace {
 
 using testing::Call;
 using testing::ExpectMatches;
+using ::testing::HasSubstr;
 using testing::ImportedFiles;
 using ::testing::Pair;
 
@@ -98,6 +99,27 @@ TEST(TraceExportTest, ChakraIsWrittenAgainAsTheSameBytes) {
   EXPECT_THAT(files.Kind(CollectiveKind::kReduceScatter), Pair(4, 400));
   EXPECT_THAT(files.Kind(CollectiveKind::kSend), Pair(4, 36));
   ExpectMatches(*import.trace);
+  EXPECT_EQ(ChakraOf(*import.trace), written);
+}
+
+// ASTRA-sim's feeder refuses a file without a node that can begin.
+TEST(TraceExportTest, ARankWithoutCallsHasANodeInChakra) {
+  Trace trace = Mixed();
+  trace.communicators = {{.name = "pair", .ranks = {0, 1}}};
+  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    trace.operations[rank] = {};
+    if (rank < 2) trace.operations[rank] = {Call(CollectiveKind::kAllReduce, 0, 400)};
+  }
+  const auto written = ChakraOf(trace);
+  ImportedFiles files;
+  std::vector<std::string> paths;
+  for (const auto& [name, bytes] : written) {
+    EXPECT_THAT(bytes, HasSubstr(name.ends_with(".json") ? "[0, 1]" : "_NODE_0")) << name;
+    paths.push_back(files.Write(name, bytes));
+  }
+  const TraceImport& import = files.Import(paths);
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->rank_count, 4u);
   EXPECT_EQ(ChakraOf(*import.trace), written);
 }
 
