@@ -42,6 +42,8 @@ struct DependencyGraph {
   std::vector<std::vector<GraphOperation>> ranks;  // by global rank
   // By global rank: no file states its operations, it will run the program of another; empty: none.
   std::vector<bool> repeats_another = {};
+  // A Recv states the bytes of its buffer, which its message need not fill.
+  bool recvs_state_buffers = false;
 };
 
 struct GraphPlace {

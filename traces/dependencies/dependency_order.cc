@@ -35,12 +35,14 @@ class JobOrderer {
   JobOrderer(const DependencyGraph& graph, const MatchedMessages& messages, SendsAre sends)
       : graph_(graph), messages_(messages), sends_(sends) {}
 
-  JobOrder Run() {
+  JobOrder Run(OrderIs preferred) {
     // Without messages ranks do not wait for each other.
     if (!HasMessages() && IsInOrder()) return InNumberOrder();
     MakeUnits();
     MakeEdges();
-    if (std::optional<JobOrder> by_number = OrderByNumber()) return *std::move(by_number);
+    if (preferred == OrderIs::kByNumber) {
+      if (std::optional<JobOrder> by_number = OrderByNumber()) return *std::move(by_number);
+    }
     return Sort();
   }
 
@@ -267,8 +269,9 @@ MatchedMessages MatchMessages(const DependencyGraph& graph) {
   return matched;
 }
 
-JobOrder OrderJob(const DependencyGraph& graph, const MatchedMessages& messages, SendsAre sends) {
-  return JobOrderer(graph, messages, sends).Run();
+JobOrder OrderJob(const DependencyGraph& graph, const MatchedMessages& messages, SendsAre sends,
+                  OrderIs preferred) {
+  return JobOrderer(graph, messages, sends).Run(preferred);
 }
 
 }  // namespace railyard

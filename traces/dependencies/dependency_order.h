@@ -27,15 +27,22 @@ enum class SendsAre : uint8_t {
   kEager,        // dependents do not wait for their end
 };
 
+// Which order is preferred: that of the ranks' own numbers, which keeps programs as they are
+// written, or one in which the ends of messages are adjacent, so that operations may also wait for
+// any before them.
+enum class OrderIs : uint8_t { kByNumber, kByMessage };
+
 struct JobOrder {
   std::vector<GraphPlace> order;       // every operation once
   std::optional<GraphPlace> in_cycle;  // an operation that waits for itself; then `order` is empty
 };
-// Returns the operations rank by rank in the order of their numbers, if three conditions hold: no
+// Returns the operations rank by rank in the order of their numbers, if that is preferred and three
+// conditions hold: no
 // operation precedes one of its dependencies, both ends of every pair of ranks have their messages
 // of a tag in the same order, and executing the messages of a pair one after another causes no
 // cyclic wait. Otherwise returns one order of the whole job in which the Send and Recv of a message
 // are adjacent.
-JobOrder OrderJob(const DependencyGraph& graph, const MatchedMessages& messages, SendsAre sends);
+JobOrder OrderJob(const DependencyGraph& graph, const MatchedMessages& messages, SendsAre sends,
+                  OrderIs preferred = OrderIs::kByNumber);
 
 }  // namespace railyard

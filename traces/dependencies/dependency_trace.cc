@@ -30,7 +30,8 @@ class GraphTraceBuilder {
       : graph_(std::move(graph)), report_(report), diagnostics_(diagnostics) {}
 
   std::optional<Trace> Run() {
-    const MatchedMessages messages = MatchMessages(graph_);
+    MatchedMessages messages = MatchMessages(graph_);
+    if (graph_.recvs_state_buffers && FitBuffers(messages)) messages = MatchMessages(graph_);
     DropUnmatched(messages);
     JoinTags();
     JobOrder order = OrderJob(graph_, messages, SendsAre::kSynchronous);
@@ -47,8 +48,13 @@ class GraphTraceBuilder {
     for (UnmatchedCollective& call : FindUnmatchedCollectives(graph_, order.order)) {
       Drop(call.reason, call.place, std::move(call.detail));
     }
-    Begin();
-    for (const GraphPlace place : order.order) Add(place);
+    LayOut(order.order);
+    // An operation that waits for another for want of a stream may only wait for what comes before
+    // it on all ranks: else the job could wait for itself.
+    if (Serialized() > 0) {
+      const SendsAre sends = is_eager_ ? SendsAre::kEager : SendsAre::kSynchronous;
+      LayOut(OrderJob(graph_, messages, sends, OrderIs::kByMessage).order);
+    }
     return Finish();
   }
 
@@ -81,6 +87,24 @@ class GraphTraceBuilder {
       Drop(CallDropReason::kRanksDisagree, place,
            fmt::format("Send and Recv differ in size, here {} bytes", At(place).count));
     }
+  }
+
+  // Gives Recvs whose buffers are larger than their messages the messages' sizes; false if none is.
+  bool FitBuffers(const MatchedMessages& messages) {
+    uint64_t fitted = 0;
+    for (size_t i = 0; i + 1 < messages.sizes_differ.size(); i += 2) {
+      const GraphOperation& send = At(messages.sizes_differ[i]);
+      const GraphPlace place = messages.sizes_differ[i + 1];
+      GraphOperation& recv = graph_.ranks[place.rank][place.operation];
+      if (recv.count < send.count) continue;
+      recv.count = send.count;
+      ++fitted;
+    }
+    if (fitted > 0) {
+      report_.assumed.push_back(fmt::format(
+          "{} Recvs are larger than their messages: they receive what is sent.", fitted));
+    }
+    return fitted > 0;
   }
 
   // Messages of a pair with many tags are of one communicator: generators have a tag a message.
@@ -123,16 +147,27 @@ class GraphTraceBuilder {
     return std::nullopt;
   }
 
+  void LayOut(const std::vector<GraphPlace>& order) {
+    Begin();
+    for (const GraphPlace place : order) Add(place);
+  }
+
+  uint64_t Serialized() const {
+    uint64_t serialized = 0;
+    for (const StreamLayout& layout : layouts_) serialized += layout.serialized();
+    return serialized;
+  }
+
   void Begin() {
     const size_t ranks = graph_.ranks.size();
-    layouts_.resize(ranks);
+    layouts_.assign(ranks, {});
     number_of_.resize(ranks);
     dependent_of_.resize(ranks);
     gap_ps_.resize(ranks);
     for (size_t rank = 0; rank < ranks; ++rank) {
-      number_of_[rank].resize(graph_.ranks[rank].size(), kNothing);
-      dependent_of_[rank].resize(graph_.ranks[rank].size(), kNothing);
-      gap_ps_[rank].resize(graph_.ranks[rank].size(), 0);
+      number_of_[rank].assign(graph_.ranks[rank].size(), kNothing);
+      dependent_of_[rank].assign(graph_.ranks[rank].size(), kNothing);
+      gap_ps_[rank].assign(graph_.ranks[rank].size(), 0);
       for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
         for (const uint32_t other : graph_.ranks[rank][i].waits_for) {
           uint32_t& dependent = dependent_of_[rank][other];
@@ -189,8 +224,6 @@ class GraphTraceBuilder {
     } else {
       number = layout.Add(added, std::move(waits_for));
     }
-    report_.Import(operation.kind, operation.source_file, operation.stated_bytes);
-    has_calls_ = true;
   }
 
   // Computation on which exactly one operation depends becomes the gap before that operation.
@@ -237,22 +270,29 @@ class GraphTraceBuilder {
   }
 
   std::optional<Trace> Finish() {
-    if (!has_calls_) return std::nullopt;
+    bool has_calls = false;
+    for (const std::vector<GraphOperation>& rank : graph_.ranks) {
+      for (const GraphOperation& operation : rank) {
+        if (operation.kind == CollectiveKind::kCompute) continue;
+        report_.Import(operation.kind, operation.source_file, operation.stated_bytes);
+        has_calls = true;
+      }
+    }
+    if (!has_calls) return std::nullopt;
     Trace trace;
     trace.origin = graph_.origin;
     trace.rank_count = static_cast<uint32_t>(graph_.ranks.size());
     trace.source_files = std::move(graph_.source_files);
     trace.communicators = std::move(graph_.communicators);
     trace.operations.resize(trace.rank_count);
-    uint64_t serialized = 0;
+    const uint64_t serialized = Serialized();
     for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
-      serialized += layouts_[rank].serialized();
       trace.operations[rank] = std::move(layouts_[rank]).Take();
     }
     if (serialized > 0) {
       report_.assumed.push_back(
-          fmt::format("{} operations begin after one that they do not wait for: no more than {} of "
-                      "a rank are under way at once.",
+          fmt::format("{} operations begin after one that they do not wait for: a rank has {} "
+                      "streams, whose last operations nothing else waits for.",
                       serialized, StreamLayout::kStreamsMax));
     }
     const std::string file = trace.source_files.empty() ? std::string() : trace.source_files[0];
@@ -264,7 +304,6 @@ class GraphTraceBuilder {
   ImportReport& report_;
   Diagnostics& diagnostics_;
   bool is_eager_ = false;
-  bool has_calls_ = false;
   std::vector<StreamLayout> layouts_;  // by rank
   std::map<std::tuple<uint32_t, uint32_t, uint64_t>, uint32_t>
       pairs_;  // by tag, their communicators

@@ -43,10 +43,12 @@ std::vector<uint32_t> StreamLayout::LatestOfStreams(std::vector<uint32_t> waits_
 uint32_t StreamLayout::NewStream() {
   if (last_on_stream_.size() < kStreamsMax) {
     last_on_stream_.push_back(0);
+    bytes_on_stream_.push_back(0);
     return static_cast<uint32_t>(last_on_stream_.size() - 1);
   }
   ++serialized_;
-  return next_shared_++ % kStreamsMax;
+  const auto least = std::ranges::min_element(bytes_on_stream_);
+  return static_cast<uint32_t>(least - bytes_on_stream_.begin());
 }
 
 uint32_t StreamLayout::Append(TraceOperation operation, const std::vector<uint32_t>& after) {
@@ -62,6 +64,8 @@ uint32_t StreamLayout::Append(TraceOperation operation, const std::vector<uint32
   if (!after.empty()) operation.after = after.front() + 1;
   const auto number = static_cast<uint32_t>(operations_.size());
   last_on_stream_[operation.stream] = number;
+  // One more, so that operations without bytes take turns.
+  bytes_on_stream_[operation.stream] += operation.count + 1;
   operations_.push_back(operation);
   return number;
 }

@@ -24,11 +24,12 @@ class StreamLayout {
   const std::vector<TraceOperation>& operations() const { return operations_; }
   std::vector<TraceOperation> Take() && { return std::move(operations_); }
   // Returns the number of operations that follow, on a stream, an operation on which they do not
-  // depend, because kStreamsMax streams are in use.
+  // depend, because kStreamsMax streams are in use: on the one that has moved the fewest bytes.
   uint64_t serialized() const { return serialized_; }
 
-  // The largest number of operations of a rank that can run at once. GPUs run 128 kernels
-  // concurrently (CUDA C++ Programming Guide, "Maximum number of resident grids per device").
+  // The largest number of streams, and so of operations of a rank that can run at once. GPUs run
+  // 128 kernels concurrently (CUDA C++ Programming Guide, "Maximum number of resident grids per
+  // device").
   static constexpr uint32_t kStreamsMax = 128;
 
  private:
@@ -40,7 +41,7 @@ class StreamLayout {
   std::vector<TraceOperation> operations_;
   std::vector<uint32_t> last_on_stream_;  // the number of its last operation
   std::map<uint32_t, uint32_t> stream_of_lane_;
-  uint32_t next_shared_ = 0;
+  std::vector<uint64_t> bytes_on_stream_;
   uint64_t serialized_ = 0;
 };
 

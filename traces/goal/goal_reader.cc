@@ -67,6 +67,7 @@ class GoalGraph {
   DependencyGraph Take() {
     DependencyGraph graph;
     graph.origin = "goal";
+    graph.recvs_state_buffers = true;  // as MPI's: LogGOPSim matches by source and tag alone
     graph.source_files = {report_.files.front().path};
     graph.ranks.resize(schedule_.ranks.size());
     for (uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {

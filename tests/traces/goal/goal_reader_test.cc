@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/goal/goal_reader.h"
 
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,6 +44,109 @@ z: send 16b to 0 tag 6
 z requires y
 }
 )";
+
+// Whether all operations can end if each waits for the one before it on its stream and for `after`,
+// and a message for both of its ends. No communicator has more than one message.
+bool Ends(const Trace& trace) {
+  std::vector<std::vector<bool>> has_ended(trace.rank_count);
+  std::vector<std::vector<std::vector<uint32_t>>> streams(trace.rank_count);
+  std::vector<std::vector<size_t>> at(trace.rank_count);
+  uint64_t left = 0;
+  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    const auto& program = trace.operations[rank];
+    has_ended[rank].resize(program.size());
+    for (uint32_t i = 0; i < program.size(); ++i) {
+      if (streams[rank].size() <= program[i].stream) streams[rank].resize(program[i].stream + 1);
+      streams[rank][program[i].stream].push_back(i);
+      ++left;
+    }
+    at[rank].resize(streams[rank].size());
+  }
+  for (bool has_moved = true; has_moved;) {
+    has_moved = false;
+    std::map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>> begun;  // by communicator
+    for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+      for (uint32_t stream = 0; stream < streams[rank].size(); ++stream) {
+        if (at[rank][stream] == streams[rank][stream].size()) continue;
+        const uint32_t i = streams[rank][stream][at[rank][stream]];
+        const TraceOperation& operation = trace.operations[rank][i];
+        if (operation.after > 0 && !has_ended[rank][operation.after - 1]) continue;
+        auto& ends = begun[trace.CommunicatorOf(rank, operation.communicator)];
+        ends.emplace_back(rank, i);
+        if (operation.kind != CollectiveKind::kCompute && ends.size() < 2) continue;
+        for (const auto& [of, number] : ends) {
+          has_ended[of][number] = true;
+          ++at[of][trace.operations[of][number].stream];
+          --left;
+        }
+        ends.clear();
+        has_moved = true;
+      }
+    }
+  }
+  return left == 0;
+}
+
+// 136 ranks that send to and receive from all others, without dependencies: more than there are
+// streams. A Send that waits for a stream may only wait for what precedes it on all ranks.
+TEST(GoalReaderTest, MoreOperationsThanStreamsDoNotWaitInACircle) {
+  constexpr int kRanks = 136;
+  std::string text = "num_ranks " + std::to_string(kRanks) + "\n";
+  for (int rank = 0; rank < kRanks; ++rank) {
+    text += "rank " + std::to_string(rank) + " {\n";
+    for (const char* const kind : {"send 64b to ", "recv 64b from "}) {
+      for (int other = 0; other < kRanks; ++other) {
+        if (other == rank) continue;
+        text += "l" + std::to_string(other) + kind[0] + ": " + kind + std::to_string(other) + "\n";
+      }
+    }
+    text += "}\n";
+  }
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write("a.goal", text)});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(import.report.ToString(), HasSubstr("a rank has 128 streams"));
+  EXPECT_THAT(files.Kind(CollectiveKind::kSend),
+              Pair(kRanks * (kRanks - 1), kRanks * (kRanks - 1) * 64));
+  ExpectMatches(*import.trace);
+  EXPECT_TRUE(Ends(*import.trace));
+}
+
+// The 130 messages are independent; those without a stream of their own follow small ones.
+TEST(GoalReaderTest, LargeMessagesHoldUpNoOthers) {
+  std::string sends;
+  std::string recvs;
+  for (int i = 0; i < 130; ++i) {
+    const std::string number = std::to_string(i);
+    const std::string bytes = i == 0 ? "1000000000b" : "8b";
+    sends += "s" + number + ": send " + bytes + " to 1 tag 0\n";
+    recvs += "r" + number + ": recv " + bytes + " from 0 tag 0\n";
+  }
+  ImportedFiles files;
+  const TraceImport& import = files.Import(
+      {files.Write("a.goal", "num_ranks 2\nrank 0 {\n" + sends + "}\nrank 1 {\n" + recvs + "}\n")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  const auto& program = import.trace->operations[0];
+  ASSERT_EQ(program.size(), 130u);
+  EXPECT_EQ(program[0].count, 1'000'000'000u);
+  for (size_t i = 1; i < program.size(); ++i) EXPECT_NE(program[i].stream, program[0].stream) << i;
+}
+
+// As of MPI: LogGOPSim matches by source and tag. What is too small for its message is no Recv of
+// it.
+TEST(GoalReaderTest, ARecvMayBeLargerThanItsMessage) {
+  const auto text = [](const char* recv) {
+    return std::string("num_ranks 2\nrank 0 {\na: send 1000b to 1 tag 7\n}\nrank 1 {\na: recv ") +
+           recv + " from 0 tag 7\n}\n";
+  };
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write("a.goal", text("4096b"))});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_EQ(import.trace->operations[1][0].count, 1000u);
+  EXPECT_THAT(import.report.ToString(), HasSubstr("1 Recvs are larger than their messages"));
+  files.Import({files.Write("b.goal", text("999b"))});
+  EXPECT_EQ(files.Dropped(CallDropReason::kRanksDisagree), 2u);
+}
 
 TEST(GoalReaderTest, DependenciesBecomeOrderAndComputationBecomesGaps) {
   ImportedFiles files;
