@@ -59,6 +59,29 @@ std::string Ring(const std::string& last_type = "r") {
   return text + "</algo>\n";
 }
 
+// Out of place: what is received is added to the source, and the sum is at the target.
+TEST_F(MscclLoaderTest, SumsMayBeOfTheirSource) {
+  std::string text =
+      R"(<algo name="sums" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="reduce_scatter" inplace="0">)"
+      "\n";
+  for (int gpu = 0; gpu < 2; ++gpu) {
+    const int other = 1 - gpu;
+    text += fmt::format(R"(<gpu id="{}" i_chunks="2" o_chunks="1" s_chunks="0">)"
+                        "\n<tb id=\"0\" send=\"{}\" recv=\"{}\" chan=\"0\">\n",
+                        gpu, other, other);
+    const auto step = [&](int s, const char* type, int from, const char* buffer, int to) {
+      text +=
+          fmt::format(R"(<step s="{}" type="{}" srcbuf="i" srcoff="{}" dstbuf="{}" dstoff="{}" )"
+                      "cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n",
+                      s, type, from, buffer, to);
+    };
+    step(0, "s", other, "i", other);
+    step(1, "rrc", gpu, "o", 0);
+    text += "</tb>\n</gpu>\n";
+  }
+  EXPECT_NE(Load(text + "</algo>\n"), nullptr) << findings_;
+}
+
 TEST_F(MscclLoaderTest, StepsBecomeALane) {
   const auto algorithm = Load(Ring());
   ASSERT_NE(algorithm, nullptr) << findings_;

@@ -299,6 +299,31 @@ TEST_F(MscclppLoaderTest, MistakesAreFoundAtTheirPlaces) {
   }
 }
 
+// Each thread block of a group moves its part of the chunks.
+TEST_F(MscclppLoaderTest, GroupsOfThreadBlocksAreWhole) {
+  const auto plan = [](const std::vector<std::string>& groups) {
+    return Plan("allgather", 2, 1, 2, 0, "o", [&](uint32_t gpu) {
+      Blocks blocks;
+      for (const std::string& group : groups) {
+        blocks.push_back({Operation("copy", {Local("i", 0)}, {Local("o", gpu)}, group),
+                          Operation("put", {Local("i", 0)}, {Remote(0, gpu)},
+                                    ", \"channel_ids\": [0]" + group)});
+      }
+      return blocks;
+    });
+  };
+  const auto group = [](int number, int size) {
+    return fmt::format(R"(, "tbg_info": {{"tb_id": {}, "tbg_size": {}}})", number, size);
+  };
+  EXPECT_NE(Load(plan({group(0, 2), group(1, 2)})), nullptr) << findings_;
+  EXPECT_EQ(Load(plan({group(0, 2)})), nullptr);
+  EXPECT_THAT(findings_,
+              HasSubstr("gpus[0].threadblocks[0].ops[0]: thread block 1 of its group does "
+                        "so 0 times, the first one 1"));
+  EXPECT_EQ(Load(plan({group(2, 2)})), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("tb_id 2 is none of 2 thread blocks"));
+}
+
 TEST_F(MscclppLoaderTest, WhateverBecomesOfTheBytesItEnds) {
   std::mt19937 random(1);
   const std::string whole = AllPairs(2);

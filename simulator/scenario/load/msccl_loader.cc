@@ -279,8 +279,11 @@ class MscclReader {
       return Error(step.line, fmt::format("more than {} steps of one chunk each", kChunkStepsMax));
     }
     ExplicitStep made;
-    // Reductions read what is where they write (rrc, rrcs) or at the source (rrs).
-    const bool reads_target = does.reduces && does.keeps;
+    // Reductions read the source (MSCCL's recvReduceCopy); msccl-tools' files have the sender's
+    // slot there, which counts only where nothing is at the target.
+    const bool reads_target =
+        does.reduces && does.keeps &&
+        ValueAt(gpu, {step.target.buffer, step.target.offset + i}).has_value();
     const Slot from{reads_target ? step.target.buffer : step.source.buffer,
                     (reads_target ? step.target.offset : step.source.offset) + i};
     const Slot to{step.target.buffer, step.target.offset + i};

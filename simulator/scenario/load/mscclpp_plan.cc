@@ -227,8 +227,41 @@ class PlanParser {
       return Error(place, fmt::format("more than {} thread blocks", kBlocksMax));
     }
     plan_.gpus.emplace_back();
+    groups_.clear();
     for (uint32_t i = 0; i < blocks.Size(); ++i) {
       if (!ReadBlock(blocks[i], gpu, fmt::format("{}.threadblocks[{}]", place, i))) return false;
+    }
+    return CheckGroups();
+  }
+
+  // Notes the part of a thread block in an operation of a group, which all of its blocks do on the
+  // same chunks.
+  void NoteGroup(const MscclppOperation& operation, std::string_view name, size_t number,
+                 size_t size) {
+    std::string key = fmt::format("{} of {}", name, size);
+    for (const auto* const chunks : {&operation.sources, &operation.targets}) {
+      for (const MscclppChunks& chunk : *chunks) {
+        key += fmt::format(" {}:{}:{}+{}", chunk.gpu, static_cast<int>(chunk.buffer), chunk.index,
+                           chunk.size);
+      }
+      key += '/';
+    }
+    Group& group = groups_[key];
+    group.place = operation.place;
+    group.times_of_block.resize(size);
+    ++group.times_of_block[number];
+  }
+
+  bool CheckGroups() {
+    for (const auto& [key, group] : groups_) {
+      const std::vector<uint32_t>& times = group.times_of_block;
+      const auto other =
+          std::ranges::find_if(times, [&](uint32_t count) { return count != times.front(); });
+      if (other == times.end()) continue;
+      return Error(group.place,
+                   fmt::format("thread block {} of its group does so {} times, the first "
+                               "one {} (expected that each moves its part)",
+                               other - times.begin(), *other, times.front()));
     }
     return true;
   }
@@ -361,7 +394,16 @@ class PlanParser {
     const auto group = json.FindMember("tbg_info");
     if (group != json.MemberEnd() && group->value.IsObject()) {
       int64_t number = 0;
-      if (!Number(group->value, "tb_id", place + ".tbg_info", 0, kBlocksMax, number)) return false;
+      int64_t size = 1;
+      if (!Number(group->value, "tb_id", place + ".tbg_info", 0, kBlocksMax, number) ||
+          !Number(group->value, "tbg_size", place + ".tbg_info", 1, kBlocksMax, size)) {
+        return false;
+      }
+      if (number >= size) {
+        return Error(place + ".tbg_info",
+                     fmt::format("tb_id {} is none of {} thread blocks", number, size));
+      }
+      NoteGroup(operation, name, static_cast<size_t>(number), static_cast<size_t>(size));
       if (number > 0) operation = {.place = place};
     }
     plan_.gpus.back().back().push_back(std::move(operation));
@@ -432,6 +474,12 @@ class PlanParser {
   uint32_t gpu_count_ = 0;
   std::vector<int64_t> scratch_chunks_;  // by GPU
   int64_t sizes_[2] = {};                // chunks of the current GPU's input and output
+  // Operations of groups of the current GPU's thread blocks, by kind and chunks.
+  struct Group {
+    std::string place;                     // of the first
+    std::vector<uint32_t> times_of_block;  // by tb_id
+  };
+  std::map<std::string, Group> groups_;
 };
 
 }  // namespace
