@@ -91,6 +91,8 @@ struct ExpertCall {
   ExpertKernel kernel = ExpertKernel::kNone;
   bool combines = false;  // results are returned; otherwise tokens are sent
   uint8_t channels = 0;   // that share the tokens evenly; for low latency, queue pairs of two ranks
+  // Consecutive ranks that the kernel takes for a server; 0 for those of the machine.
+  uint8_t server_ranks = 0;
 
   bool operator==(const ExpertCall&) const = default;
 };

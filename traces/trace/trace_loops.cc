@@ -28,7 +28,7 @@ uint64_t HashOf(const TraceOperation& shape) {
       uint64_t{shape.group} << 32 | shape.all_to_all,
       shape.after,
       uint64_t{shape.expert.relayed_for} << 32 | shape.expert.token_bytes,
-      static_cast<uint64_t>(shape.expert.kernel) << 16 |
+      uint64_t{shape.expert.server_ranks} << 24 | static_cast<uint64_t>(shape.expert.kernel) << 16 |
           uint64_t{shape.expert.combines ? 1U : 0U} << 8 | shape.expert.channels};
   return XXH3_64bits(words.data(), sizeof(words));
 }

@@ -19,6 +19,7 @@ void ToProto(const ExpertCall& expert, protos::ExpertCall* out) {
   out->set_channels(expert.channels);
   if (expert.combines) out->set_combines(true);
   if (expert.relayed_for != 0) out->set_relayed_for(expert.relayed_for);
+  if (expert.server_ranks != 0) out->set_server_ranks(expert.server_ranks);
 }
 
 // Returns the error as a message, or an empty string.
@@ -27,11 +28,15 @@ std::string FromProto(const protos::ExpertCall& in, ExpertCall& expert) {
     return fmt::format("expert.kernel {} does not exist", static_cast<int>(in.kernel()));
   }
   if (in.channels() > UINT8_MAX) return fmt::format("expert.channels {} exceed 255", in.channels());
+  if (in.server_ranks() > UINT8_MAX) {
+    return fmt::format("expert.server_ranks {} exceed 255", in.server_ranks());
+  }
   expert = {.relayed_for = in.relayed_for(),
             .token_bytes = in.token_bytes(),
             .kernel = static_cast<ExpertKernel>(in.kernel()),
             .combines = in.combines(),
-            .channels = static_cast<uint8_t>(in.channels())};
+            .channels = static_cast<uint8_t>(in.channels()),
+            .server_ranks = static_cast<uint8_t>(in.server_ranks())};
   return {};
 }
 

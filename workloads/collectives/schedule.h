@@ -72,7 +72,8 @@ enum class ConnectionUse : uint8_t {
   // InfiniBand SHARP: the network's switches add up the data of all peers of the lane, itself
   // included, and every peer receives the sum unless the step says otherwise.
   kNetworkSum,
-  // Low-latency kernels of experts: by the sender's own NIC, even to a rank of the same server.
+  // Kernels of experts, between what they take for servers: by the sender's own NIC, even to a rank
+  // of the same server.
   kRemoteWrite,
 };
 

@@ -85,9 +85,9 @@ uint32_t TokenBytes(ExpertKernel kernel, bool combines, uint32_t hidden, uint32_
   return static_cast<uint32_t>(DivideUp(bytes, kAlignment)) * kAlignment;
 }
 
-ConnectionUse NetworkUseOf(ExpertKernel kernel) {
-  return kernel == ExpertKernel::kDeepEpLowLatency ? ConnectionUse::kRemoteWrite
-                                                   : ConnectionUse::kExchange;
+ConnectionUse ConnectionUseOf(const ExpertCall& call) {
+  if (call.kernel == ExpertKernel::kNone) return ConnectionUse::kPointToPoint;
+  return call.relayed_for > 0 ? ConnectionUse::kExchange : ConnectionUse::kRemoteWrite;
 }
 
 }  // namespace railyard

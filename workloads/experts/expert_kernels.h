@@ -33,8 +33,9 @@ std::span<const uint32_t> DeepEpRanks();
 uint32_t TokenBytes(ExpertKernel kernel, bool combines, uint32_t hidden, uint32_t element_bytes,
                     uint32_t per_token);
 
-// Returns the use of the connections between ranks of different servers.
-ConnectionUse NetworkUseOf(ExpertKernel kernel);
+// Returns the use of the connection of a Send or Recv: NCCL's own, without a kernel; over NVLink,
+// for a hop within what the kernel takes for a server; or between NICs.
+ConnectionUse ConnectionUseOf(const ExpertCall& call);
 
 // The default numbers of SMs of DeepEP and of hybrid-ep.
 inline constexpr uint32_t kDeepEpSms = 24;

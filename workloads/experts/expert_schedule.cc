@@ -56,10 +56,11 @@ ExpertSchedule::ExpertSchedule(const CommunicatorLayout& layout, RankIndex rank,
     channels_.resize(call_.channels);
     AddLowLatency(calls);
   } else {
-    servers_ = layout.node_count();
-    server_ranks_ = std::max<uint32_t>(1, rank_count_ / servers_);
+    server_ranks_ = call_.server_ranks;
+    if (server_ranks_ == 0) server_ranks_ = std::max(1u, rank_count_ / layout.node_count());
+    servers_ = static_cast<uint32_t>(DivideUp(rank_count_, server_ranks_));
     channels_.resize(size_t{call_.channels} * servers_);
-    AddNormal(layout, calls);
+    AddNormal(calls);
   }
 }
 
@@ -90,7 +91,7 @@ void ExpertSchedule::AddLowLatency(std::span<const P2pCall> calls) {
     if (call.peer == rank_ && !call.is_send) continue;  // copied where it is sent
     for (uint32_t channel = 0; channel < call_.channels; ++channel) {
       const uint64_t tokens = PartOf(call.bytes / bytes, channel, call_.channels);
-      const LanePeer peer{call.peer, NetworkUseOf(call_.kernel)};
+      const LanePeer peer{call.peer, ConnectionUse::kRemoteWrite};
       Lane lane;
       lane.network = call.peer != rank_;
       if (call.peer == rank_) {
@@ -107,8 +108,8 @@ void ExpertSchedule::AddLowLatency(std::span<const P2pCall> calls) {
   }
 }
 
-void ExpertSchedule::AddNormal(const CommunicatorLayout& layout, std::span<const P2pCall> calls) {
-  const auto server_of = [&](uint32_t rank) { return layout.ranks[rank].node; };
+void ExpertSchedule::AddNormal(std::span<const P2pCall> calls) {
+  const auto server_of = [&](uint32_t rank) { return rank / server_ranks_; };
   const uint32_t others = std::max(1u, servers_ - 1);
   std::map<uint32_t, Relay> relays;  // by the tokens' rank
   std::vector<const P2pCall*> between;
@@ -154,7 +155,8 @@ void ExpertSchedule::AddDirect(const Hop& hop) {
   const uint64_t chunk = hop.network ? chunks_.network_tokens : chunks_.nvlink_tokens;
   for (uint32_t channel = 0; channel < call_.channels; ++channel) {
     const Messages messages{PartOf(hop.tokens, channel, call_.channels), chunk};
-    const LanePeer peer{hop.peer, ConnectionUse::kExchange};
+    const LanePeer peer{hop.peer,
+                        hop.network ? ConnectionUse::kRemoteWrite : ConnectionUse::kExchange};
     Lane lane;
     lane.network = hop.network;
     lane.warps = hop.warps;
@@ -179,7 +181,7 @@ void ExpertSchedule::AddRelay(RankIndex owner, uint32_t server, const Relay& rel
     for (const auto& [peer, tokens] : relay.local)
       local.push_back({peer, ConnectionUse::kExchange});
     std::vector<LanePeer> remote;
-    if (lane.network) remote.push_back({owner, ConnectionUse::kExchange});
+    if (lane.network) remote.push_back({owner, ConnectionUse::kRemoteWrite});
     lane.peers.recv_from = call_.combines ? local : remote;
     lane.peers.send_to = call_.combines ? remote : local;
     FillRelay(owner, channel, relay, lane);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Describes one rank's part of an expert kernel's dispatch or combine as a CollectiveSchedule.
 //
-// Normal kernels: a token is sent once to each server that has any of its experts, to the GPU with
-// the sender's index there, and that GPU forwards it over NVLink to each GPU with one of them.
-// Combine takes the same paths back: a GPU adds up the results of its server's GPUs for a token and
-// returns one sum. A channel forwards a chunk as soon as it has arrived. Channel `c x servers + s`
-// of the schedule is the part of the kernel's channel c that carries tokens of server s, which is a
-// separate ring buffer in the kernel.
+// Normal kernels: a token is sent once to each server, or what the kernel takes for one, that has
+// any of its experts, to the GPU with the sender's index there, and that GPU forwards it over
+// NVLink to each GPU with one of them. Combine takes the same paths back: a GPU adds up the results
+// of its server's GPUs for a token and returns one sum. A channel forwards a chunk as soon as it
+// has arrived. Channel `c x servers + s` of the schedule is the part of the kernel's channel c that
+// carries tokens of server s, which is a separate ring buffer in the kernel.
 //
 // Low-latency kernels: every token is sent to each of its experts' ranks by one write between NICs,
 // even within a server. A channel is a queue pair of each pair of ranks.
@@ -67,7 +67,7 @@ class ExpertSchedule final : public CollectiveSchedule {
   struct Hop;
 
   void AddLowLatency(std::span<const P2pCall> calls);
-  void AddNormal(const CommunicatorLayout& layout, std::span<const P2pCall> calls);
+  void AddNormal(std::span<const P2pCall> calls);
   // Adds a hop of tokens to or from one peer that are not forwarded.
   void AddDirect(const Hop& hop);
   void AddRelay(RankIndex owner, uint32_t server, const Relay& relay);

@@ -21,12 +21,6 @@ namespace {
 constexpr ReplayChoice kP2pCosts = {Algorithm::kRing, Protocol::kSimple};
 constexpr ReplayChoice kP2pLlCosts = {Algorithm::kDirect, Protocol::kLl};
 
-// Returns the use of the connections that a Send or Recv of the collective opens.
-ConnectionUse P2pUseOf(const JobCollective& collective) {
-  return collective.expert_kernel == ExpertKernel::kNone ? ConnectionUse::kPointToPoint
-                                                         : NetworkUseOf(collective.expert_kernel);
-}
-
 }  // namespace
 
 PlanCache::PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl, GpuCosts gpu,
@@ -177,7 +171,8 @@ int64_t PlanCache::BoundOf(uint32_t id) {
     for (uint32_t i = 0; i < operation.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
       if (!p2p.is_send || p2p.peer == rank) continue;
-      AddToBound(collective.communicator, 0, rank, p2p.peer, P2pUseOf(collective), p2p.bytes);
+      AddToBound(collective.communicator, 0, rank, p2p.peer, ConnectionUseOf(p2p.expert),
+                 p2p.bytes);
     }
   }
   return bound_model_.Take();
@@ -271,7 +266,8 @@ void PlanCache::AddGpusOnNetwork(const Communicator& communicator, const JobColl
     for (uint32_t i = 0; i < operation.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
       if (p2p.peer == own) continue;
-      add(0, p2p.is_send ? own : p2p.peer, p2p.is_send ? p2p.peer : own, P2pUseOf(collective));
+      add(0, p2p.is_send ? own : p2p.peer, p2p.is_send ? p2p.peer : own,
+          ConnectionUseOf(p2p.expert));
     }
     return;
   }

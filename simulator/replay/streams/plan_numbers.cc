@@ -51,7 +51,8 @@ void PlanNumbers::NumberP2pLists() {
         list.push_back(uint64_t{call.peer} << 1 | (call.is_send ? 1 : 0));
         list.push_back(call.bytes);
         list.push_back(uint64_t{call.expert.relayed_for} << 32 | call.expert.token_bytes);
-        list.push_back(uint64_t{call.expert.channels} << 16 |
+        list.push_back(uint64_t{call.expert.server_ranks} << 24 |
+                       uint64_t{call.expert.channels} << 16 |
                        uint64_t{call.expert.combines ? 1u : 0u} << 8 |
                        static_cast<uint64_t>(call.expert.kernel));
       }

@@ -55,12 +55,8 @@ std::vector<Use> UsesOf(const Job& job) {
         const P2pCall& call = job.p2p_calls[operation.p2p_first + i];
         if (!call.is_send || call.peer == from) continue;
         const uint64_t send = uint64_t{from} << 32 | call.peer;
-        const ExpertKernel kernel = call.expert.kernel;
         Use& of_communicator = uses[collective.communicator];
-        of_communicator
-            .sends[kernel == ExpertKernel::kNone ? ConnectionUse::kPointToPoint
-                                                 : NetworkUseOf(kernel)]
-            .insert(send);
+        of_communicator.sends[ConnectionUseOf(call.expert)].insert(send);
         if (call.expert.relayed_for > 0) of_communicator.relayed.insert(send);
       }
     }

@@ -112,6 +112,33 @@ TEST(ExpertScheduleTest, ATokenCrossesToAServerOnce) {
   EXPECT_EQ(Check(combine), "");
 }
 
+// All four ranks on one machine, of which the kernel takes two for a server: between those, tokens
+// go from NIC to NIC; and each has its own part of the channels.
+TEST(ExpertScheduleTest, AKernelsServersAreItsOwn) {
+  CommunicatorLayout layout;
+  for (uint32_t rank = 0; rank < 4; ++rank)
+    layout.ranks.push_back({.node = 0, .local_index = rank});
+  const ExpertCall between{
+      .token_bytes = kToken, .kernel = ExpertKernel::kHybridEp, .channels = 1, .server_ranks = 2};
+  ExpertCall within = between;
+  within.relayed_for = 1;
+  const std::vector<P2pCall> calls = {{true, RankIndex{2}, kToken, between},
+                                      {true, RankIndex{1}, kToken, within}};
+  const ExpertSchedule schedule(layout, RankIndex{0}, calls);
+  EXPECT_EQ(schedule.channel_count(), 2u);
+  std::map<uint32_t, ConnectionUse> uses;
+  for (uint32_t lane = 0; lane < schedule.LaneCount(RankIndex{0}, 0, 0); ++lane) {
+    for (const LanePeer& peer : schedule.PeersOf({RankIndex{0}, 0, 0, lane}).send_to) {
+      uses[peer.rank] = peer.use;
+    }
+  }
+  EXPECT_EQ(uses.at(1), ConnectionUse::kExchange);
+  EXPECT_EQ(uses.at(2), ConnectionUse::kRemoteWrite);
+  EXPECT_EQ(ConnectionUseOf(between), ConnectionUse::kRemoteWrite);
+  EXPECT_EQ(ConnectionUseOf(within), ConnectionUse::kExchange);
+  EXPECT_EQ(ConnectionUseOf({}), ConnectionUse::kPointToPoint);
+}
+
 // Chunks of DeepEP with 16 ranks: 20 tokens between servers, 16 within. A relay passes tokens on
 // behind the chunk that they came with, and returns a sum behind all of its terms.
 TEST(ExpertScheduleTest, ARelayFollowsItsChunks) {

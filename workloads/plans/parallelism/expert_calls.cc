@@ -73,7 +73,8 @@ ExpertCall ExpertCalls::KernelCall(const ExpertExchange& exchange, bool is_dispa
                          DatatypeBytes(is_dispatch ? dispatch_ : combine_), experts.per_token),
           .kernel = experts.kernel,
           .combines = !is_dispatch,
-          .channels = static_cast<uint8_t>(channels)};
+          .channels = static_cast<uint8_t>(channels),
+          .server_ranks = static_cast<uint8_t>(exchange.server_ranks)};
 }
 
 void ExpertCalls::KernelExchange(const ExpertExchange& exchange, bool is_dispatch) {
