@@ -117,5 +117,30 @@ TEST(ExpertGateTest, ChoicesHaveTheGatesShares) {
   }
 }
 
+// A kernel sends a token once to each server: with 8 of 16 experts on the other one and two chosen
+// of all, 1 - C(8,2) / C(16,2) of the tokens. NCCL's draws keep one order, in which a token of a
+// uniform gate has one of 8 pairs of experts.
+TEST(ExpertGateTest, ExpertsOfATokenAreIndependentForAKernel) {
+  for (const uint64_t seed : {1, 2, 3, 4}) {
+    const Experts experts{.count = 16, .per_token = 2, .kernel = ExpertKernel::kDeepEp};
+    ExpertChooser chooser(experts, std::vector<double>(16, 1.0 / 16), RandomStream(seed, {}));
+    RandomStream random(seed, {7});
+    std::vector<uint32_t> chosen;
+    const int tokens = 32'768;
+    int crossing = 0;
+    std::set<std::set<uint32_t>> pairs;
+    for (int token = 0; token < tokens; ++token) {
+      chooser.Choose(random, chosen);
+      crossing += std::ranges::any_of(chosen, [](uint32_t expert) { return expert >= 8; }) ? 1 : 0;
+      pairs.insert({chosen.begin(), chosen.end()});
+    }
+    // The 16 tokens of an order are not independent: 5 standard deviations of orders.
+    const double share = 1 - 28.0 / 120;
+    EXPECT_NEAR(static_cast<double>(crossing) / tokens, share,
+                5 * std::sqrt(share * (1 - share) / (tokens / 16.0)));
+    EXPECT_EQ(pairs.size(), 120u);
+  }
+}
+
 }  // namespace
 }  // namespace railyard

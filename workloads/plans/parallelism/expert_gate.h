@@ -27,8 +27,10 @@ std::vector<double> GateShares(const Experts& experts, const ExpertRouting& rout
 // it samples groups first, then the experts in each.
 class ExpertChooser {
  public:
-  // `shares` are those of GateShares. `order` draws which experts are adjacent in sampling.
-  ExpertChooser(const Experts& experts, const std::vector<double>& shares, RandomStream order);
+  // `experts` must outlive this; `shares` are those of GateShares. `order` draws which experts are
+  // adjacent in sampling: once, or for every few tokens where it matters which experts a token has
+  // together, as for a kernel that sends it once to a server.
+  ExpertChooser(const Experts& experts, std::vector<double> shares, RandomStream order);
   // Replaces the contents of `chosen` by the experts.
   void Choose(RandomStream& random, std::vector<uint32_t>& chosen);
 
@@ -43,8 +45,14 @@ class ExpertChooser {
                      uint32_t take, RandomStream& order);
   static void Draw(const Urn& urn, double start, std::vector<uint32_t>& drawn);
 
+  void MakeUrns();
+
+  const Experts& experts_of_model_;
+  std::vector<double> shares_;
+  RandomStream order_;
+  uint32_t tokens_of_order_ = 0;  // that have been drawn with the current order
   Urn groups_;
-  std::vector<Urn> experts_;            // by group
+  std::vector<Urn> urns_;               // by group
   std::vector<uint32_t> drawn_groups_;  // of a token
 };
 
