@@ -80,7 +80,8 @@ PassTime InferencePassTime(const Plan& plan) {
     return ComputeTimePs(plan.compute, plan.model.precision, work);
   };
   const uint64_t tokens = prompt_tokens * inference.batch;
-  const LayerWork layer(plan.model, plan.model.layers - 1, plan.parallelism.tensor());
+  const LayerWork layer(plan.model, plan.model.layers - 1, plan.parallelism.tensor(),
+                        plan.parallelism.sequence);
   pass.Add(time_ps(layer.Attention(
                {.tokens = tokens,
                 .attended_pairs = AttendedPairs(plan.model, inference.batch, prompt_tokens),

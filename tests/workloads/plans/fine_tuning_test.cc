@@ -76,7 +76,11 @@ TEST(FineTuningTest, TensorParallelismDividesHalfOfAnAdapter) {
       "tensor: 2 data: 2", "fine_tuning { lora { rank: 8 matrices: [QUERY, ATTENTION_OUTPUT] } }"));
   EXPECT_EQ(CallsOf(trace, 0, CollectiveKind::kAllReduce, "data").elements,
             12u * 8 * ((768 + 768 / 2) + (768 / 2 + 768)));
-  // With sequence parallelism ranks saw parts of the sequence: what is whole on each is added up.
+  // The whole half is of each rank's own columns or heads: its gradients are added up, with
+  // sequence parallelism or without.
+  EXPECT_EQ(CallsOf(trace, 0, CollectiveKind::kAllReduce, "tensor").elements -
+                uint64_t{4} * (3 * 2 * 1024 + (4 * 12 + 1) * 2 * 1024 * 768),
+            12u * 8 * (768 + 768));
   const Trace sequence =
       TraceOf(Gpt2("tensor: 2 sequence: true data: 2",
                    "fine_tuning { lora { rank: 8 matrices: [QUERY, ATTENTION_OUTPUT] } }"));

@@ -12,8 +12,8 @@ namespace {
 // each of 8 GPUs has an eighth.
 TEST(LayerWorkTest, TensorParallelismDividesMatrices) {
   const ModelConfig& model = FindModelPreset("llama-2-70b")->config;
-  const LayerWork whole(model, 0, 1);
-  const LayerWork eighth(model, 0, 8);
+  const LayerWork whole(model, 0, 1, false);
+  const LayerWork eighth(model, 0, 8, false);
   const AttentionInput input{.tokens = 10, .attended_pairs = 55};
   EXPECT_EQ(whole.Attention(input).flops, 2.0 * 10 * 8192 * (8192 + 2048 + 8192) + 4.0 * 55 * 8192);
   EXPECT_EQ(eighth.Attention(input).flops, whole.Attention(input).flops / 8);
@@ -27,11 +27,11 @@ TEST(LayerWorkTest, TensorParallelismDividesMatrices) {
 TEST(LayerWorkTest, DecodingReadsWeightsAndCache) {
   const ModelConfig& model = FindModelPreset("llama-2-70b")->config;
   const AttentionInput input{.tokens = 1, .attended_pairs = 1000, .cached_tokens = 1000};
-  EXPECT_EQ(LayerWork(model, 0, 1).Attention(input).memory_bytes,
+  EXPECT_EQ(LayerWork(model, 0, 1, false).Attention(input).memory_bytes,
             2.0 * (8192 * (8192 + 2048 + 8192) + 8192) + 2.0 * 1000 * 2 * 8 * 128);
-  EXPECT_EQ(LayerWork(model, 0, 8).Attention(input).memory_bytes,
+  EXPECT_EQ(LayerWork(model, 0, 8, false).Attention(input).memory_bytes,
             2.0 * (8192 * (8192 + 2048 + 8192) / 8.0 + 8192) + 2.0 * 1000 * 2 * 128);
-  EXPECT_EQ(LayerWork(model, 0, 16).Attention(input).memory_bytes,
+  EXPECT_EQ(LayerWork(model, 0, 16, false).Attention(input).memory_bytes,
             2.0 * (8192 * ((8192 + 8192) / 16.0 + 2048 / 8.0) + 8192) + 2.0 * 1000 * 2 * 128);
 }
 
@@ -40,10 +40,30 @@ TEST(LayerWorkTest, ExpertsAreReadWhereATokenNeedsThem) {
   const ModelConfig& model = FindModelPreset("mixtral-8x7b")->config;
   const double expert = 3.0 * 4096 * 14336;
   const double router = 4096.0 * 8;
-  const LayerWork work(model, 0, 1);
+  const LayerWork work(model, 0, 1, false);
   EXPECT_EQ(work.FeedForward(1).flops, 2 * (2 * expert + router));
   EXPECT_EQ(work.FeedForward(1).memory_bytes, 2 * (2 * expert + router + 4096));
   EXPECT_EQ(work.FeedForward(2).memory_bytes, 2 * (3.5 * expert + router + 4096));
+}
+
+// With sequence parallelism a GPU puts its eighth of the tokens through the matrices that each
+// holds whole: Megatron-LM's down-projections of DeepSeek-V3's attention, 7168 x (1536 + 512 + 64).
+TEST(LayerWorkTest, SequenceParallelismDividesTheTokensOfWholeMatrices) {
+  const ModelConfig& model = FindModelPreset("deepseek-v3")->config;
+  const AttentionInput input{.tokens = 4096};
+  const double down = 7168.0 * (1536 + 512 + 64);
+  const double divided = 128.0 * (1536 * (128 + 64) + 512 * (128 + 128) + 128 * 7168) / 8;
+  EXPECT_EQ(LayerWork(model, 0, 8, false).Attention(input).flops, 2.0 * 4096 * (down + divided));
+  EXPECT_EQ(LayerWork(model, 0, 8, true).Attention(input).flops, 2.0 * 4096 * (down / 8 + divided));
+  const double router = 7168.0 * 256;
+  const double shared = 3.0 * 7168 * 2048 / 8;
+  EXPECT_EQ(LayerWork(model, 60, 8, true).SharedFeedForward(4096).flops,
+            2.0 * 4096 * (router / 8 + shared));
+  // Keys and values of one head are for each GPU's own queries, of all tokens.
+  ModelConfig one_head = FindModelPreset("llama-2-7b")->config;
+  one_head.kv_heads = 1;
+  EXPECT_EQ(LayerWork(one_head, 0, 8, true).Attention(input).flops,
+            LayerWork(one_head, 0, 8, false).Attention(input).flops);
 }
 
 TEST(LayerWorkTest, TheVocabularyIsPadded) {

@@ -90,6 +90,52 @@ TEST(TrainingPlanTest, SequenceParallelismGathersAndScatters) {
   EXPECT_EQ(gathers.elements, gathers.count * share);
 }
 
+// Megatron-LM, finalize_model_grads.py: norms of queries and keys are of each rank's own heads, so
+// that their gradients are added up without sequence parallelism, too; and so are a single key
+// head's matrices, which all ranks hold for their own queries.
+TEST(TrainingPlanTest, WholeWeightsOfARanksHeadsHaveTheirGradientsAddedUp) {
+  const auto added_up = [](const std::vector<std::string>& sets) {
+    const auto elements = [](const std::vector<std::string>& of) {
+      return CallsOf(Synthesize(PlanOf(of)), 0, CollectiveKind::kAllReduce, "tensor").elements;
+    };
+    return elements(sets) - elements({});
+  };
+  EXPECT_EQ(added_up({"model.query_key_norm=true", "model.norm_bias=false"}), 12u * 2 * 64);
+  EXPECT_EQ(added_up({"model.kv_heads=1", "model.linear_bias=false"}), 12u * 768 * 2 * 64);
+  EXPECT_EQ(added_up({"model.kv_heads=2"}), 0u);
+}
+
+// Megatron-LM's multi_latent_attention.py: what crosses the tensor group before attention are the
+// compressed queries, keys and values, and the rotary part of the keys. The latter is no input of a
+// matrix: the backward pass gathers it once less.
+TEST(TrainingPlanTest, LatentAttentionGathersWhatIsCompressed) {
+  const std::string latent =
+      "model { layers: 3 hidden: 1024 heads: 8 feed_forward: 512 vocabulary: 512 tied_embeddings: "
+      "true\n"
+      "  latent_attention { query_rank: 96 kv_rank: 32 nope_head_dim: 64 rope_head_dim: 16 "
+      "value_head_dim: 64 } }\n"
+      "compute { accelerator: \"a100-sxm4-80gb\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
+      "training { sequence: 256 micro_batch: 1 micro_batches: 2 }\n";
+  const auto calls = [&](const std::string& parts, CollectiveKind kind, const std::string& group) {
+    const LoadedPlan loaded(latent + "parallelism { " + parts + " }\n");
+    EXPECT_EQ(loaded.findings, "");
+    return CallsOf(Synthesize(*loaded.plan), 0, kind, group);
+  };
+  const uint64_t tokens = 2 * 256;  // of both micro-batches
+  const uint64_t widths = 96 + 32 + 16;
+  // Each layer has: attention forward and again, the network forward, its gradient and again, and
+  // the gradient of attention's output; beside them 3 of the output layer.
+  EXPECT_EQ(calls("tensor: 4 sequence: true", CollectiveKind::kAllGather, "tensor").elements,
+            tokens / 4 * (3 * (widths + (96 + 32) + 4 * 1024) + 3 * 1024));
+  EXPECT_EQ(calls("tensor: 4 sequence: true", CollectiveKind::kReduceScatter, "tensor").elements,
+            tokens / 4 * (3 * (widths + 3 * 1024) + 2 * 1024));
+  EXPECT_EQ(calls("tensor: 4", CollectiveKind::kAllReduce, "tensor").elements,
+            tokens * (3 * (widths + 3 * 1024) + 2 * 1024 + 3));
+  // Context parallelism exchanges the keys and values of a rank's 4 heads.
+  EXPECT_EQ(calls("tensor: 2 context: 2", CollectiveKind::kAllGather, "context").elements,
+            uint64_t{2} * 3 * tokens / 2 * 4 * (64 + 16 + 64));
+}
+
 TEST(TrainingPlanTest, DataParallelismAllReducesEveryGradientOnce) {
   const Plan plan = PlanOf({"parallelism.data=4", "training.gradient_bucket=\"4MiB\""});
   const Trace trace = Synthesize(plan);

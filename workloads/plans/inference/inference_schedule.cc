@@ -82,8 +82,8 @@ InferenceCost::InferenceCost(const Plan& plan, uint32_t tensor, bool expert_para
     : plan_(plan),
       tensor_(tensor),
       expert_parallel_(expert_parallel),
-      dense_(plan.model, 0, tensor),
-      last_(plan.model, plan.model.layers - 1, tensor) {}
+      dense_(plan.model, 0, tensor, false),
+      last_(plan.model, plan.model.layers - 1, tensor, false) {}
 
 InferenceCost::PartTimes InferenceCost::TimesOf(const InferenceStep& step) const {
   if (plan_.compute.given) {

@@ -8,25 +8,27 @@
 
 namespace railyard {
 
-LayerWork::LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor)
+LayerWork::LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor, bool sequence)
     : model_(model), tensor_(tensor), has_experts_(model.HasExperts(layer)) {
   bool has_expert = false;
   for (const Weight& weight : LayerWeights(model, layer)) {
     if (weight.use == WeightUse::kAttention) {
-      Add(weight, tensor, attention_);
+      Add(weight, tensor, sequence, attention_);
     } else if (weight.use == WeightUse::kFeedForward) {
-      Add(weight, tensor, feed_forward_);
+      Add(weight, tensor, sequence, feed_forward_);
     } else if (!has_expert) {
-      Add(weight, 1, expert_);
+      Add(weight, 1, false, expert_);
       has_expert = true;
     }
   }
 }
 
-void LayerWork::Add(const Weight& weight, uint32_t tensor, Sums& sums) {
+void LayerWork::Add(const Weight& weight, uint32_t tensor, bool sequence, Sums& sums) {
   const double share = static_cast<double>(weight.elements) / weight.PartsIn(tensor);
   sums.elements += share;
-  if (weight.matrix) sums.matrix_elements += share;
+  if (!weight.matrix) return;
+  const bool has_part_of_tokens = sequence && weight.parts_max == 1 && !weight.is_for_parts;
+  sums.matrix_elements += has_part_of_tokens ? share / tensor : share;
 }
 
 Work LayerWork::Attention(const AttentionInput& input) const {
@@ -90,8 +92,8 @@ double ForwardFlops(const ModelConfig& model, uint64_t sequences, uint64_t seque
   const uint64_t tokens = sequences * sequence_tokens;
   const AttentionInput input{.tokens = tokens,
                              .attended_pairs = AttendedPairs(model, sequences, sequence_tokens)};
-  const LayerWork first(model, 0, 1);
-  const LayerWork last(model, model.layers - 1, 1);
+  const LayerWork first(model, 0, 1, false);
+  const LayerWork last(model, model.layers - 1, 1, false);
   double flops = OutputWork(model, tokens, 1).flops;
   for (uint32_t layer = 0; layer < model.layers; ++layer) {
     const LayerWork& work = model.HasExperts(layer) ? last : first;

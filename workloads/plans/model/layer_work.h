@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Computes the work of one GPU of a tensor-parallel group in the parts of a model. Of weights that
 // tensor parallelism divides, a GPU has a share of the work; the others are computed on every GPU
-// of the group.
+// of the group, with sequence parallelism for its share of the tokens.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class LayerWork {
  public:
   // Computes the work of layer `layer`; identical layers have equal work. `model` must outlive
   // this.
-  LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor);
+  LayerWork(const ModelConfig& model, uint32_t layer, uint32_t tensor, bool sequence);
 
   Work Attention(const AttentionInput& input) const;
   // With experts, tokens are assumed to be routed evenly and independently; the GPU reads the
@@ -38,7 +38,7 @@ class LayerWork {
     double matrix_elements = 0;  // in one GPU's matrix products
     double elements = 0;         // read by one GPU
   };
-  static void Add(const Weight& weight, uint32_t tensor, Sums& sums);
+  static void Add(const Weight& weight, uint32_t tensor, bool sequence, Sums& sums);
 
   const ModelConfig& model_;
   double tensor_;

@@ -21,6 +21,13 @@ class WeightList {
     if (bias) Add(out, parts_max, false);
   }
   void Norm(uint64_t width) { Add(width * (model_.norm_bias ? 2 : 1), kWhole, false); }
+  // Marks what has been added from the weight `first` on, if it is whole.
+  void MarkForParts(size_t first) {
+    for (size_t i = first; i < weights_.size(); ++i) {
+      weights_[i].is_for_parts = weights_[i].parts_max == kWhole;
+    }
+  }
+  size_t size() const { return weights_.size(); }
   void Add(uint64_t elements, uint32_t parts_max, bool matrix) {
     weights_.push_back(
         {.use = use_, .elements = elements, .parts_max = parts_max, .matrix = matrix});
@@ -60,12 +67,16 @@ void AddAttention(const ModelConfig& model, WeightList& list) {
     list.Matrix(hidden, heads * model.head_dim, kDivided, qkv_bias);
     // More GPUs than key heads hold copies of whole heads (vLLM, layers/linear.py:
     // num_kv_head_replicas).
+    const size_t keys_and_values = list.size();
     list.Matrix(hidden, 2 * uint64_t{model.kv_heads} * model.head_dim, model.kv_heads, qkv_bias);
+    list.MarkForParts(keys_and_values);
     list.Matrix(heads * model.head_dim, hidden, kDivided, false);
   }
   if (model.query_key_norm) {
+    const size_t norms = list.size();
     list.Norm(model.head_dim);
     list.Norm(model.head_dim);
+    list.MarkForParts(norms);
   }
   if (model.linear_bias) list.Add(hidden, kWhole, false);
 }
@@ -145,6 +156,7 @@ std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora) {
         break;
     }
   }
+  list.MarkForParts(0);
   return list.Take();
 }
 

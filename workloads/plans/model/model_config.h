@@ -84,6 +84,9 @@ struct Weight {
   // GPUs, several hold the same part: of a weight with one part, each holds all.
   uint32_t parts_max = 1;
   bool matrix = false;  // multiplies the activations, so it causes operations
+  // Each GPU applies it to its own heads or columns, although it is whole there: its gradient is
+  // the sum of the group's.
+  bool is_for_parts = false;
 
   uint32_t PartsIn(uint32_t tensor) const { return std::min(tensor, parts_max); }
 };
@@ -99,7 +102,7 @@ struct Lora {
 // Returns the adapters' weights in one layer. Precondition: a model without latent attention, and
 // without experts if a matrix of the feed-forward network is adapted. If tensor parallelism divides
 // a matrix by its outputs, each rank has the adapter's whole first matrix; if by its inputs, the
-// whole second.
+// whole second, which it applies before the outputs are summed.
 std::vector<Weight> AdapterWeights(const ModelConfig& model, const Lora& lora);
 
 // Returns the weights in the order of the forward pass.

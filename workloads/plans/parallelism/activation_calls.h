@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "traces/trace/trace.h"
 #include "workloads/plans/plan.h"
@@ -28,11 +29,16 @@ class ActivationCalls {
   // These write the calls before and after the parts that tensor parallelism divides.
   void GatherInput();
   void ReduceOutput();
+  // As these, for attention: before it; again, for the gradients of its weights; and the gradient
+  // of its input. With latent attention the first matrices are whole, and what crosses the group is
+  // what they compress (Megatron-LM, multi_latent_attention.py).
+  void GatherAttentionInput();
+  void GatherAttentionInputAgain();
+  void ReduceAttentionInput();
   // Reduces the cross entropy over a divided vocabulary.
   void ReduceLoss();
-  // Reduces the gradients of weights that each rank holds in full, but computes for its part of the
-  // sequence only.
-  void ReduceWholeGradients(uint64_t elements);
+  // Sums the gradients of weights that each rank holds in full, but computes for its part only.
+  void SumWholeGradients(uint64_t elements);
 
   // These write the calls for keys and values before attention, and for their gradients after its
   // backward pass.
@@ -43,6 +49,14 @@ class ActivationCalls {
   uint64_t BoundaryElements() const;
 
  private:
+  // Returns the elements per token that the group's divided matrices of attention take: the hidden
+  // state, or compressed queries and keys and values, and the rotary part of the keys, which no
+  // matrix takes.
+  std::vector<uint64_t> AttentionWidths() const;
+  void GatherTokens(uint64_t width);
+  void ReduceTokens(uint64_t width);
+  // Returns a rank's elements of `width` for each token of the micro-batch.
+  uint64_t ElementsOf(uint64_t width) const;
   void OnTensorGroup(CollectiveKind kind, uint64_t count, Datatype datatype);
   void OnContextGroup(CollectiveKind kind);
   // Returns the elements of one rank's keys and values, for its part of the sequence.

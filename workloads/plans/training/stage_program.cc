@@ -129,7 +129,7 @@ class StageSynthesis {
   }
 
   void LayerForward(uint32_t layer) {
-    activations_.GatherInput();
+    activations_.GatherAttentionInput();
     activations_.GatherContext();
     writer_.Compute(times_.attention_ps() + times_.AdapterPs(layer, WeightUse::kAttention));
     activations_.ReduceOutput();
@@ -200,6 +200,7 @@ class StageSynthesis {
     int64_t adapter_ps = 0;    // forward time of its adapters, which are trained in both cases
     bool has_adapters = false;
     bool output_is_divided = true;
+    bool of_attention = false;
     bool is_passed_on = true;  // a part before it needs its input's gradient
   };
 
@@ -208,10 +209,21 @@ class StageSynthesis {
   void PartBackward(int64_t ps, const Gradients& gradients) {
     const bool has_inputs = gradients.has_inputs;
     if (has_inputs && gradients.output_is_divided) activations_.GatherInput();
-    if (gradients.has_weights || gradients.has_adapters) activations_.GatherInput();
+    if (gradients.has_weights || gradients.has_adapters) {
+      if (gradients.of_attention) {
+        activations_.GatherAttentionInputAgain();
+      } else {
+        activations_.GatherInput();
+      }
+    }
     ComputeBackward(ps, has_inputs, gradients.has_weights);
     ComputeBackward(gradients.adapter_ps, has_inputs, gradients.has_adapters);
-    if (has_inputs && gradients.is_passed_on) activations_.ReduceOutput();
+    if (!has_inputs || !gradients.is_passed_on) return;
+    if (gradients.of_attention) {
+      activations_.ReduceAttentionInput();
+    } else {
+      activations_.ReduceOutput();
+    }
   }
 
   void ComputeBackward(int64_t ps, bool has_inputs, bool has_weights) {
@@ -250,6 +262,7 @@ class StageSynthesis {
          .has_weights = has_weights && tuning_.TrainsBase(layer),
          .adapter_ps = times_.AdapterPs(layer, WeightUse::kAttention),
          .has_adapters = has_weights && tuning_.lora && !weights_.Layer(layer).attention.empty(),
+         .of_attention = true,
          .is_passed_on = !IsLowest(layer)});
     if (has_inputs) activations_.ReduceContext();
   }
@@ -319,7 +332,7 @@ class StageSynthesis {
       data->EndBackward(true);
       if (data->last() != ProgramWriter::kNone) writer_.WaitFor(data->last());
     }
-    activations_.ReduceWholeGradients(weights_.whole_elements());
+    activations_.SumWholeGradients(weights_.summed_elements());
     if (weights_.TrainsTiedEmbedding()) {
       writer_.Collective({.kind = CollectiveKind::kAllReduce,
                           .communicator = static_cast<uint32_t>(StageGroup::kEmbedding),

@@ -60,7 +60,9 @@ void StageWeights::Add(const Weight& weight, bool is_trained, std::vector<uint64
   if (!is_trained) return;
   trained.push_back(share);
   unit.trained_elements += share;
-  if (weight.parts_max == 1) unit.whole_elements += weight.elements;
+  if (weight.parts_max == 1 && (parts_.sequence || weight.is_for_parts)) {
+    unit.summed_elements += weight.elements;
+  }
 }
 
 LayerUnit StageWeights::UnitOf(uint32_t layer) const {
@@ -103,7 +105,7 @@ void StageWeights::FillEnds() {
 
 void StageWeights::AddToStage(const WeightUnit& unit) {
   trained_elements_ += unit.trained_elements;
-  whole_elements_ += unit.whole_elements;
+  summed_elements_ += unit.summed_elements;
 }
 
 std::vector<uint64_t> StageWeights::Parameters(bool of_experts) const {

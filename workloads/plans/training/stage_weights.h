@@ -17,7 +17,7 @@ namespace railyard {
 struct WeightUnit {
   uint64_t elements = 0;
   uint64_t trained_elements = 0;
-  uint64_t whole_elements = 0;  // of these, those that the tensor group does not divide
+  uint64_t summed_elements = 0;  // of these, those whose gradients the tensor group sums
 };
 // Describes a layer. The lists hold the trained weights in the order of the backward pass.
 struct LayerUnit : WeightUnit {
@@ -41,10 +41,11 @@ class StageWeights {
   const EndUnit& output() const { return output_; }
 
   // These return the elements that the stage trains: without divided experts; in divided experts;
-  // and, of the former, those that the tensor group does not divide.
+  // and, of the former, those whose gradients the tensor group sums: each GPU holds them whole, but
+  // sees its part of the sequence, or its own heads or columns, alone.
   uint64_t trained_elements() const { return trained_elements_; }
   uint64_t trained_expert_elements() const { return trained_expert_elements_; }
-  uint64_t whole_elements() const { return whole_elements_; }
+  uint64_t summed_elements() const { return summed_elements_; }
 
   // Returns all weights of the stage, frozen or not, in the order of the forward pass: those of
   // divided experts, or all others.
@@ -86,7 +87,7 @@ class StageWeights {
   EndUnit output_;
   uint64_t trained_elements_ = 0;
   uint64_t trained_expert_elements_ = 0;
-  uint64_t whole_elements_ = 0;
+  uint64_t summed_elements_ = 0;
 };
 
 }  // namespace railyard

@@ -8,7 +8,9 @@
 namespace railyard {
 
 TrainingTimes::TrainingTimes(const Plan& plan)
-    : plan_(plan), last_layer_(plan.model, plan.model.layers - 1, plan.parallelism.tensor()) {
+    : plan_(plan),
+      last_layer_(plan.model, plan.model.layers - 1, plan.parallelism.tensor(),
+                  plan.parallelism.sequence) {
   const ModelConfig& model = plan.model;
   if (plan.compute.given) {
     const GivenTimes& given = *plan.compute.given;
@@ -22,7 +24,7 @@ TrainingTimes::TrainingTimes(const Plan& plan)
   const auto& training = std::get<Training>(plan.job);
   const uint32_t tensor = plan.parallelism.tensor();
   const uint64_t tokens = plan.MicroBatchTokens();
-  const LayerWork first_layer(model, 0, tensor);
+  const LayerWork first_layer(model, 0, tensor, plan.parallelism.sequence);
   attention_ps_ = TimeOf(last_layer_.Attention(
       {.tokens = tokens,
        .attended_pairs = AttendedPairs(model, training.micro_batch, training.sequence) /
