@@ -21,6 +21,18 @@ std::pair<uint64_t, uint64_t> Around(uint64_t bytes) {
   return {std::bit_floor(bytes), std::bit_ceil(bytes)};
 }
 
+std::vector<uint32_t> RanksPerServer(const TraceCommunicator& communicator,
+                                     const FabricGraph& fabric) {
+  std::map<int32_t, uint32_t> ranks_of;
+  for (const uint32_t rank : communicator.ranks) {
+    ++ranks_of[fabric.device(fabric.gpus()[rank]).server];
+  }
+  std::vector<uint32_t> counts;
+  for (const auto& [server, count] : ranks_of) counts.push_back(count);
+  std::ranges::sort(counts);
+  return counts;
+}
+
 // Returns equal communicators on the servers of the first that share no rank.
 std::vector<uint32_t> GroupsBeside(const Trace& trace, uint32_t first, const FabricGraph& fabric) {
   const auto server_of = [&](uint32_t rank) { return fabric.device(fabric.gpus()[rank]).server; };
@@ -50,15 +62,16 @@ CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric, const Scenar
   for (uint32_t i = 0; i < trace.communicators.size(); ++i) {
     const std::string name = GroupNameOf(trace.communicators[i]);
     const size_t size = trace.communicators[i].ranks.size();
+    std::vector<uint32_t> ranks_per_server = RanksPerServer(trace.communicators[i], fabric);
     const auto alike = std::find_if(shapes_.begin(), shapes_.end(), [&](const GroupShape& shape) {
-      return shape.name == name && shape.size == size;
+      return shape.name == name && shape.size == size && shape.ranks_per_server == ranks_per_server;
     });
     shape_of_.push_back(static_cast<uint32_t>(alike - shapes_.begin()));
-    if (alike == shapes_.end()) shapes_.push_back({name, size, i});
+    if (alike == shapes_.end()) shapes_.push_back({name, size, std::move(ranks_per_server), i});
   }
-  for (const std::vector<uint32_t>& ranks : trace.operations.RanksOfPrograms()) {
-    if (ranks.empty()) continue;
-    ForEachCall(trace, ranks.front(), [&](const PlannedCall& call) {
+  FindRanks();
+  for (const uint32_t rank : ranks_) {
+    ForEachCall(trace, rank, [&](const PlannedCall& call) {
       const auto [below, above] = Around(call.bytes);
       auto& times = times_ps_[KeyOf(call)];
       times.try_emplace(below, 0);
@@ -82,6 +95,24 @@ CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric, const Scenar
     *results[index] = run.time_ps;
     if (!run.error.empty() && error_.empty()) error_ = run.error;
   });
+}
+
+void CallTimes::FindRanks() {
+  for (const std::vector<uint32_t>& ranks : trace_.operations.RanksOfPrograms()) {
+    if (ranks.empty()) continue;
+    std::set<uint32_t> numbers;  // by which the program names its groups
+    for (const TraceOperation& operation : trace_.operations[ranks.front()]) {
+      if (operation.kind != CollectiveKind::kCompute) numbers.insert(operation.communicator);
+    }
+    std::set<std::vector<uint32_t>> seen;
+    for (const uint32_t rank : ranks) {
+      std::vector<uint32_t> shapes;
+      for (const uint32_t number : numbers) {
+        shapes.push_back(shape_of_[trace_.CommunicatorOf(rank, number)]);
+      }
+      if (seen.insert(std::move(shapes)).second) ranks_.push_back(rank);
+    }
+  }
 }
 
 ScenarioBuilder CallTimes::WithoutJob(const std::string& path, std::vector<std::string> sets) {

@@ -43,22 +43,31 @@ class CallTimes {
   // Returns the time of a call in ps. Preconditions: there is no error, and the call is one of the
   // trace.
   int64_t TimePs(const PlannedCall& call) const;
+  // Returns a rank of each program for each combination of groups that are not alike in which it
+  // runs: these take different times.
+  const std::vector<uint32_t>& ranks() const { return ranks_; }
   // Returns the measured calls by group and kind, then size.
   std::vector<MeasuredCall> Measured() const;
 
  private:
-  // Groups with equal names and sizes are treated as equal.
+  // Groups with equal names and sizes whose ranks are spread alike over servers are treated as
+  // equal.
   struct GroupShape {
     std::string name;
     size_t size = 0;
-    uint32_t first = 0;  // communicator
+    std::vector<uint32_t> ranks_per_server;  // ascending
+    uint32_t first = 0;                      // communicator
   };
   using Key = std::pair<uint32_t, CollectiveKind>;  // which shape
   Key KeyOf(const PlannedCall& call) const { return {shape_of_[call.communicator], call.kind}; }
   Trace TraceOf(const Key& key, uint64_t bytes, const FabricGraph& fabric) const;
 
+  // Fills ranks_.
+  void FindRanks();
+
   const Trace& trace_;
   std::string error_;
+  std::vector<uint32_t> ranks_;
   std::vector<GroupShape> shapes_;
   std::vector<uint32_t> shape_of_;                       // by communicator
   std::map<Key, std::map<uint64_t, int64_t>> times_ps_;  // by bytes
