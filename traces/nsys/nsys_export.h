@@ -26,8 +26,8 @@ struct NsysRange {
   std::optional<int64_t> peer;
   std::optional<int64_t> rank;
   std::optional<int64_t> rank_count;
-  // A split states the communicator that is split, and the place of the rank among those of its color.
-  // `rank` and `rank_count` are then the parent's.
+  // A split states the communicator that is split, and the place of the rank among those of its
+  // color. `rank` and `rank_count` are then the parent's.
   std::optional<uint64_t> parent;
   std::optional<int64_t> color;
   std::optional<int64_t> key;
