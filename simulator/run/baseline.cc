@@ -51,12 +51,18 @@ void Baseline::Finish(const Outcome& outcome) {
   _exit(0);
 }
 
+void Baseline::LeaveWithoutMemory() {
+  header()->without_memory = 1;
+  _exit(1);
+}
+
 std::optional<Baseline::Outcome> Baseline::Wait(const std::function<void()>& on_wake) {
   const std::optional<int> status = child_.Wait(on_wake);
   if (!status) {
     child_.End();
     return std::nullopt;
   }
+  if (header()->without_memory == 1) throw EnvironmentError(name_ + ": not enough memory");
   if (header()->finished != 1) {
     throw EnvironmentError(*status > 128
                                ? fmt::format("{} was killed by signal {}", name_, *status - 128)

@@ -46,6 +46,8 @@ class Baseline {
 
   // Is called in the child. Writes the outcome to the table and ends the process.
   [[noreturn]] void Finish(const Outcome& outcome);
+  // Is called in the child in place of Finish(). The parent says so, unless it has failed itself.
+  [[noreturn]] void LeaveWithoutMemory();
   // Is called in the parent. Waits for the child; `on_wake` is as for ChildProcess. Returns nullopt
   // if a signal was noted, in which case the child is ended. Throws EnvironmentError if the child
   // did not finish.
@@ -63,6 +65,7 @@ class Baseline {
  private:
   struct Header {
     uint64_t finished;
+    uint64_t without_memory;
     int64_t simulated_time_ps;
     double cpu_seconds;
     std::atomic<int64_t> progress_time_ps;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -74,13 +75,22 @@ class ScenarioRun {
   // In a child: hands the outcome over.
   [[noreturn]] void RunPaired(Baseline& baseline, bool with_faults) {
     if (!with_faults) simulation_.faults().Disarm();
-    RunToEnd();
-    FinishBaseline(baseline);
+    try {
+      RunToEnd();
+      FinishBaseline(baseline);
+    } catch (const std::bad_alloc&) {
+      baseline.LeaveWithoutMemory();
+    }
   }
 
   RunResult Run() {
-    RunToEnd();
-    if (baseline_ && baseline_->is_child()) FinishBaseline(*baseline_);
+    try {
+      RunToEnd();
+      if (baseline_ && baseline_->is_child()) FinishBaseline(*baseline_);
+    } catch (const std::bad_alloc&) {
+      if (baseline_ && baseline_->is_child()) baseline_->LeaveWithoutMemory();
+      throw;
+    }
 
     RunResult result = Record(false);
     PairWithBaseline(result);
