@@ -83,7 +83,7 @@ TEST_F(EstimateTest, ABubbleIsOfTheOtherStages) {
 }
 
 // Data groups of three: within a server for some ranks, over two servers for others, whose calls
-// take 30 times as long. All were measured as the first, and the estimate was a quarter short.
+// take 11 times as long. All were measured as the first, and the estimate was a quarter short.
 TEST_F(EstimateTest, GroupsThatAreSpreadOtherwiseTakeTheirOwnTime) {
   scratch_.Write("plan.textproto",
                  "model { layers: 4 hidden: 2048 heads: 16 feed_forward: 8192 vocabulary: 8192 }\n"

@@ -121,7 +121,7 @@ TEST(ExpertGateTest, ChoicesHaveTheGatesShares) {
 // of all, 1 - C(8,2) / C(16,2) of the tokens. NCCL's draws keep one order, in which a token of a
 // uniform gate has one of 8 pairs of experts.
 TEST(ExpertGateTest, ExpertsOfATokenAreIndependentForAKernel) {
-  for (const uint64_t seed : {1, 2, 3, 4}) {
+  for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
     const Experts experts{.count = 16, .per_token = 2, .kernel = ExpertKernel::kDeepEp};
     ExpertChooser chooser(experts, std::vector<double>(16, 1.0 / 16), RandomStream(seed, {}));
     RandomStream random(seed, {7});
