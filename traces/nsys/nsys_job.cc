@@ -266,15 +266,15 @@ void NsysJob::Assume() {
         "Calls follow one another without gaps: the files have no kernels that they launched.");
   } else if (!options_.ignore_times) {
     report_.assumed.push_back(
-        "what lies between two kernels of a stream, by the GPU's clock of its rank, is "
-        "computation");
+        "What lies between two kernels of a stream, by the GPU's clock of its rank, is "
+        "computation.");
     report_.assumed.push_back(
-        "measured durations are the kernels', in which they also wait for the slowest rank");
+        "Measured durations are the kernels', in which they also wait for the slowest rank.");
   }
   if (kernels_without_call_ > 0) {
     report_.assumed.push_back(fmt::format(
         "{} of {} kernels of NCCL were not launched by a call (but by CUDA graphs, or by other "
-        "threads): what they do beyond the captured calls is not in the trace",
+        "threads): what they do beyond the captured calls is not in the trace.",
         kernels_without_call_, kernels_));
   }
 }
