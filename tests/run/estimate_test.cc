@@ -18,6 +18,20 @@ class EstimateTest : public ProgramTest {
     return at == std::string::npos ? text : text.replace(at, what.size(), by);
   }
 
+  // Three iterations of 5 micro-batches on two stages of two layers, without communication worth
+  // the name. A layer takes 30 us forward and 60 us backward.
+  EndedRun RunTwoStages(const std::string& output_layer) {
+    scratch_.Write("plan.textproto",
+                   "model { layers: 4 hidden: 64 heads: 4 feed_forward: 64 vocabulary: 64 }\n"
+                   "parallelism { pipeline: 2 }\n"
+                   "compute { given { attention: \"10us\" feed_forward: \"20us\" embedding: \"0s\" "
+                   "output_layer: \"" +
+                       output_layer +
+                       "\" backward_ratio: 2 optimizer: \"7us\" } }\n"
+                       "training { sequence: 16 micro_batch: 1 micro_batches: 5 iterations: 3 }\n");
+    return RunText(RailOptimized(2) + "workload { plan: \"plan.textproto\" }\n");
+  }
+
   // A shipped scenario and its plan, at that utilisation.
   void ExpectWithinTenPercent(const std::string& name, const std::string& plan,
                               const std::string& stated, const std::string& utilisation) {
@@ -48,16 +62,10 @@ TEST_F(EstimateTest, TheStudysConfigurationsAreWithinTenPercent) {
   }
 }
 
-// Without communication worth the name, and given times, the closed form is the pipeline's: 5
-// micro-batches on 2 stages, 2 layers of 90 us each, both passes.
+// The closed form is the pipeline's: 5 micro-batches on 2 stages, 2 layers of 90 us each, both
+// passes.
 TEST_F(EstimateTest, ABubbleIsItsClosedForm) {
-  scratch_.Write("plan.textproto",
-                 "model { layers: 4 hidden: 64 heads: 4 feed_forward: 64 vocabulary: 64 }\n"
-                 "parallelism { pipeline: 2 }\n"
-                 "compute { given { attention: \"10us\" feed_forward: \"20us\" embedding: \"0s\" "
-                 "output_layer: \"0s\" backward_ratio: 2 optimizer: \"7us\" } }\n"
-                 "training { sequence: 16 micro_batch: 1 micro_batches: 5 iterations: 3 }\n");
-  const EndedRun run = RunText(RailOptimized(2) + "workload { plan: \"plan.textproto\" }\n");
+  const EndedRun run = RunTwoStages("0s");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_EQ(run.Integer("estimate.compute_ps"), int64_t{3} * (5 * 2 * 90 + 7) * 1'000'000);
   EXPECT_EQ(run.Integer("estimate.bubble_ps"), int64_t{3} * 2 * 90 * 1'000'000);
@@ -68,13 +76,7 @@ TEST_F(EstimateTest, ABubbleIsItsClosedForm) {
 // The same with an output layer of 600 us, which the last stage alone has: a micro-batch passes the
 // first stage once more, 90 us forward and twice that backward, while the last one waits.
 TEST_F(EstimateTest, ABubbleIsOfTheOtherStages) {
-  scratch_.Write("plan.textproto",
-                 "model { layers: 4 hidden: 64 heads: 4 feed_forward: 64 vocabulary: 64 }\n"
-                 "parallelism { pipeline: 2 }\n"
-                 "compute { given { attention: \"10us\" feed_forward: \"20us\" embedding: \"0s\" "
-                 "output_layer: \"600us\" backward_ratio: 2 optimizer: \"7us\" } }\n"
-                 "training { sequence: 16 micro_batch: 1 micro_batches: 5 iterations: 3 }\n");
-  const EndedRun run = RunText(RailOptimized(2) + "workload { plan: \"plan.textproto\" }\n");
+  const EndedRun run = RunTwoStages("600us");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   EXPECT_EQ(run.Integer("estimate.compute_ps"),
             int64_t{3} * (5 * (2 * 90 + 3 * 600) + 7) * 1'000'000);
@@ -98,13 +100,7 @@ TEST_F(EstimateTest, GroupsThatAreSpreadOtherwiseTakeTheirOwnTime) {
 
 // Given times, so that computation is known: every iteration's parts are all of its time.
 TEST_F(EstimateTest, WhatWasSimulatedStandsBesideTheEstimate) {
-  scratch_.Write("plan.textproto",
-                 "model { layers: 4 hidden: 64 heads: 4 feed_forward: 64 vocabulary: 64 }\n"
-                 "parallelism { pipeline: 2 }\n"
-                 "compute { given { attention: \"10us\" feed_forward: \"20us\" embedding: \"0s\" "
-                 "output_layer: \"0s\" backward_ratio: 2 optimizer: \"7us\" } }\n"
-                 "training { sequence: 16 micro_batch: 1 micro_batches: 5 iterations: 3 }\n");
-  const EndedRun run = RunText(RailOptimized(2) + "workload { plan: \"plan.textproto\" }\n");
+  const EndedRun run = RunTwoStages("0s");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
   const int64_t computed_ps = int64_t{5 * 2 * 90 + 7} * 1'000'000;
   const Table breakdown = ReadCsv(run.directory + "/breakdown.csv");

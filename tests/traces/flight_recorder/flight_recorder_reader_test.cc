@@ -339,14 +339,19 @@ TEST(FlightRecorderReaderTest, AGroupWithoutItsCollectivesIsCounted) {
   EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("its calls are not recorded"));
 }
 
+// A dump of one collective with tensors of these sizes.
+std::string DumpOf(const char* name, const char* inputs, const char* outputs) {
+  return Dump(fmt::format(
+      R"j({{"record_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": 1,
+"profiling_name": "{}", "input_sizes": {}, "input_dtypes": ["Float"],
+"output_sizes": {}, "output_dtypes": ["Float"], "state": "completed", "is_p2p": false}})j",
+      name, inputs, outputs));
+}
+
 // all_to_all of lists: 4 elements to rank 0 and 8 to rank 1; rank 1 gives 8 and 16.
 TEST(FlightRecorderReaderTest, ListsOfTensorsAreParts) {
   const auto exchange = [](const char* inputs, const char* outputs) {
-    return Dump(fmt::format(
-        R"j({{"record_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": 1,
-"profiling_name": "nccl:all_to_all", "input_sizes": {}, "input_dtypes": ["Float"],
-"output_sizes": {}, "output_dtypes": ["Float"], "state": "completed", "is_p2p": false}})j",
-        inputs, outputs));
+    return DumpOf("nccl:all_to_all", inputs, outputs);
   };
   const Imported imported =
       Import({exchange("[[4], [8]]", "[[4], [8]]"), exchange("[[8], [16]]", "[[8], [16]]")});
@@ -362,11 +367,7 @@ TEST(FlightRecorderReaderTest, ListsOfTensorsAreParts) {
 // elsewhere; other captures have it the other way round.
 TEST(FlightRecorderReaderTest, AScatterIsOfOnePart) {
   const auto scatter = [](const char* inputs, const char* outputs) {
-    return Dump(fmt::format(
-        R"j({{"record_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": 1,
-"profiling_name": "nccl:scatter", "input_sizes": {}, "input_dtypes": ["Float"],
-"output_sizes": {}, "output_dtypes": ["Float"], "state": "completed", "is_p2p": false}})j",
-        inputs, outputs));
+    return DumpOf("nccl:scatter", inputs, outputs);
   };
   for (const bool is_reversed : {false, true}) {
     const char* const root = "[[100], [100]]";

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -31,14 +32,19 @@ std::string BytesOf(const std::string& path) {
   return bytes.str();
 }
 
-TEST(NsysReaderTest, PayloadsSayRanksAndSizes) {
-  ImportedFiles files;
+// Imports an export with what `fill` puts into it.
+const TraceImport& Import(ImportedFiles& files, const std::function<void(NsysFile&)>& fill) {
   const std::string path = files.Write("job.sqlite", "");
   {
     NsysFile made(path);
-    made.AddTwoRanks();
+    fill(made);
   }
-  const TraceImport& import = files.Import({path});
+  return files.Import({path});
+}
+
+TEST(NsysReaderTest, PayloadsSayRanksAndSizes) {
+  ImportedFiles files;
+  const TraceImport& import = Import(files, [](NsysFile& made) { made.AddTwoRanks(); });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.report.format, "nsys");
   EXPECT_EQ(import.trace->rank_count, 2u);
@@ -57,9 +63,7 @@ TEST(NsysReaderTest, PayloadsSayRanksAndSizes) {
 // The host is done before the GPU begins: durations and gaps are the kernels'.
 TEST(NsysReaderTest, KernelsGiveDurationsGapsAndStreams) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     for (const uint64_t process : {100u, 101u}) {
       made.Range(0, process, "ncclCommInitRank", 1, {0xabcd, 2 | (process - 100) << 32});
       made.Range(10, process, "ncclAllReduce", 2, {0xabcd, 4096});
@@ -74,8 +78,7 @@ TEST(NsysReaderTest, KernelsGiveDurationsGapsAndStreams) {
       made.Kernel(62, 1'500, 1'750, process, 13, "ncclDevKernel_SendRecv");
       made.Range(70, process, "ncclAllReduce", 2, {0xabcd, 512});  // its kernel was not captured
     }
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   const auto& program = import.trace->operations[1];
   ASSERT_EQ(program.size(), 5u);
@@ -116,15 +119,12 @@ TEST(NsysReaderTest, TimesMayBeIgnored) {
 // As with a CUDA graph, which is launched again and again.
 TEST(NsysReaderTest, KernelsThatNoCallLaunchedAreCounted) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     made.AddTwoRanks();
     made.Kernel(5'000, 6'000, 6'100, 100);
     made.Kernel(5'000, 6'200, 6'300, 101);
     made.Kernel(5, 6'200, 6'300, 103);  // a process without calls
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_THAT(import.report.assumed,
               Contains(HasSubstr("3 of 7 kernels of NCCL were not launched by a call")));
@@ -133,9 +133,7 @@ TEST(NsysReaderTest, KernelsThatNoCallLaunchedAreCounted) {
 
 TEST(NsysReaderTest, KernelsThatEndBeforeTheyBeginHaveNoDuration) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     for (const uint64_t process : {100u, 101u}) {
       made.Range(0, process, "ncclCommInitRank", 1, {0xabcd, 2 | (process - 100) << 32});
       made.Range(10, process, "ncclAllReduce", 2, {0xabcd, 4096});
@@ -145,8 +143,7 @@ TEST(NsysReaderTest, KernelsThatEndBeforeTheyBeginHaveNoDuration) {
       made.Range(30, process, "ncclAllReduce", 2, {0xabcd, 4096});
       made.Kernel(31, 0, INT64_MAX / 2, process);
     }
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.trace->operations[0][0].measured_ps, 0);
   EXPECT_EQ(import.trace->operations[0][1].measured_ps, 0);
@@ -156,14 +153,11 @@ TEST(NsysReaderTest, KernelsThatEndBeforeTheyBeginHaveNoDuration) {
 // Schemas of other libraries have the same numbers, for NVTX gives each domain its own.
 TEST(NsysReaderTest, SchemasAreThoseOfTheRangesDomain) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     made.AddTwoRanks();
     made.Run(
         "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (4, 2, 'Message size [bytes]', 22, 0)");
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192));
 }
@@ -172,17 +166,14 @@ TEST(NsysReaderTest, SchemasAreThoseOfTheRangesDomain) {
 // size and rank of the parent.
 TEST(NsysReaderTest, ASplitHasItsMembersByTheirKeys) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     for (uint64_t rank = 0; rank < 4; ++rank) {
       made.Range(1, 100 + rank, "ncclCommInitRank", 1, {0xabcd, 4 | rank << 32});
       made.Split(10, 100 + rank, 0x10 + rank % 2, 0xabcd, 4, rank, rank % 2, 4 - rank);
       made.Split(20, 100 + rank, 0, 0xabcd, 4, rank, 0, 0);  // before its number was known
       made.Range(30, 100 + rank, "ncclAllReduce", 2, {0x10 + rank % 2, 4096});
     }
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.trace->rank_count, 4u);
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(4, 4 * 4096));
@@ -193,15 +184,12 @@ TEST(NsysReaderTest, ASplitHasItsMembersByTheirKeys) {
 
 TEST(NsysReaderTest, ASplitOfWhichRanksAreMissingIsUnknown) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     made.Range(1, 100, "ncclCommInitRank", 1, {0xabcd, 2});
     made.Split(10, 100, 0x10, 0xabcd, 2, 0, 0, 0);
     made.Range(20, 100, "ncclAllReduce", 2, {0x10, 4096});
     made.Range(30, 100, "ncclAllReduce", 2, {0xabcd, 4096});
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(files.Dropped(CallDropReason::kAmbiguousCommunicator), 1u);
   EXPECT_THAT(import.report.ToString(),
@@ -211,32 +199,26 @@ TEST(NsysReaderTest, ASplitOfWhichRanksAreMissingIsUnknown) {
 // As with DistributedDataParallel: another thread makes the calls, and a third one ends the job.
 TEST(NsysReaderTest, AnyThreadOfARankMayEndItsCommunicator) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  Import(files, [](NsysFile& made) {
     for (uint64_t rank = 0; rank < 2; ++rank) {
       made.Range(1, 100 + rank, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32}, 1);
       made.Range(10, 100 + rank, "ncclAllReduce", 2, {0xabcd, 4096}, 2);
       made.Range(20, 100 + rank, "ncclCommAbort", 1, {0xabcd, 2 | rank << 32}, 3);
     }
-  }
-  files.Import({path});
+  });
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192)) << files.findings();
 }
 
 TEST(NsysReaderTest, NewFunctionsAreCountedAtLeast) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  Import(files, [](NsysFile& made) {
     for (uint64_t rank = 0; rank < 2; ++rank) {
       made.Range(1, 100 + rank, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32});
       made.Range(10, 100 + rank, "ncclAllReduceConfig", 2, {0xabcd, 4096});
       made.Range(20, 100 + rank, "ncclPutSignal", 2, {0xabcd, 64});
       made.Range(30, 100 + rank, "ncclSomething", 2, {0xabcd, 64});
     }
-  }
-  files.Import({path});
+  });
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192)) << files.findings();
   EXPECT_EQ(files.import().report.calls_seen(), 6u);
   EXPECT_EQ(files.Dropped(CallDropReason::kUnsupportedKind), 4u);
@@ -246,9 +228,7 @@ TEST(NsysReaderTest, NewFunctionsAreCountedAtLeast) {
 // how long each took.
 TEST(NsysReaderTest, KernelsOfGroups) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     for (uint64_t rank = 0; rank < 2; ++rank) {
       const uint64_t process = 100 + rank;
       made.Range(1, process, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32});
@@ -262,8 +242,7 @@ TEST(NsysReaderTest, KernelsOfGroups) {
       made.Range(50, process, "ncclGroupEnd", 0, {});
       made.Kernel(52, 200, 290, process);
     }
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   const auto& program = import.trace->operations[0];
   ASSERT_EQ(program.size(), 3u);
@@ -300,15 +279,12 @@ TEST(NsysReaderTest, ThreadsOfAProcessAreRanks) {
 // Nothing says which of its two ranks a call of the thread is.
 TEST(NsysReaderTest, CallsOfAThreadOfSeveralRanksAreDropped) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     for (uint64_t rank = 0; rank < 2; ++rank) {
       made.Range(1, 100, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32});
       made.Range(10, 100, "ncclAllReduce", 2, {0xabcd, 4096});
     }
-  }
-  const TraceImport& import = files.Import({path});
+  });
   EXPECT_FALSE(import.trace);
   EXPECT_EQ(import.report.calls_imported(), 0u);
   EXPECT_EQ(import.report.DroppedFor(CallDropReason::kUnknownRank).count, 2u);
@@ -319,28 +295,22 @@ TEST(NsysReaderTest, CallsOfAThreadOfSeveralRanksAreDropped) {
 // NCCL's first ranges with payloads have bytes and no communicator.
 TEST(NsysReaderTest, RangesWithoutACommunicatorAreDroppedForThat) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     made.Run(
         "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1, 4, 'Message size [bytes]', 22, NULL)");
     made.Range(1, 100, "ncclCommInitRank", 1, {0xabcd, 1});
     made.Range(10, 100, "ncclAllReduce", 4, {4096});
-  }
-  const TraceImport& import = files.Import({path});
+  });
   EXPECT_EQ(import.report.DroppedFor(CallDropReason::kAmbiguousCommunicator).count, 1u);
   EXPECT_THAT(import.report.ToString(), HasSubstr("do not name the communicator"));
 }
 
 TEST(NsysReaderTest, CallsThatNotAllRanksMakeAreDropped) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     made.AddTwoRanks();
     made.Range(100, 100, "ncclAllReduce", 2, {0xabcd, 64});
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
   Diagnostics diagnostics;
@@ -350,13 +320,10 @@ TEST(NsysReaderTest, CallsThatNotAllRanksMakeAreDropped) {
 // The profile of rank 0 of two: rank 1 gets its program.
 TEST(NsysReaderTest, RanksWithoutAProfileAreReconstructed) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     made.Range(1, 100, "ncclCommInitRank", 1, {0xabcd, 2});
     made.Range(10, 100, "ncclAllReduce", 2, {0xabcd, 4096});
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.trace->rank_count, 2u);
   EXPECT_EQ(import.trace->operations[1].size(), 1u);
@@ -365,9 +332,7 @@ TEST(NsysReaderTest, RanksWithoutAProfileAreReconstructed) {
 // Members of a communicator that is complete need no order: 0, 1 and 3 of four.
 TEST(NsysReaderTest, MembersOfACommunicatorMayBeAnyRanks) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  const TraceImport& import = Import(files, [](NsysFile& made) {
     uint64_t member = 0;
     for (uint64_t rank = 0; rank < 4; ++rank) {
       made.Range(1, 100 + rank, "ncclCommInitRank", 1, {0xabcd, 4 | rank << 32});
@@ -375,8 +340,7 @@ TEST(NsysReaderTest, MembersOfACommunicatorMayBeAnyRanks) {
       made.Range(2, 100 + rank, "ncclCommInitRank", 1, {0xef, 3 | member++ << 32});
       made.Range(3, 100 + rank, "ncclAllReduce", 2, {0xef, 4096});
     }
-  }
-  const TraceImport& import = files.Import({path});
+  });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(3, 12288));
   ASSERT_EQ(import.trace->communicators.size(), 1u);
@@ -385,15 +349,12 @@ TEST(NsysReaderTest, MembersOfACommunicatorMayBeAnyRanks) {
 
 TEST(NsysReaderTest, ViewsAreNotRun) {
   ImportedFiles files;
-  const std::string path = files.Write("job.sqlite", "");
-  {
-    NsysFile made(path);
+  Import(files, [](NsysFile& made) {
     made.Run("DROP TABLE NVTX_EVENTS");
     made.Run(
         "CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE r(start) AS (SELECT 1 UNION ALL SELECT "
         "start + 1 FROM r) SELECT start, 'ncclSend' AS text, 1 AS textId, 1 AS globalTid FROM r");
-  }
-  files.Import({path});
+  });
   EXPECT_FALSE(files.import().trace);
   EXPECT_NE(files.findings(), "");
 }
