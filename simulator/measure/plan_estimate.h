@@ -11,8 +11,8 @@
 //                       for each other before them (ExpertTime).
 //   T_bubble            This is 1 / m of the time for which the ranks of the other stages compute
 //   or
-//                       wait in their own streams, without the optimizer: (p - 1) / m of the
-//                       stage's own if all are equal (Narayanan et al., arXiv 2104.04473,
+//                       wait in their own streams, without the optimizer. If all stages are equal,
+//                       that is (p - 1) / m of the stage's own (Narayanan et al., arXiv 2104.04473,
 //                       section 2.2.1). It is divided by the number of chunks with interleaving,
 //                       and by 3 with ZB-H1 (Qi et al., arXiv 2401.10241: f + b - w, with all three
 //                       equal).

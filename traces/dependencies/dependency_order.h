@@ -27,8 +27,8 @@ enum class SendsAre : uint8_t {
   kEager,        // dependents do not wait for their end
 };
 
-// Which order is preferred: that of the ranks' own numbers, which keeps programs as they are
-// written, or one in which the ends of messages are adjacent, so that operations may also wait for
+// States which order is preferred: that of the ranks' own numbers keeps programs as they are
+// written; in the other one the ends of messages are adjacent, so that operations may also wait for
 // any before them.
 enum class OrderIs : uint8_t { kByNumber, kByMessage };
 

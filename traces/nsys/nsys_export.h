@@ -33,7 +33,7 @@ struct NsysRange {
   std::optional<int64_t> key;
 };
 
-// A kernel of NCCL, and the call of the host that launched it.
+// Describes a kernel of NCCL, and the call of the host that launched it.
 struct NsysKernel {
   int64_t start_ns = 0;
   int64_t end_ns = 0;

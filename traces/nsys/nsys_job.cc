@@ -250,7 +250,7 @@ void NsysJob::SetTimes(Launch& launch, uint32_t rank, TraceOperation& operation)
     }
     free_ns = std::max(free_ns, launch.last_kernel_end_ns);
     // How long each of several collectives took is not recorded.
-    if (launch.collectives + launch.messages == 1 || launch.collectives == 0) {
+    if (launch.collectives == 0 || launch.collectives + launch.messages == 1) {
       operation.measured_ps = SpanPs(launch.first_kernel_ns, launch.last_kernel_end_ns);
     }
     timeline.last_stream = job_.StreamOf(rank, launch.stream);

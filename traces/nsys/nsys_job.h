@@ -36,7 +36,7 @@ class NsysJob {
 
  private:
   using ProcessId = std::pair<uint32_t, uint64_t>;  // file, and id in it
-  // A call or a group of calls: the time in which the host made it, and its kernels.
+  // Describes a call or a group of calls: the time in which the host made it, and its kernels.
   struct Launch {
     int64_t begin_ns = 0;
     int64_t end_ns = 0;
@@ -63,13 +63,13 @@ class NsysJob {
     // By communicator: the ranks as which threads joined it.
     std::map<std::string, std::map<uint64_t, std::set<uint32_t>>> ranks_of;
   };
-  // How far the kernels of a rank's calls have come.
+  // Notes when the streams of a rank are free, as its calls are placed.
   struct Timeline {
     std::optional<int64_t> begin_ns;
     std::map<uint64_t, int64_t> free_ns_of;  // by stream
     uint32_t last_stream = 0;                // dense number of the previous call's
   };
-  // A communicator that ncclCommSplit made.
+  // Describes a communicator that ncclCommSplit made.
   struct Split {
     std::string parent;
     struct Member {

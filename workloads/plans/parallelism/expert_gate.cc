@@ -9,7 +9,7 @@
 namespace railyard {
 namespace {
 
-// Costs 0.1 us a token with 256 experts.
+// An order of 256 experts takes 3.3 us, that is 0.2 us a token.
 constexpr uint32_t kTokensPerOrder = 16;
 
 enum GateDraw : uint64_t { kPopularity, kConcentration };
