@@ -11,6 +11,7 @@
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule_check.h"
 #include "workloads/experts/expert_schedule.h"
+#include "workloads/nccl/nccl_chunking.h"
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
@@ -140,9 +141,9 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
 PlannedCollective PlanOf(const std::shared_ptr<const ExplicitAlgorithm>& algorithm,
                          uint64_t bytes) {
   const NcclSettings defaults;
-  const uint32_t slots = MessageRule{}.in_flight_messages;
+  const SlotRule slot = SlotRuleOf(algorithm->protocol, defaults);
   PlannedCollective planned;
-  planned.name = ReplayName({Algorithm::kExplicit, Protocol::kSimple});
+  planned.name = ReplayName({Algorithm::kExplicit, algorithm->protocol});
   planned.collective.kind = algorithm->kind;
   planned.collective.root = algorithm->root;
   planned.collective.datatype = Datatype::kInt8;
@@ -151,7 +152,9 @@ PlannedCollective PlanOf(const std::shared_ptr<const ExplicitAlgorithm>& algorit
   planned.schedules.assign(
       algorithm->rank_count,
       std::make_shared<ExplicitSchedule>(algorithm, planned.collective.count,
-                                         defaults.buffsize_bytes / slots, MessageRule{}));
+                                         slot.payload_bytes - slot.payload_bytes % slot.grain_bytes,
+                                         MessageRule{.line_payload_bytes = slot.line_payload_bytes,
+                                                     .line_wire_bytes = slot.line_wire_bytes}));
   return planned;
 }
 

@@ -190,6 +190,22 @@ TEST_F(PerfTest, AnAlgorithmOfOnesOwnIsListedAndTimed) {
                 "--schedule", file, "-b", "1M", "-e", "1M"});
   EXPECT_EQ(timed.status, 0) << timed.errors;
   EXPECT_THAT(timed.output, HasSubstr("1048576"));
+  // LL's messages take twice the bytes, and less time for a few.
+  const std::string ll = scratch_.Write("ll.textproto", "protocol: LL " + text);
+  const ProgramExit ll_listed = Railyard({"schedule", ll, "--bytes", "1M"});
+  EXPECT_THAT(ll_listed.output, HasSubstr("EXPLICIT/LL,"));
+  const auto time_us = [&](const std::string& schedule, const std::string& bytes) {
+    const ProgramExit exit = Railyard({"perf", "--fabric", "single-gpu", "--nodes", "2",
+                                       "--schedule", schedule, "-b", bytes, "-e", bytes});
+    EXPECT_EQ(exit.status, 0) << exit.errors;
+    std::istringstream row(exit.output.substr(exit.output.rfind("sum") + 3));
+    int root = 0;
+    double time = 0;
+    row >> root >> time;
+    return time;
+  };
+  EXPECT_LT(time_us(ll, "64"), time_us(file, "64"));
+  EXPECT_GT(time_us(ll, "64M"), 1.8 * time_us(file, "64M"));
   // The collective is that of the schedule, and an error says how many ranks it needs.
   const ProgramExit derived = Railyard({"perf", "--fabric", "single-gpu", "--nodes", "2",
                                         "--schedule", file, "-b", "1M", "-e", "1M"});

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -99,6 +101,22 @@ TEST_F(MscclLoaderTest, StepsBecomeALane) {
   EXPECT_TRUE(lanes[0][3].step.store);
 }
 
+TEST_F(MscclLoaderTest, TheProtocolHolds) {
+  const auto with = [&](const std::string& protocol) {
+    std::string text = Ring();
+    return Load(text.replace(text.find("Simple"), 6, protocol));
+  };
+  for (const auto& [name, protocol] :
+       {std::pair{"Simple", Protocol::kSimple}, std::pair{"LL", Protocol::kLl},
+        std::pair{"LL128", Protocol::kLl128}}) {
+    const auto algorithm = with(name);
+    ASSERT_NE(algorithm, nullptr) << findings_;
+    EXPECT_EQ(algorithm->protocol, protocol);
+  }
+  EXPECT_EQ(with("LL64"), nullptr);
+  EXPECT_THAT(findings_, HasSubstr(":1:1: error: proto \"LL64\" is not read (expected Simple, LL"));
+}
+
 // In place, an AllGather has its contribution in the result; msccl-tools write no buffer i then.
 TEST_F(MscclLoaderTest, AnAllGatherMayBeInPlace) {
   const auto text = [](const char* in_place) {
@@ -180,6 +198,147 @@ TEST_F(MscclLoaderTest, EntitiesAreNotExpanded) {
                  "<algo coll=\"&f;\"/>"),
             nullptr);
   EXPECT_THAT(findings_, ::testing::Not(HasSubstr("root:")));
+}
+
+// --- Programs of more than lanes -----------------------------------------------------------------
+
+std::string StepText(size_t number, const std::string& type, const std::string& from,
+                     const std::string& to, int count = 1, const std::string& after = "-1:-1") {
+  const auto slot = [](const char* side, const std::string& at) {
+    return fmt::format(R"({0}buf="{1}" {0}off="{2}")", side, at.substr(0, 1), at.substr(1));
+  };
+  const size_t colon = after.find(':');
+  return fmt::format("<step s=\"{}\" type=\"{}\" {} {} cnt=\"{}\" depid=\"{}\" deps=\"{}\"/>\n",
+                     number, type, slot("src", from), slot("dst", to), count,
+                     after.substr(0, colon), after.substr(colon + 1));
+}
+
+// Each GPU sends its vector to every other one by a thread block of each channel. What has arrived
+// in scratch is added up by one more thread block of each, on the next channel.
+std::string OnePass(int gpus, int channels, const std::string& last_type = "re") {
+  std::string text = fmt::format(
+      "<algo nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"allreduce\" "
+      "inplace=\"1\" outofplace=\"0\">\n",
+      channels, channels, gpus);
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    text += fmt::format("<gpu id=\"{}\">\n", gpu);
+    int id = 0;
+    for (int other = 0; other < gpus; ++other) {
+      for (int channel = 0; channel < channels && other != gpu; ++channel) {
+        text += fmt::format("<tb id=\"{0}\" send=\"{1}\" recv=\"{1}\" chan=\"{2}\">\n", id++, other,
+                            channel);
+        const std::string chunk = fmt::format("i{}", channel);
+        text += StepText(0, "s", chunk, chunk);
+        text += StepText(1, "r", chunk, fmt::format("s{}", other * channels + channel)) + "</tb>\n";
+      }
+    }
+    for (int channel = 0; channel < channels; ++channel) {
+      text += fmt::format("<tb id=\"{}\" send=\"-1\" recv=\"-1\" chan=\"{}\">\n", id++,
+                          (channel + 1) % channels);
+      size_t step = 0;
+      for (int other = 0, place = 0; other < gpus; ++other) {
+        if (other == gpu) continue;
+        text += StepText(step++, "nop", "i-1", "o-1", 0,
+                         fmt::format("{}:1", place++ * channels + channel));
+        const std::string from = fmt::format("s{}", other * channels + channel);
+        text += StepText(step++, other + 1 == gpus ? last_type : "re", from,
+                         fmt::format("i{}", channel));
+      }
+      text += "</tb>\n";
+    }
+    text += "</gpu>\n";
+  }
+  return text + "</algo>\n";
+}
+
+size_t CountOf(const ExplicitAlgorithm& algorithm, bool (*is_counted)(const Step&)) {
+  size_t count = 0;
+  for (const auto& [place, lanes] : algorithm.lanes) {
+    for (const auto& lane : lanes) {
+      for (const ExplicitStep& step : lane) count += is_counted(step.step) ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+// Each of 4 GPUs sends 2 chunks to 3 others, and reduces what it receives at once: with
+// 3 * 2 + 2 = 8 thread blocks there are 8 channels, and 4 parts of a chunk for them.
+TEST_F(MscclLoaderTest, ReductionsMayFollowInOtherThreadBlocksAndChannels) {
+  const auto algorithm = Load(OnePass(4, 2));
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  EXPECT_EQ(algorithm->channel_count, 8u);
+  EXPECT_EQ(algorithm->chunk_count, 2u * 4);
+  EXPECT_EQ(CountOf(*algorithm, [](const Step& step) { return step.send_to != kNoPeer; }),
+            size_t{4} * 3 * 2 * 4);
+  EXPECT_EQ(CountOf(*algorithm, [](const Step& step) { return step.reduce; }),
+            size_t{4} * 3 * 2 * 4);
+}
+
+// Two servers of two GPUs: the sum of a server is exchanged with the other one, and returned after
+// a step of another channel's thread block.
+std::string TwoLevels(const std::string& after = "1:2") {
+  std::string text = "<algo nchunksperloop=\"2\" ngpus=\"4\" coll=\"allreduce\" inplace=\"1\">\n";
+  for (int gpu = 0; gpu < 4; ++gpu) {
+    const std::string own = fmt::format("i{}", gpu % 2);
+    const std::string other = fmt::format("i{}", 1 - gpu % 2);
+    const auto block = [&](int id, int peer, int channel) {
+      return fmt::format("<tb id=\"{0}\" send=\"{1}\" recv=\"{1}\" chan=\"{2}\">\n", id, peer,
+                         channel);
+    };
+    text += fmt::format("<gpu id=\"{}\">\n", gpu);
+    text += block(0, gpu ^ 1, 0) + StepText(0, "s", other, other) + StepText(1, "rrc", own, own) +
+            "</tb>\n";
+    text += block(1, gpu ^ 2, 0) + StepText(0, "s", own, "s0", 1, "0:1") +
+            StepText(1, "r", own, "s0") + StepText(2, "re", "s0", own) + "</tb>\n";
+    text += block(2, gpu ^ 1, 1) + StepText(0, "s", own, own, 1, after) +
+            StepText(1, "r", other, other, 1, "0:0") + "</tb>\n</gpu>\n";
+  }
+  return text + "</algo>\n";
+}
+
+TEST_F(MscclLoaderTest, StepsMayWaitForOtherChannels) {
+  const auto algorithm = Load(TwoLevels());
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  EXPECT_EQ(algorithm->channel_count, 3u);
+  // Each GPU sends each of the parts of half the vector three times.
+  EXPECT_EQ(CountOf(*algorithm, [](const Step& step) { return step.send_to != kNoPeer; }),
+            size_t{4} * 3 * algorithm->chunk_count / 2);
+  // The GPU returns the sum of all only if it waits for it.
+  EXPECT_EQ(Load(TwoLevels("-1:-1")), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("expected every rank to end with every contribution"));
+}
+
+TEST_F(MscclLoaderTest, MistakesInSuchProgramsAreFoundAtTheirLines) {
+  const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
+    return text.replace(text.find(from), from.size(), to);
+  };
+  struct Mistake {
+    std::string text;
+    std::string finding;
+  };
+  const std::string step_5 = StepText(0, "s", "i0", "s0", 1, "0:1");
+  for (const Mistake& mistake : std::vector<Mistake>{
+           // The last one is not added: GPU 0 lacks the contribution of GPU 3.
+           {OnePass(4, 2, "nop"), "expected every rank to end with every contribution"},
+           {replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "7:1")),
+            ":8:1: error: depid 7 is no thread block of the GPU"},
+           {replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "0:2")),
+            ":8:1: error: deps 2 is no step of thread block 0, which has 2"},
+           {replaced(TwoLevels(), step_5, StepText(0, "s", "s7", "s0", 1, "0:1")),
+            ":8:1: error: reads chunk 7 of a buffer of GPU 0, in which nothing is"},
+           {replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "1:2")),
+            ":8:1: error: waits for ever"},
+           {replaced(TwoLevels(), step_5, step_5 + step_5),
+            ":8:1: error: GPU 0 sends 2 chunks to GPU 2 on channel 0, which receives 1"},
+           {replaced(TwoLevels(), "<tb id=\"2\" send=\"1\" recv=\"1\" chan=\"1\">",
+                     "<tb id=\"2\" send=\"1\" recv=\"1\" chan=\"0\">"),
+            ":13:1: error: uses a connection of thread block 0"},
+           {replaced(TwoLevels(), "send=\"2\" recv=\"2\"", "send=\"2\" recv=\"0\""),
+            ":7:1: error: has its own GPU as peer"},
+           {replaced(TwoLevels(), "type=\"re\"", "type=\"rx\""), "type \"rx\" is not read"}}) {
+    EXPECT_EQ(Load(mistake.text), nullptr) << mistake.finding;
+    EXPECT_THAT(findings_, HasSubstr(mistake.finding));
+  }
 }
 
 // grep -c '<tb ' ncv4-ar_tree_12_LL.xml: 192; its steps are s 48, r 24, rrs 48, rcs 48, rrc 24.

@@ -32,6 +32,7 @@ struct ExplicitAlgorithm {
   uint32_t root = 0;
   uint32_t chunk_count = 1;  // of the vector, or of each block
   uint32_t channel_count = 1;
+  Protocol protocol = Protocol::kSimple;
   // Lanes by rank and channel; each lane is a list of steps.
   std::map<std::pair<uint32_t, uint32_t>, std::vector<std::vector<ExplicitStep>>> lanes;
 

@@ -194,7 +194,9 @@ std::shared_ptr<const ExplicitAlgorithm> NcclPlanner::OwnAlgorithmOf(
 std::optional<ReplayChoice> NcclPlanner::Choose(const JobCollective& collective,
                                                 const ReplayChoice& stated) const {
   SIM_CHECK(!collective.is_p2p(), "NCCL chooses no algorithm for Send and Recv");
-  if (OwnAlgorithmOf(collective)) return ReplayChoice{Algorithm::kExplicit, Protocol::kSimple};
+  if (const auto own = OwnAlgorithmOf(collective)) {
+    return ReplayChoice{Algorithm::kExplicit, own->protocol};
+  }
   if (!tuner_) return ReplayChoice{Algorithm::kRing, Protocol::kSimple};
   const TunedCall call = {collective.kind, collective.bytes, collective.datatype,
                           NvlsReduces(collective.datatype)};
@@ -506,12 +508,13 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanHalvingDoubling(
 
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanExplicit(
     const JobCollective& collective) const {
-  const SlotRule slot = SlotRuleOf(Protocol::kSimple, settings_);
+  const std::shared_ptr<const ExplicitAlgorithm> algorithm = OwnAlgorithmOf(collective);
+  const SlotRule slot = SlotRuleOf(algorithm->protocol, settings_);
   const Elements elements = ElementsOf(collective);
   const StepsRule steps;
-  return std::make_shared<ExplicitSchedule>(
-      OwnAlgorithmOf(collective), elements.count * elements.bytes,
-      RoundDown(slot.payload_bytes, slot.grain_bytes), MessageRuleOf(steps, slot, elements.bytes));
+  return std::make_shared<ExplicitSchedule>(algorithm, elements.count * elements.bytes,
+                                            RoundDown(slot.payload_bytes, slot.grain_bytes),
+                                            MessageRuleOf(steps, slot, elements.bytes));
 }
 
 std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanP2p(RankIndex rank, const P2pCall* calls,

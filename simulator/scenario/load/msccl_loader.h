@@ -13,10 +13,10 @@ namespace railyard {
 // Returns the algorithm. The thread blocks of a GPU and channel become one lane, with their steps
 // in an order that their dependencies and messages allow. The data that a step reads is traced
 // through the buffers: it is the rank's own contribution, or data that the lane received or reduced
-// before. Returns nullptr with findings if that is impossible: AllToAll and kinds that an
-// ExplicitAlgorithm does not have, dependencies between channels, cyclic waits, local reductions.
-// The result of the algorithm is not checked. XML entities are not expanded, and other files are
-// not opened.
+// before. A program with local reductions, or with dependencies between channels, has data that one
+// lane does not have: it runs as a plan of MSCCL++ (mscclpp_runner.h). Returns nullptr with
+// findings if that is impossible: AllToAll and kinds that an ExplicitAlgorithm does not have,
+// endless waits, chunks in a wrong slot of the result.
 std::shared_ptr<ExplicitAlgorithm> LoadMsccl(const std::string& path, const std::string& text,
                                              Diagnostics& diagnostics);
 

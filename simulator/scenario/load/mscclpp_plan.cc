@@ -11,6 +11,7 @@
 #include <rapidjson/error/en.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/scenario/load/msccl_program.h"
 #include "workloads/collectives/explicit_schedule.h"
 
 namespace railyard {
@@ -164,6 +165,12 @@ class PlanParser {
                                Quote(Text(root, "collective"))));
     }
     plan_.kind = kind->second;
+    const std::optional<Protocol> protocol = MscclProtocolNamed(Text(root, "protocol"));
+    if (!protocol) {
+      return Error("protocol", fmt::format("{} is not read (expected Simple or LL)",
+                                           Quote(Text(root, "protocol"))));
+    }
+    plan_.protocol = *protocol;
     const auto in_place = root.FindMember("inplace");
     plan_.is_in_place =
         in_place != root.MemberEnd() && in_place->value.IsBool() && in_place->value.GetBool();
@@ -247,7 +254,7 @@ class PlanParser {
       key += '/';
     }
     Group& group = groups_[key];
-    group.place = operation.place;
+    group.place = operation.place.name;
     group.times_of_block.resize(size);
     ++group.times_of_block[number];
   }
@@ -371,7 +378,7 @@ class PlanParser {
     MscclppOperation operation{.kind = known->kind,
                                .waits_for_data = known->waits_for_data,
                                .signals = known->signals,
-                               .place = place};
+                               .place = {.name = place}};
     size_t type = 0;
     const std::string_view channel_type = Text(json, "channel_type");
     if (!channel_type.empty() && channel_type != "none" && !Type(channel_type, place, type)) {
@@ -404,7 +411,7 @@ class PlanParser {
                      fmt::format("tb_id {} is none of {} thread blocks", number, size));
       }
       NoteGroup(operation, name, static_cast<size_t>(number), static_cast<size_t>(size));
-      if (number > 0) operation = {.place = place};
+      if (number > 0) operation = {.place = {.name = place}};
     }
     plan_.gpus.back().back().push_back(std::move(operation));
     return true;
@@ -437,13 +444,14 @@ class PlanParser {
 
   bool ReadNumbers(const Json& json, MscclppOperation& operation) {
     if (operation.kind == MscclppKind::kBarrier) {
-      return Index(json, "barrier_id", operation.place, kBlocksMax,
+      return Index(json, "barrier_id", operation.place.name, kBlocksMax,
                    operation.numbers.emplace_back()) &&
-             Index(json, "num_threadblocks", operation.place, kBlocksMax, operation.block_count);
+             Index(json, "num_threadblocks", operation.place.name, kBlocksMax,
+                   operation.block_count);
     }
     for (const Json& id : List(json, "semaphore_ids").GetArray()) {
       if (!id.IsUint() || id.GetUint() >= plan_.semaphores.back().size()) {
-        return Error(operation.place, "semaphore_ids has a number that the GPU does not have");
+        return Error(operation.place.name, "semaphore_ids has a number that the GPU does not have");
       }
       operation.numbers.push_back(id.GetUint());
     }
@@ -457,12 +465,13 @@ class PlanParser {
     const bool is_paired =
         operation.kind == MscclppKind::kReduce ? sources > 0 : sources == 1 || sources == targets;
     if (!is_paired || targets == 0) {
-      return Error(operation.place, fmt::format("{} sources have {} targets", sources, targets));
+      return Error(operation.place.name,
+                   fmt::format("{} sources have {} targets", sources, targets));
     }
     for (const auto* const side : {&operation.sources, &operation.targets}) {
       for (const MscclppChunks& chunks : *side) {
         if (chunks.size == operation.sources.front().size) continue;
-        return Error(operation.place, "sources and targets differ in size");
+        return Error(operation.place.name, "sources and targets differ in size");
       }
     }
     return true;

@@ -15,7 +15,8 @@
 
 namespace railyard {
 
-enum class MscclppBuffer : uint8_t { kInput, kOutput, kScratch };
+// The mailbox, of programs of MSCCL, has a slot for each message to the GPU.
+enum class MscclppBuffer : uint8_t { kInput, kOutput, kScratch, kMailbox };
 
 // Describes adjacent chunks of a buffer, of the GPU itself or of another one.
 struct MscclppChunks {
@@ -34,13 +35,20 @@ struct MscclppChannel {
 
 enum class MscclppKind : uint8_t {
   kNothing,
-  kMove,    // each source to the target with its index, or the only source to all
-  kReduce,  // all sources are reduced to one value, which all targets get
+  kMove,     // each source to the target with its index, or the only source to all
+  kReceive,  // waits until the source is written; it is then the target's
+  kReduce,   // all sources are reduced to one value, which all targets get
   kSignal,
   kWait,
   kBarrier,  // between thread blocks of the GPU
   kAcquire,  // acquires semaphores of the GPU
   kRelease,
+};
+
+// Names an operation in findings: by its line, or by its place in JSON.
+struct MscclppPlace {
+  int line = 0;
+  std::string name = {};  // "gpus[0].threadblocks[1].ops[2]"
 };
 
 struct MscclppOperation {
@@ -52,11 +60,14 @@ struct MscclppOperation {
   std::vector<MscclppChannel> channels = {};  // on which it signals
   std::vector<uint32_t> numbers = {};         // of the barrier or semaphores
   uint32_t block_count = 0;                   // number of thread blocks at the barrier
-  std::string place;                          // "gpus[0].threadblocks[1].ops[2]", for findings
+  // A reduction reads these instead of its first source if they are written.
+  std::optional<MscclppChunks> instead_of_first = {};
+  MscclppPlace place = {};
 };
 
 struct MscclppPlan {
   CollectiveKind kind = CollectiveKind::kAllReduce;
+  Protocol protocol = Protocol::kSimple;
   bool is_in_place = false;
   // The number of chunks of the vector, or of each rank's block of AllGather and ReduceScatter.
   uint32_t chunk_count = 1;

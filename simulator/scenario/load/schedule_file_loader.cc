@@ -11,7 +11,8 @@
 #include <fmt/format.h>
 
 #include "simulator/scenario/load/msccl_loader.h"
-#include "simulator/scenario/load/mscclpp_loader.h"
+#include "simulator/scenario/load/mscclpp_plan.h"
+#include "simulator/scenario/load/mscclpp_runner.h"
 #include "simulator/text_proto/text_proto.h"
 #include "workloads/collectives/explicit_check.h"
 #include "workloads/collectives/schedule.pb.h"
@@ -34,12 +35,27 @@ CollectiveKind KindOf(protos::Schedule::Collective collective) {
   }
 }
 
+Protocol ProtocolOf(protos::Schedule::Protocol protocol) {
+  switch (protocol) {
+    case protos::Schedule::LL:
+      return Protocol::kLl;
+    case protos::Schedule::LL128:
+      return Protocol::kLl128;
+    default:
+      return Protocol::kSimple;
+  }
+}
+
 // XML of MSCCL, or JSON of MSCCL++.
 std::shared_ptr<const ExplicitAlgorithm> LoadCheckedMsccl(const std::string& path,
                                                           const std::string& text,
                                                           Diagnostics& diagnostics) {
-  const auto load = text.front() == '<' ? LoadMsccl : LoadMscclpp;
-  std::shared_ptr<const ExplicitAlgorithm> algorithm = load(path, text, diagnostics);
+  std::shared_ptr<const ExplicitAlgorithm> algorithm;
+  if (text.front() == '<') {
+    algorithm = LoadMsccl(path, text, diagnostics);
+  } else if (auto plan = ParseMscclppPlan(path, text, diagnostics)) {
+    algorithm = RunMscclppPlan(path, *std::move(plan), diagnostics);
+  }
   if (!algorithm) return nullptr;
   SchedulePlace place;
   const std::string wrong = WhatIsWrong(algorithm, place);
@@ -94,6 +110,7 @@ class ScheduleFileLoader {
     }
     if (!cursor_.Has("ranks")) cursor_.Missing(diagnostics_, "ranks", "how many take part");
     algorithm_->kind = KindOf(message.collective());
+    algorithm_->protocol = ProtocolOf(message.protocol());
     algorithm_->rank_count = Number(cursor_, "ranks", 2, 2, kAlgorithmRanksMax);
     algorithm_->chunk_count = Number(cursor_, "chunks", 1, 1, kAlgorithmChunksMax);
     algorithm_->root = Number(cursor_, "root", 0, 0, algorithm_->rank_count - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/load/mscclpp_loader.h"
+#include "simulator/scenario/load/mscclpp_runner.h"
 
 #include <algorithm>
 #include <deque>
@@ -11,12 +11,13 @@
 
 #include <fmt/format.h>
 
-#include "simulator/scenario/load/mscclpp_plan.h"
+#include "simulator/scenario/load/timed_steps.h"
 
 namespace railyard {
 namespace {
 
-constexpr uint64_t kStepsMax = 10'000'000;  // over all ranks and channels
+constexpr uint64_t kStepsMax = 10'000'000;        // over all ranks and channels
+constexpr uint64_t kBlockTurnsMax = 300'000'000;  // most of which find that they have to wait
 
 ExplicitStep StepOn(uint32_t chunk) {
   ExplicitStep step;
@@ -40,10 +41,16 @@ class PlanRunner {
 
   std::shared_ptr<ExplicitAlgorithm> Run() {
     algorithm_->kind = plan_.kind;
+    algorithm_->protocol = plan_.protocol;
     algorithm_->rank_count = gpu_count_;
     for (const auto& blocks : plan_.gpus) blocks_.emplace_back(blocks.size());
     if (!RunBlocks() || !StoreResults()) return nullptr;
-    DivideAmongChannels();
+    algorithm_->chunk_count = plan_.chunk_count;
+    size_t blocks_max = 1;
+    for (const auto& blocks : plan_.gpus) blocks_max = std::max(blocks_max, blocks.size());
+    algorithm_->channel_count =
+        static_cast<uint32_t>(std::min(blocks_max, size_t{kAlgorithmChannelsMax}));
+    WriteLanes(std::move(lanes_), kStepsMax, *algorithm_);
     return algorithm_;
   }
 
@@ -58,6 +65,7 @@ class PlanRunner {
     std::optional<uint32_t> holder = {};
     bool is_sent = false;
     bool is_read = false;
+    uint64_t put_at = 0;  // the number of steps after which it could be sent
   };
   struct Kept {
     uint64_t version = 0;
@@ -79,8 +87,9 @@ class PlanRunner {
 
   enum class Turn : uint8_t { kBlocked, kMoved, kDone, kFailed };
 
-  bool Fail(const std::string& place, const std::string& what) {
-    diagnostics_.Error({.file = path_}, place, what);
+  bool Fail(const MscclppPlace& place, const std::string& what) {
+    diagnostics_.Error({.file = path_, .line = place.line, .column = place.line > 0 ? 1 : 0},
+                       place.name, what);
     return false;
   }
 
@@ -109,15 +118,16 @@ class PlanRunner {
     if (chunks.gpu != by) {
       value.holder = by;
       value.is_sent = value.is_read = false;
+      value.put_at = PossibleAt(by, value);
       if (!value.is_own) held_[by].emplace_back(chunks.gpu, slot);
     }
     slots_[chunks.gpu][slot] = value;
   }
 
   // --- Steps -------------------------------------------------------------------------------------
-  bool AddStep(uint32_t gpu, const ExplicitStep& step, const std::string& place) {
+  bool AddStep(uint32_t gpu, const ExplicitStep& step, const MscclppPlace& place) {
     if (++step_count_ > kStepsMax) return Fail(place, fmt::format("more than {} steps", kStepsMax));
-    lanes_[gpu].push_back(step);
+    lanes_[gpu].push_back({.made = step, .at = step_count_, .possible_at = step_count_});
     return true;
   }
   Value Keep(uint32_t gpu, uint32_t chunk) {
@@ -126,23 +136,30 @@ class PlanRunner {
     kept.step = lanes_[gpu].size() - 1;
     return {.chunk = chunk, .version = kept.version};
   }
-  bool IsCurrent(uint32_t gpu, const Value& value, const std::string& place) {
+  bool IsCurrent(uint32_t gpu, const Value& value, const MscclppPlace& place) {
     if (value.is_own || kept_[gpu][value.chunk].version == value.version) return true;
     return Fail(place, fmt::format("needs chunk {} of GPU {} as it was before it was reduced or "
                                    "received again",
                                    value.chunk, gpu));
   }
-  bool Send(uint32_t from, uint32_t to, const Value& value, const std::string& place) {
+  bool Send(uint32_t from, uint32_t to, const Value& value, const MscclppPlace& place) {
     if (!IsCurrent(from, value, place)) return false;
     ExplicitStep step = StepOn(value.chunk);
     step.step.send_to = static_cast<int32_t>(to);
     step.step.load_local = value.is_own;
     step.step.load_kept = !value.is_own;
-    return AddStep(from, step, place);
+    if (!AddStep(from, step, place)) return false;
+    lanes_[from].back().possible_at = value.holder ? value.put_at : PossibleAt(from, value);
+    return true;
+  }
+  // Thread blocks put and read at the same time in a round, if their values are there.
+  uint64_t PossibleAt(uint32_t gpu, const Value& value) const {
+    if (value.is_own) return round_begin_;
+    return std::max(round_begin_, lanes_[gpu][kept_[gpu].at(value.chunk).step].at);
   }
   // Sends what slots of other GPUs have of a chunk that the GPU is about to keep anew. They receive
   // it when they need it.
-  bool SendHeld(uint32_t gpu, uint32_t chunk, const std::string& place) {
+  bool SendHeld(uint32_t gpu, uint32_t chunk, const MscclppPlace& place) {
     std::vector<std::pair<uint32_t, Slot>> rest;
     for (const auto& [to, slot] : held_[gpu]) {
       const auto at = slots_[to].find(slot);
@@ -164,7 +181,7 @@ class PlanRunner {
   }
   // Sends the value of a slot to its GPU, unless that has been done. Messages of two GPUs are
   // received in the order in which they were sent.
-  bool SendToSlot(uint32_t gpu, const Slot& slot, const Value& value, const std::string& place) {
+  bool SendToSlot(uint32_t gpu, const Slot& slot, const Value& value, const MscclppPlace& place) {
     std::deque<Slot>& sent = under_way_[{*value.holder, gpu}];
     if (sent.empty() && !value.is_sent) return Send(*value.holder, gpu, value, place);
     if (!value.is_sent || sent.front() != slot) {
@@ -177,7 +194,7 @@ class PlanRunner {
     return true;
   }
   // Sends what another GPU holds to the slot's GPU, which keeps it.
-  bool Fetch(uint32_t gpu, const Slot& slot, Value& value, const std::string& place) {
+  bool Fetch(uint32_t gpu, const Slot& slot, Value& value, const MscclppPlace& place) {
     const uint32_t holder = *value.holder;
     ExplicitStep step = StepOn(value.chunk);
     step.step.recv_from = static_cast<int32_t>(holder);
@@ -196,7 +213,7 @@ class PlanRunner {
     const MscclppChunks& source = operation.sources[state.source];
     const Slot slot = SlotOf(source.gpu, source.buffer, source.index + state.element);
     auto value = ValueAt(source.gpu, slot);
-    if (!value) return Missing(operation, state);
+    if (!value) return Missing(operation, source, state);
     Turn turn = Turn::kDone;
     if (value->holder) {
       if (!Fetch(source.gpu, slot, *value, operation.place)) return Turn::kFailed;
@@ -215,21 +232,50 @@ class PlanRunner {
     return turn;
   }
 
-  Turn Missing(const MscclppOperation& operation, const BlockState& state) {
+  // Moves to the target what another GPU has put there; it is sent when it is needed.
+  Turn Receive(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+    const MscclppChunks& source = operation.sources.front();
+    const MscclppChunks& target = operation.targets.front();
+    const Slot from = SlotOf(gpu, source.buffer, source.index + state.element);
+    const auto at = slots_[gpu].find(from);
+    if (at == slots_[gpu].end()) return Turn::kBlocked;
+    const Slot to = SlotOf(gpu, target.buffer, target.index + state.element);
+    ++state.element;
+    if (to == from) return Turn::kDone;
+    const Value value = at->second;
+    slots_[gpu].erase(at);
+    slots_[gpu][to] = value;
+    if (!value.holder) return Turn::kDone;
+    if (!value.is_own) held_[*value.holder].emplace_back(gpu, to);
+    std::ranges::replace(under_way_[{*value.holder, gpu}], from, to);
+    return Turn::kDone;
+  }
+
+  Turn Missing(const MscclppOperation& operation, const MscclppChunks& source,
+               const BlockState& state) {
     if (operation.waits_for_data) return Turn::kBlocked;
-    const MscclppChunks& source = operation.sources[state.source];
     Fail(operation.place, fmt::format("reads chunk {} of a buffer of GPU {}, in which nothing is",
                                       source.index + state.element, source.gpu));
     return Turn::kFailed;
   }
 
+  const MscclppChunks& OperandOf(const MscclppOperation& operation, const BlockState& state) const {
+    const auto& instead = operation.instead_of_first;
+    if (state.source == 0 && instead &&
+        ValueAt(instead->gpu,
+                SlotOf(instead->gpu, instead->buffer, instead->index + state.element))) {
+      return *instead;
+    }
+    return operation.sources[state.source];
+  }
+
   // Adds one source; those of other GPUs are messages.
   Turn Reduce(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
     if (state.source == operation.sources.size()) return FinishReduction(operation, gpu, state);
-    const MscclppChunks& source = operation.sources[state.source];
+    const MscclppChunks& source = OperandOf(operation, state);
     const Slot slot = SlotOf(source.gpu, source.buffer, source.index + state.element);
     auto value = ValueAt(source.gpu, slot);
-    if (!value) return Missing(operation, state);
+    if (!value) return Missing(operation, source, state);
     const bool is_empty = !state.adds_own && !state.adds_kept;
     if (!is_empty && value->chunk != state.sum.chunk) {
       Fail(operation.place,
@@ -339,6 +385,16 @@ class PlanRunner {
     return true;
   }
 
+  static bool HasData(const MscclppOperation& operation) {
+    return operation.kind == MscclppKind::kMove || operation.kind == MscclppKind::kReceive ||
+           operation.kind == MscclppKind::kReduce;
+  }
+  Turn RunElement(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+    if (operation.kind == MscclppKind::kMove) return Move(operation, state);
+    if (operation.kind == MscclppKind::kReceive) return Receive(operation, gpu, state);
+    return Reduce(operation, gpu, state);
+  }
+
   // Goes on until a message is on its way, or the block has to wait or has ended.
   Turn RunBlock(uint32_t gpu, uint32_t block) {
     const std::vector<MscclppOperation>& operations = plan_.gpus[gpu][block];
@@ -346,15 +402,12 @@ class PlanRunner {
     bool has_moved = false;
     while (state.operation < operations.size()) {
       const MscclppOperation& operation = operations[state.operation];
-      const bool has_data =
-          operation.kind == MscclppKind::kMove || operation.kind == MscclppKind::kReduce;
-      if (has_data && state.element < operation.sources.front().size) {
+      if (HasData(operation) && state.element < operation.sources.front().size) {
         if (++turn_count_ > kStepsMax) {
           Fail(operation.place, fmt::format("is behind {} operations on one chunk", kStepsMax));
           return Turn::kFailed;
         }
-        const Turn turn = operation.kind == MscclppKind::kMove ? Move(operation, state)
-                                                               : Reduce(operation, gpu, state);
+        const Turn turn = RunElement(operation, gpu, state);
         if (turn == Turn::kBlocked) return has_moved ? Turn::kMoved : Turn::kBlocked;
         if (turn != Turn::kDone) return turn;
         has_moved = true;
@@ -396,9 +449,14 @@ class PlanRunner {
     for (bool has_moved = true; has_moved;) {
       has_moved = false;
       is_done = true;
+      round_begin_ = step_count_;
       for (uint32_t block = 0; block < blocks_max; ++block) {
         for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
           if (block >= plan_.gpus[gpu].size()) continue;
+          if (++block_turn_count_ > kBlockTurnsMax) {
+            return Fail({},
+                        fmt::format("needs more than {} turns of thread blocks", kBlockTurnsMax));
+          }
           const Turn turn = RunBlock(gpu, block);
           if (turn == Turn::kFailed) return false;
           has_moved = has_moved || turn == Turn::kMoved;
@@ -432,7 +490,7 @@ class PlanRunner {
     return true;
   }
   bool StoreResult(uint32_t gpu, const Slot& slot, uint32_t index) {
-    const std::string place = fmt::format("gpus[{}]", gpu);
+    const MscclppPlace place = {.name = fmt::format("gpus[{}]", gpu)};
     auto value = ValueAt(gpu, slot);
     if (!value) return Fail(place, fmt::format("chunk {} of the result is not written", index));
     const bool scatters = plan_.kind == CollectiveKind::kReduceScatter;
@@ -448,27 +506,8 @@ class PlanRunner {
       return AddStep(gpu, step, place);
     }
     if (!IsCurrent(gpu, *value, place)) return false;
-    lanes_[gpu][kept_[gpu][value->chunk].step].step.store = true;
+    lanes_[gpu][kept_[gpu][value->chunk].step].made.step.store = true;
     return true;
-  }
-
-  void DivideAmongChannels() {
-    size_t blocks_max = 1;
-    for (const auto& blocks : plan_.gpus) blocks_max = std::max(blocks_max, blocks.size());
-    const auto channels = static_cast<uint32_t>(
-        std::max<uint64_t>(1, std::min({uint64_t{blocks_max}, uint64_t{kAlgorithmChannelsMax},
-                                        uint64_t{kAlgorithmChunksMax / plan_.chunk_count},
-                                        kStepsMax / std::max<uint64_t>(1, step_count_)})));
-    algorithm_->channel_count = channels;
-    algorithm_->chunk_count = plan_.chunk_count * channels;
-    for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
-      for (uint32_t channel = 0; channel < channels; ++channel) {
-        std::vector<ExplicitStep> lane = lanes_[gpu];
-        if (lane.empty()) continue;
-        for (ExplicitStep& step : lane) step.chunk = step.chunk * channels + channel;
-        algorithm_->lanes[{gpu, channel}].push_back(std::move(lane));
-      }
-    }
   }
 
   const std::string& path_;
@@ -483,21 +522,21 @@ class PlanRunner {
   std::vector<std::vector<std::pair<uint32_t, Slot>>> held_;
   // By sender and receiver: the slots whose values were sent and not received yet.
   std::map<std::pair<uint32_t, uint32_t>, std::deque<Slot>> under_way_;
-  std::vector<std::vector<ExplicitStep>> lanes_;                               // by GPU
+  std::vector<std::vector<TimedStep>> lanes_;                                  // by GPU
   std::map<std::tuple<uint32_t, uint32_t, bool, uint32_t>, int64_t> signals_;  // not waited for yet
   std::vector<std::map<uint32_t, uint64_t>> arrivals_;                         // by GPU and barrier
   std::vector<std::vector<int64_t>> semaphores_;
   uint64_t step_count_ = 0;
-  uint64_t turn_count_ = 0;
+  uint64_t round_begin_ = 0;  // the number of steps before the thread blocks' current turns
+  uint64_t turn_count_ = 0;   // of operations on a chunk
+  uint64_t block_turn_count_ = 0;
 };
 
 }  // namespace
 
-std::shared_ptr<ExplicitAlgorithm> LoadMscclpp(const std::string& path, const std::string& text,
-                                               Diagnostics& diagnostics) {
-  std::optional<MscclppPlan> plan = ParseMscclppPlan(path, text, diagnostics);
-  if (!plan) return nullptr;
-  return PlanRunner(path, *std::move(plan), diagnostics).Run();
+std::shared_ptr<ExplicitAlgorithm> RunMscclppPlan(const std::string& path, MscclppPlan plan,
+                                                  Diagnostics& diagnostics) {
+  return PlanRunner(path, std::move(plan), diagnostics).Run();
 }
 
 }  // namespace railyard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/load/mscclpp_loader.h"
+#include "simulator/scenario/load/mscclpp_runner.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class MscclppLoaderTest : public ::testing::Test {
+class MscclppRunnerTest : public ::testing::Test {
  protected:
   std::shared_ptr<const ExplicitAlgorithm> Load(const std::string& text) {
-    const std::string path = ::testing::TempDir() + "/mscclpp_loader_test_" +
+    const std::string path = ::testing::TempDir() + "/mscclpp_runner_test_" +
                              ::testing::UnitTest::GetInstance()->current_test_info()->name() +
                              ".json";
     std::ofstream(path) << text;
@@ -129,7 +130,7 @@ std::string AllPairs(uint32_t gpus) {
   });
 }
 
-TEST_F(MscclppLoaderTest, PacketsOfAllPairsBecomeTwoPhases) {
+TEST_F(MscclppRunnerTest, PacketsOfAllPairsBecomeTwoPhases) {
   for (const uint32_t gpus : {2u, 4u, 8u}) {
     const auto algorithm = Load(AllPairs(gpus));
     ASSERT_NE(algorithm, nullptr) << findings_;
@@ -146,20 +147,32 @@ TEST_F(MscclppLoaderTest, PacketsOfAllPairsBecomeTwoPhases) {
   }
 }
 
-// The ranks' first steps are not in the order of the ranks: all send and receive at once.
-TEST_F(MscclppLoaderTest, RanksOfAllPairsTakeTurns) {
+TEST_F(MscclppRunnerTest, TheProtocolHolds) {
+  std::string text = AllPairs(2);
+  const auto algorithm = Load(text.replace(text.find("\"Simple\""), 8, "\"LL\""));
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  EXPECT_EQ(algorithm->protocol, Protocol::kLl);
+  EXPECT_EQ(Load(text.replace(text.find("\"LL\""), 4, "\"RDMA\"")), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("protocol: \"RDMA\" is not read (expected Simple or LL)"));
+}
+
+// Data are sent as soon as they are put: each rank's first steps send to all others, and in none of
+// them two ranks send to one.
+TEST_F(MscclppRunnerTest, WhatIsPutIsSentAtOnceToDifferentRanks) {
   constexpr uint32_t kGpus = 8;
   const auto algorithm = Load(AllPairs(kGpus));
   ASSERT_NE(algorithm, nullptr) << findings_;
-  for (uint32_t rank = 0; rank < kGpus; ++rank) {
-    const auto& lane = algorithm->lanes.at({rank, 0}).front();
-    size_t first_receive = 0;
-    while (lane[first_receive].step.recv_from == kNoPeer) ++first_receive;
-    EXPECT_LE(first_receive, 2u) << rank;
+  for (uint32_t i = 0; i + 1 < kGpus; ++i) {
+    std::set<int32_t> receivers;
+    for (uint32_t rank = 0; rank < kGpus; ++rank) {
+      receivers.insert(algorithm->lanes.at({rank, 0}).front()[i].step.send_to);
+    }
+    EXPECT_FALSE(receivers.contains(kNoPeer)) << i;
+    EXPECT_EQ(receivers.size(), kGpus) << i;
   }
 }
 
-TEST_F(MscclppLoaderTest, GetsAndReductionsOfRemoteDataAreMessages) {
+TEST_F(MscclppRunnerTest, GetsAndReductionsOfRemoteDataAreMessages) {
   // Each of two GPUs reads the other's contribution to its chunk, and puts the result there.
   const auto algorithm = Load(Plan("allreduce", 2, 2, 2, 0, "i", [](uint32_t gpu) {
     return Blocks{
@@ -173,7 +186,7 @@ TEST_F(MscclppLoaderTest, GetsAndReductionsOfRemoteDataAreMessages) {
 
 // Recursive doubling: each round sends the sum so far and then adds the other's, so that the value
 // that was put is not there any more when it is read.
-TEST_F(MscclppLoaderTest, WhatWasPutIsSentBeforeItIsReducedAgain) {
+TEST_F(MscclppRunnerTest, WhatWasPutIsSentBeforeItIsReducedAgain) {
   const auto algorithm = Load(Plan("allreduce", 4, 1, 1, 2, "s", [](uint32_t gpu) {
     const std::vector<uint32_t> others = Others(gpu, 4);
     std::vector<std::string> operations;
@@ -192,7 +205,7 @@ TEST_F(MscclppLoaderTest, WhatWasPutIsSentBeforeItIsReducedAgain) {
 }
 
 // Each rank's contribution is where the other's is to be.
-TEST_F(MscclppLoaderTest, ChunksInTheWrongPlaceAreFound) {
+TEST_F(MscclppRunnerTest, ChunksInTheWrongPlaceAreFound) {
   std::string text = Plan("allgather", 2, 1, 2, 0, "o", [](uint32_t gpu) {
     return Blocks{{Operation("copy", {Local("i", 0)}, {Local("o", 1 - gpu)}),
                    Operation("put", {Local("i", 0)}, {Remote(0, 1 - gpu)}), OnChannel("signal", 0),
@@ -204,7 +217,7 @@ TEST_F(MscclppLoaderTest, ChunksInTheWrongPlaceAreFound) {
 }
 
 // Scratch is a GPU's own: GPU 0 has none and writes into that of GPU 1.
-TEST_F(MscclppLoaderTest, GpusMayHaveScratchOfDifferentSizes) {
+TEST_F(MscclppRunnerTest, GpusMayHaveScratchOfDifferentSizes) {
   std::string text = Plan("allreduce", 2, 1, 1, 1, "s", [](uint32_t gpu) {
     if (gpu == 0) {
       return Blocks{{Operation("put", {Local("i", 0)}, {Remote(0, 0)}), OnChannel("signal", 0),
@@ -219,7 +232,7 @@ TEST_F(MscclppLoaderTest, GpusMayHaveScratchOfDifferentSizes) {
   EXPECT_TRUE(Load(text)) << findings_;
 }
 
-TEST_F(MscclppLoaderTest, AllGatherAndReduceScatterHaveBlocks) {
+TEST_F(MscclppRunnerTest, AllGatherAndReduceScatterHaveBlocks) {
   const auto gather = Load(Plan("allgather", 4, 1, 4, 0, "o", [](uint32_t gpu) {
     std::vector<std::string> operations;
     for (uint32_t i = 0; i < 3; ++i) {
@@ -244,7 +257,7 @@ TEST_F(MscclppLoaderTest, AllGatherAndReduceScatterHaveBlocks) {
   EXPECT_EQ(Sends(*scatter, 2, 0), 3u);
 }
 
-TEST_F(MscclppLoaderTest, BarriersHoldThreadBlocksAndPipelinesAreTheirOperations) {
+TEST_F(MscclppRunnerTest, BarriersHoldThreadBlocksAndPipelinesAreTheirOperations) {
   const std::string barrier = R"({"name": "barrier", "barrier_id": 0, "num_threadblocks": 2})";
   const auto plan = [&](const std::string& before) {
     return Plan("allreduce", 2, 2, 2, 2, "s", [&](uint32_t gpu) {
@@ -264,7 +277,7 @@ TEST_F(MscclppLoaderTest, BarriersHoldThreadBlocksAndPipelinesAreTheirOperations
   EXPECT_THAT(findings_, HasSubstr("waits for ever"));
 }
 
-TEST_F(MscclppLoaderTest, MistakesAreFoundAtTheirPlaces) {
+TEST_F(MscclppRunnerTest, MistakesAreFoundAtTheirPlaces) {
   const std::string good = AllPairs(2);
   const auto with = [&](const std::string& what, const std::string& instead) {
     std::string text = good;
@@ -300,7 +313,7 @@ TEST_F(MscclppLoaderTest, MistakesAreFoundAtTheirPlaces) {
 }
 
 // Each thread block of a group moves its part of the chunks.
-TEST_F(MscclppLoaderTest, GroupsOfThreadBlocksAreWhole) {
+TEST_F(MscclppRunnerTest, GroupsOfThreadBlocksAreWhole) {
   const auto plan = [](const std::vector<std::string>& groups) {
     return Plan("allgather", 2, 1, 2, 0, "o", [&](uint32_t gpu) {
       Blocks blocks;
@@ -324,7 +337,7 @@ TEST_F(MscclppLoaderTest, GroupsOfThreadBlocksAreWhole) {
   EXPECT_THAT(findings_, HasSubstr("tb_id 2 is none of 2 thread blocks"));
 }
 
-TEST_F(MscclppLoaderTest, WhateverBecomesOfTheBytesItEnds) {
+TEST_F(MscclppRunnerTest, WhateverBecomesOfTheBytesItEnds) {
   std::mt19937 random(1);
   const std::string whole = AllPairs(2);
   int read = 0;

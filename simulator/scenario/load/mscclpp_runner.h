@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Loads an execution plan of MSCCL++ (JSON) as a user's algorithm.
+// Makes a user's algorithm of an execution plan of MSCCL++.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/scenario/load/mscclpp_plan.h"
 #include "workloads/collectives/explicit_schedule.h"
 
 namespace railyard {
@@ -17,7 +18,7 @@ namespace railyard {
 // blocks. Returns nullptr with findings if that is impossible: operations of switches, data that
 // are overwritten before they are needed, endless waits. The result of the algorithm is not
 // checked.
-std::shared_ptr<ExplicitAlgorithm> LoadMscclpp(const std::string& path, const std::string& text,
-                                               Diagnostics& diagnostics);
+std::shared_ptr<ExplicitAlgorithm> RunMscclppPlan(const std::string& path, MscclppPlan plan,
+                                                  Diagnostics& diagnostics);
 
 }  // namespace railyard
