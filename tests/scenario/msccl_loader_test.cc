@@ -136,7 +136,7 @@ TEST_F(MscclLoaderTest, AnAllGatherMayBeInPlace) {
   };
   EXPECT_NE(Load(text("1")), nullptr) << findings_;
   EXPECT_EQ(Load(text("0")), nullptr);
-  EXPECT_THAT(findings_, HasSubstr("reads a slot in which nothing is"));
+  EXPECT_THAT(findings_, HasSubstr("reads chunk 0 of a buffer of GPU 0, in which nothing is"));
 }
 
 // Each GPU reduces its chunk in i, where no result is to be, and has all of them in o.
@@ -308,10 +308,78 @@ TEST_F(MscclLoaderTest, StepsMayWaitForOtherChannels) {
   EXPECT_THAT(findings_, HasSubstr("expected every rank to end with every contribution"));
 }
 
-TEST_F(MscclLoaderTest, MistakesInSuchProgramsAreFoundAtTheirLines) {
-  const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
-    return text.replace(text.find(from), from.size(), to);
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+// Only the order of the thread blocks in the file differs: GPU 0 puts the messages of two chunks in
+// another order than GPU 1 takes them.
+TEST_F(MscclLoaderTest, TheNumbersOfThreadBlocksDoNotMatter) {
+  for (const int first : {0, 1, 2}) {
+    std::string text = "<algo nchunksperloop=\"3\" ngpus=\"2\" coll=\"allreduce\" inplace=\"1\">\n";
+    for (int gpu = 0; gpu < 2; ++gpu) {
+      text += fmt::format("<gpu id=\"{}\">\n", gpu);
+      for (int i = 0; i < 3; ++i) {
+        const int id = gpu == 0 ? (i + first) % 3 : i;
+        const std::string chunk = fmt::format("i{}", i);
+        const std::string scratch = fmt::format("s{}", i);
+        text += fmt::format("<tb id=\"{0}\" send=\"{1}\" recv=\"{1}\" chan=\"{2}\">\n", id, 1 - gpu,
+                            i) +
+                StepText(0, "s", chunk, scratch) + StepText(1, "r", chunk, scratch) +
+                StepText(2, "re", scratch, chunk) + "</tb>\n";
+      }
+      text += "</gpu>\n";
+    }
+    EXPECT_NE(Load(text + "</algo>\n"), nullptr) << findings_;
+  }
+}
+
+// A step of several chunks is one message, and so it costs the same as one of a larger chunk.
+TEST_F(MscclLoaderTest, ChunksThatAllStepsTreatAlikeAreOne) {
+  const std::string text = Ring();
+  std::string larger = Replaced(text, "nchunksperloop=\"2\"", "nchunksperloop=\"32\"");
+  for (const char* side : {"src", "dst"}) {
+    const std::string from = fmt::format("{}off=\"1\"", side);
+    while (larger.find(from) != std::string::npos) {
+      larger = Replaced(larger, from, fmt::format("{}off=\"16\"", side));
+    }
+  }
+  while (larger.find("cnt=\"1\"") != std::string::npos) {
+    larger = Replaced(larger, "cnt=\"1\"", "cnt=\"16\"");
+  }
+  const auto algorithm = Load(larger);
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  EXPECT_EQ(algorithm->chunk_count, 2u);
+  EXPECT_EQ(algorithm->lanes.at({0, 0}).front().size(), 4u);
+}
+
+// GPU 1 keeps the sum of two contributions, adds the third, and forwards the sum of two.
+TEST_F(MscclLoaderTest, LanesForwardWhatASlotHas) {
+  const auto program = [](const std::string& forwarded) {
+    return "<algo nchunksperloop=\"1\" ngpus=\"3\" coll=\"allreduce\" inplace=\"0\" "
+           "outofplace=\"1\">\n"
+           "<gpu id=\"0\"><tb id=\"0\" send=\"1\" recv=\"1\" chan=\"0\">\n" +
+           StepText(0, "s", "i0", "i0") + StepText(1, "r", "o0", "o0") +
+           "</tb></gpu>\n<gpu id=\"1\"><tb id=\"0\" send=\"2\" recv=\"2\" chan=\"0\">\n" +
+           StepText(0, "rrc", "i0", "s0") + StepText(1, "s", forwarded, "o0", 1, "1:0") +
+           "</tb><tb id=\"1\" send=\"0\" recv=\"0\" chan=\"0\">\n" +
+           StepText(0, "rrc", "s0", "o0", 1, "0:0") + StepText(1, "s", "o0", "o0") +
+           "</tb></gpu>\n<gpu id=\"2\"><tb id=\"0\" send=\"1\" recv=\"1\" chan=\"0\">\n" +
+           StepText(0, "s", "i0", "i0") + StepText(1, "r", "o0", "o0") + "</tb></gpu>\n</algo>\n";
   };
+  EXPECT_NE(Load(program("o0")), nullptr) << findings_;
+  EXPECT_EQ(Load(program("s0")), nullptr);
+}
+
+TEST_F(MscclLoaderTest, ABlankOrAMarkMayPrecedeTheProgram) {
+  EXPECT_NE(Load("\n  " + Ring()), nullptr) << findings_;
+  EXPECT_NE(Load("\xef\xbb\xbf" + Ring()), nullptr) << findings_;
+  // Lines are counted beyond 65,535.
+  EXPECT_EQ(Load(std::string(70'000, '\n') + Ring("rrx")), nullptr);
+  EXPECT_THAT(findings_, HasSubstr(":70007:1: error: type \"rrx\" is not read"));
+}
+
+TEST_F(MscclLoaderTest, MistakesInSuchProgramsAreFoundAtTheirLines) {
   struct Mistake {
     std::string text;
     std::string finding;
@@ -320,22 +388,24 @@ TEST_F(MscclLoaderTest, MistakesInSuchProgramsAreFoundAtTheirLines) {
   for (const Mistake& mistake : std::vector<Mistake>{
            // The last one is not added: GPU 0 lacks the contribution of GPU 3.
            {OnePass(4, 2, "nop"), "expected every rank to end with every contribution"},
-           {replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "7:1")),
+           {Replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "7:1")),
             ":8:1: error: depid 7 is no thread block of the GPU"},
-           {replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "0:2")),
+           {Replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "0:2")),
             ":8:1: error: deps 2 is no step of thread block 0, which has 2"},
-           {replaced(TwoLevels(), step_5, StepText(0, "s", "s7", "s0", 1, "0:1")),
+           {Replaced(TwoLevels(), step_5, StepText(0, "s", "s7", "s0", 1, "0:1")),
             ":8:1: error: reads chunk 7 of a buffer of GPU 0, in which nothing is"},
-           {replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "1:2")),
+           {Replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "1:2")),
             ":8:1: error: waits for ever"},
-           {replaced(TwoLevels(), step_5, step_5 + step_5),
+           {Replaced(TwoLevels(), step_5, step_5 + step_5),
             ":8:1: error: GPU 0 sends 2 chunks to GPU 2 on channel 0, which receives 1"},
-           {replaced(TwoLevels(), "<tb id=\"2\" send=\"1\" recv=\"1\" chan=\"1\">",
+           {Replaced(TwoLevels(), "<tb id=\"2\" send=\"1\" recv=\"1\" chan=\"1\">",
                      "<tb id=\"2\" send=\"1\" recv=\"1\" chan=\"0\">"),
             ":13:1: error: uses a connection of thread block 0"},
-           {replaced(TwoLevels(), "send=\"2\" recv=\"2\"", "send=\"2\" recv=\"0\""),
+           {Replaced(TwoLevels(), "send=\"2\" recv=\"2\"", "send=\"2\" recv=\"0\""),
             ":7:1: error: has its own GPU as peer"},
-           {replaced(TwoLevels(), "type=\"re\"", "type=\"rx\""), "type \"rx\" is not read"}}) {
+           {Replaced(TwoLevels(), step_5, StepText(0, "s", "i-1", "s0", 1, "0:1")),
+            ":8:1: error: srcoff=\"-1\" is out of range (expected 0 to 2147483647)"},
+           {Replaced(TwoLevels(), "type=\"re\"", "type=\"rx\""), "type \"rx\" is not read"}}) {
     EXPECT_EQ(Load(mistake.text), nullptr) << mistake.finding;
     EXPECT_THAT(findings_, HasSubstr(mistake.finding));
   }

@@ -205,6 +205,29 @@ TEST_F(MscclppRunnerTest, WhatWasPutIsSentBeforeItIsReducedAgain) {
 }
 
 // Each rank's contribution is where the other's is to be.
+// GPU 0 puts its contribution 20 times into a slot that nobody reads, and keeps the chunk anew.
+TEST_F(MscclppRunnerTest, NothingIsSentToWhoeverDoesNotReadIt) {
+  const auto algorithm = Load(Plan("allreduce", 2, 1, 1, 22, "s", [](uint32_t gpu) {
+    std::vector<std::string> put = {
+        Operation("ppkt", {Local("i", 0)}, {Remote(0, 0)}),
+        Operation("recpkt", {Local("i", 0), Local("s", 0)}, {Local("i", 0)})};
+    for (uint32_t i = 0; i < 20 && gpu == 0; ++i) {
+      put.push_back(Operation("ppkt", {Local("i", 0)}, {Remote(0, 1 + i)}));
+    }
+    return Blocks{put};
+  }));
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  EXPECT_EQ(Sends(*algorithm, 0, 0), 1u);
+}
+
+TEST_F(MscclppRunnerTest, PipelinesDoNotNestWithoutEnd) {
+  std::string text = Operation("nop");
+  for (int i = 0; i < 200; ++i) text = R"({"name": "pipeline", "ops": [)" + text + "]}";
+  EXPECT_EQ(Load(Plan("allreduce", 2, 1, 1, 0, "i", [&](uint32_t) { return Blocks{{text}}; })),
+            nullptr);
+  EXPECT_THAT(findings_, HasSubstr("pipelines lie more than 8 deep in each other"));
+}
+
 TEST_F(MscclppRunnerTest, ChunksInTheWrongPlaceAreFound) {
   std::string text = Plan("allgather", 2, 1, 2, 0, "o", [](uint32_t gpu) {
     return Blocks{{Operation("copy", {Local("i", 0)}, {Local("o", 1 - gpu)}),

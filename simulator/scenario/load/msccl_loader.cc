@@ -14,16 +14,22 @@
 #include "simulator/scenario/load/msccl_plan.h"
 #include "simulator/scenario/load/msccl_program.h"
 #include "simulator/scenario/load/mscclpp_runner.h"
+#include "workloads/collectives/explicit_check.h"
 
 namespace railyard {
 namespace {
 
 constexpr uint64_t kChunkStepsMax = 10'000'000;
 
-// The content of a buffer's slot: a part of a chunk, and whether it is the rank's own.
+constexpr uint64_t kLaneTurnsMax = 20'000'000;  // most of which find that they have to wait
+
+// The content of a buffer's slot: the rank's own contribution to a chunk, or what the lane of a
+// channel keeps of it in a version.
 struct Value {
   uint32_t chunk = 0;
   bool is_own = false;
+  int64_t channel = 0;
+  uint64_t version = 0;
 };
 
 // A lane has no values of another one, and does not reduce what it has received before.
@@ -77,6 +83,10 @@ class LaneMaker {
       is_done = true;
       for (uint32_t gpu = 0; gpu < program_.gpus.size(); ++gpu) {
         for (const auto& [id, block] : program_.gpus[gpu]) {
+          if (++turns_ > kLaneTurnsMax) {
+            return Error(1,
+                         fmt::format("needs more than {} turns of thread blocks", kLaneTurnsMax));
+          }
           size_t& done = done_[gpu][id];
           while (done < block.steps.size() && IsReady(gpu, block, block.steps[done])) {
             if (!RunStep(gpu, block, block.steps[done])) return false;
@@ -123,15 +133,18 @@ class LaneMaker {
     // Reductions read the source (MSCCL's recvReduceCopy); msccl-tools' files have the sender's
     // slot there, which counts only where nothing is at the target.
     const bool reads_target =
-        step.reduces && step.keeps &&
+        step.ReadsTarget() &&
         ValueAt(gpu, {step.target.buffer, step.target.offset + i}).has_value();
     const Slot from{reads_target ? step.target.buffer : step.source.buffer,
                     (reads_target ? step.target.offset : step.source.offset) + i};
     const Slot to{step.target.buffer, step.target.offset + i};
     std::optional<Value> value;
-    if (step.reduces || !step.receives) {
+    if (step.ReadsSource()) {
       value = ValueAt(gpu, from);
       if (!value) return Error(step.line, "reads a slot in which nothing is");
+      if (!IsKept(gpu, block.channel, *value)) {
+        return Error(step.line, "reads what the lane of its channel does not keep");
+      }
       made.step.load_local = value->is_own;
       made.step.load_kept = !value->is_own;
     }
@@ -158,7 +171,9 @@ class LaneMaker {
     }
     if (step.keeps) {
       made.step.keep = true;
-      slots_[gpu][to] = {.chunk = value->chunk, .is_own = false};
+      slots_[gpu][to] = {.chunk = value->chunk,
+                         .channel = block.channel,
+                         .version = ++versions_[{gpu, block.channel, value->chunk}]};
     }
     auto& lane = LaneOf(gpu, block.channel);
     if (made.step.load_local && from.buffer == 'o') {
@@ -167,6 +182,11 @@ class LaneMaker {
     if (step.keeps) last_write_[gpu][to] = {block.channel, lane.size(), step.line};
     lane.push_back(made);
     return true;
+  }
+
+  bool IsKept(uint32_t gpu, int64_t channel, const Value& value) {
+    return value.is_own ||
+           (value.channel == channel && value.version == versions_[{gpu, channel, value.chunk}]);
   }
 
   void RememberCopy(uint32_t gpu, const MscclBlock& block, const Slot& to, const Value& value,
@@ -248,7 +268,10 @@ class LaneMaker {
   std::vector<std::map<Slot, Place>> last_write_;  // by GPU
   // By GPU: where it first reads its contribution of a slot of the result.
   std::vector<std::map<Slot, Place>> first_read_;
+  // The version of a chunk that a lane keeps, by GPU, channel and chunk.
+  std::map<std::tuple<uint32_t, int64_t, uint32_t>, uint64_t> versions_;
   uint64_t chunk_steps_ = 0;
+  uint64_t turns_ = 0;
 };
 
 }  // namespace
@@ -257,9 +280,15 @@ std::shared_ptr<ExplicitAlgorithm> LoadMsccl(const std::string& path, const std:
                                              Diagnostics& diagnostics) {
   const std::optional<MscclProgram> program = ParseMscclProgram(path, text, diagnostics);
   if (!program) return nullptr;
-  if (IsOfLanes(*program)) return LaneMaker(path, *program, diagnostics).Make();
   std::optional<MscclppPlan> plan = PlanOf(path, *program, diagnostics);
-  return plan ? RunMscclppPlan(path, *std::move(plan), diagnostics) : nullptr;
+  if (!plan) return nullptr;
+  if (IsOfLanes(*program)) {
+    Diagnostics of_lanes;  // not the user's: the program may be right as a plan
+    auto algorithm = LaneMaker(path, *program, of_lanes).Make();
+    SchedulePlace place;
+    if (algorithm && WhatIsWrong(algorithm, place).empty()) return algorithm;
+  }
+  return RunMscclppPlan(path, *std::move(plan), diagnostics);
 }
 
 }  // namespace railyard

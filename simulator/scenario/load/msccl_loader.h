@@ -13,9 +13,9 @@ namespace railyard {
 // Returns the algorithm. The thread blocks of a GPU and channel become one lane, with their steps
 // in an order that their dependencies and messages allow. The data that a step reads is traced
 // through the buffers: it is the rank's own contribution, or data that the lane received or reduced
-// before. A program with local reductions, or with dependencies between channels, has data that one
-// lane does not have: it runs as a plan of MSCCL++ (mscclpp_runner.h). Returns nullptr with
-// findings if that is impossible: AllToAll and kinds that an ExplicitAlgorithm does not have,
+// before. A program with local reductions, with dependencies between channels, or whose lanes do
+// not give its result, is run as a plan of MSCCL++ (mscclpp_runner.h). Returns nullptr with
+// findings if that is impossible, too: AllToAll and kinds that an ExplicitAlgorithm does not have,
 // endless waits, chunks in a wrong slot of the result.
 std::shared_ptr<ExplicitAlgorithm> LoadMsccl(const std::string& path, const std::string& text,
                                              Diagnostics& diagnostics);

@@ -5,7 +5,9 @@
 #include <charconv>
 #include <libxml/parser.h>
 #include <libxml/tree.h>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -49,8 +51,9 @@ class ProgramParser {
   std::optional<MscclProgram> Parse(const std::string& text) {
     // Without XML_PARSE_NOENT entities stay as they are, XML_PARSE_NONET opens nothing.
     const DocumentHandle document(
-        xmlReadMemory(text.data(), static_cast<int>(text.size()), path_.c_str(), nullptr,
-                      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING),
+        xmlReadMemory(
+            text.data(), static_cast<int>(text.size()), path_.c_str(), nullptr,
+            XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES),
         xmlFreeDoc);
     const xmlNode* const root = document ? xmlDocGetRootElement(document.get()) : nullptr;
     if (root == nullptr || NameOf(root) != "algo") {
@@ -58,6 +61,7 @@ class ProgramParser {
       return std::nullopt;
     }
     if (!ReadHead(root) || !ReadGpus(root)) return std::nullopt;
+    Merge();
     return std::move(program_);
   }
 
@@ -70,7 +74,12 @@ class ProgramParser {
   static std::string_view NameOf(const xmlNode* node) {
     return reinterpret_cast<const char*>(node->name);
   }
-  static int LineOf(const xmlNode* node) { return static_cast<int>(xmlGetLineNo(node)); }
+  // An element has no line of its own beyond 65,535; there, the text before it ends on its line.
+  static int LineOf(const xmlNode* node) {
+    const bool has_text = node->prev != nullptr && node->prev->type == XML_TEXT_NODE;
+    const bool has_line = node->line < std::numeric_limits<decltype(node->line)>::max();
+    return static_cast<int>(xmlGetLineNo(has_line || !has_text ? node : node->prev));
+  }
 
   static std::string Attribute(const xmlNode* node, const char* name) {
     xmlChar* const raw =
@@ -182,18 +191,41 @@ class ProgramParser {
     if ((step.receives && block.recv < 0) || (step.sends && block.send < 0)) {
       return Error(step.line, "has no peer in its thread block");
     }
-    // Nothing is read or written there: msccl-tools write -1.
+    // Nothing is read or written where msccl-tools write -1.
+    const int64_t source_min = step.ReadsSource() && !step.ReadsTarget() ? 0 : -1;
     const int64_t target_min = step.keeps ? 0 : -1;
     if (!ReadSlot(node, "srcbuf", step.source) || !ReadSlot(node, "dstbuf", step.target) ||
-        !Number(node, "srcoff", -1, INT32_MAX, step.source.offset) ||
+        !Number(node, "srcoff", source_min, INT32_MAX, step.source.offset) ||
         !Number(node, "dstoff", target_min, INT32_MAX, step.target.offset) ||
         !Number(node, "cnt", 0, program_.chunks, step.count) ||
         !Number(node, "depid", -1, 65'535, step.after_block) ||
         !Number(node, "deps", -1, INT32_MAX, step.after_step)) {
       return false;
     }
+    if (step.ReadsTarget() && step.source.offset < 0) step.source = step.target;
     block.steps.push_back(step);
     return true;
+  }
+
+  // Makes one chunk of adjacent chunks that all steps treat alike: they are one message.
+  void Merge() {
+    int64_t together = program_.ChunksOfBlock();
+    ForEachRange([&](int64_t& number) { together = std::gcd(together, number); });
+    if (together < 2) return;
+    ForEachRange([&](int64_t& number) { number /= together; });
+    program_.chunks /= together;
+  }
+  template <typename Visit>
+  void ForEachRange(const Visit& visit) {
+    for (auto& blocks : program_.gpus) {
+      for (auto& [id, block] : blocks) {
+        for (MscclStep& step : block.steps) {
+          if (step.ReadsSource()) visit(step.source.offset);
+          if (step.keeps) visit(step.target.offset);
+          visit(step.count);
+        }
+      }
+    }
   }
 
   bool ReadSlot(const xmlNode* step, const char* buffer, MscclSlot& slot) {

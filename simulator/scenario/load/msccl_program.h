@@ -38,6 +38,9 @@ struct MscclStep {
   int line = 0;
 
   bool is_local() const { return !receives && !sends; }
+  bool ReadsSource() const { return reduces || (!receives && (sends || keeps)); }
+  // rrc and rrcs add to their target, if anything is there; else to their source.
+  bool ReadsTarget() const { return receives && reduces && keeps; }
 };
 
 struct MscclBlock {
@@ -51,7 +54,8 @@ struct MscclProgram {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Protocol protocol = Protocol::kSimple;
   bool is_in_place = true;
-  int64_t chunks = 1;                               // of the larger of input and output
+  // Chunks of the larger of input and output; those that all steps treat alike are one.
+  int64_t chunks = 1;
   std::vector<std::map<int64_t, MscclBlock>> gpus;  // thread blocks by id
 
   // Returns the number of chunks of the vector, or of each rank's block.

@@ -53,6 +53,7 @@ constexpr NamedOperation kOperations[] = {{"nop"},
                                           {"sem_release", MscclppKind::kRelease}};
 
 constexpr uint32_t kBlocksMax = 65'536;
+constexpr int kPipelineDepthMax = 8;
 constexpr int64_t kSemaphoreMax = 1'000'000;
 
 class PlanParser {
@@ -166,7 +167,7 @@ class PlanParser {
     }
     plan_.kind = kind->second;
     const std::optional<Protocol> protocol = MscclProtocolNamed(Text(root, "protocol"));
-    if (!protocol) {
+    if (!protocol || (root.HasMember("protocol") && !root["protocol"].IsString())) {
       return Error("protocol", fmt::format("{} is not read (expected Simple or LL)",
                                            Quote(Text(root, "protocol"))));
     }
@@ -330,7 +331,7 @@ class PlanParser {
       return false;
     }
     plan_.gpus.back().emplace_back();
-    return ReadOperations(List(json, "ops"), gpu, block, place + ".ops");
+    return ReadOperations(List(json, "ops"), gpu, block, place + ".ops", 0);
   }
 
   bool ReadReferences(const Json& json, const char* list, const char* type_key, const char* ids,
@@ -352,14 +353,18 @@ class PlanParser {
   }
 
   bool ReadOperations(const Json& operations, const Gpu& gpu, const Block& block,
-                      const std::string& place) {
+                      const std::string& place, int depth) {
+    if (depth > kPipelineDepthMax) {
+      return Error(place,
+                   fmt::format("pipelines lie more than {} deep in each other", kPipelineDepthMax));
+    }
     if (!IsListOfObjects(operations, place)) return false;
     for (uint32_t i = 0; i < operations.Size(); ++i) {
       const std::string at = fmt::format("{}[{}]", place, i);
       const bool is_pipeline = Text(operations[i], "name") == "pipeline";
-      const bool is_read = is_pipeline
-                               ? ReadOperations(List(operations[i], "ops"), gpu, block, at + ".ops")
-                               : ReadOperation(operations[i], gpu, block, at);
+      const bool is_read = is_pipeline ? ReadOperations(List(operations[i], "ops"), gpu, block,
+                                                        at + ".ops", depth + 1)
+                                       : ReadOperation(operations[i], gpu, block, at);
       if (!is_read) return false;
     }
     return true;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ namespace railyard {
 namespace {
 
 constexpr uint64_t kStepsMax = 10'000'000;        // over all ranks and channels
-constexpr uint64_t kBlockTurnsMax = 300'000'000;  // most of which find that they have to wait
+constexpr uint64_t kBlockTurnsMax = 100'000'000;  // most of which find that they have to wait
 
 ExplicitStep StepOn(uint32_t chunk) {
   ExplicitStep step;
@@ -45,11 +46,9 @@ class PlanRunner {
     algorithm_->rank_count = gpu_count_;
     for (const auto& blocks : plan_.gpus) blocks_.emplace_back(blocks.size());
     if (!RunBlocks() || !StoreResults()) return nullptr;
+    DropUnread();
     algorithm_->chunk_count = plan_.chunk_count;
-    size_t blocks_max = 1;
-    for (const auto& blocks : plan_.gpus) blocks_max = std::max(blocks_max, blocks.size());
-    algorithm_->channel_count =
-        static_cast<uint32_t>(std::min(blocks_max, size_t{kAlgorithmChannelsMax}));
+    algorithm_->channel_count = std::min(BlocksWithData(), kAlgorithmChannelsMax);
     WriteLanes(std::move(lanes_), kStepsMax, *algorithm_);
     return algorithm_;
   }
@@ -66,6 +65,11 @@ class PlanRunner {
     bool is_sent = false;
     bool is_read = false;
     uint64_t put_at = 0;  // the number of steps after which it could be sent
+  };
+  // A message that was sent before its receiver needed it, by its slot there and the sender's step.
+  struct Message {
+    std::pair<MscclppBuffer, uint32_t> slot;
+    size_t step = 0;
   };
   struct Kept {
     uint64_t version = 0;
@@ -119,9 +123,20 @@ class PlanRunner {
       value.holder = by;
       value.is_sent = value.is_read = false;
       value.put_at = PossibleAt(by, value);
-      if (!value.is_own) held_[by].emplace_back(chunks.gpu, slot);
+      if (!value.is_own) held_[by][value.chunk].emplace_back(chunks.gpu, slot);
     }
-    slots_[chunks.gpu][slot] = value;
+    Replace(chunks.gpu, slot, value);
+  }
+  // Writes a slot. A message that was to be received there is not sent, since nobody has read it.
+  void Replace(uint32_t gpu, const Slot& slot, const Value& value) {
+    const auto [at, is_new] = slots_[gpu].try_emplace(slot, value);
+    if (is_new) return;
+    const Value before = std::exchange(at->second, value);
+    if (!before.is_sent) return;
+    std::deque<Message>& sent = UnderWay(*before.holder, gpu, before.chunk);
+    const auto message = std::ranges::find(sent, slot, &Message::slot);
+    unread_[*before.holder].insert(message->step);
+    sent.erase(message);
   }
 
   // --- Steps -------------------------------------------------------------------------------------
@@ -160,38 +175,40 @@ class PlanRunner {
   // Sends what slots of other GPUs have of a chunk that the GPU is about to keep anew. They receive
   // it when they need it.
   bool SendHeld(uint32_t gpu, uint32_t chunk, const MscclppPlace& place) {
-    std::vector<std::pair<uint32_t, Slot>> rest;
-    for (const auto& [to, slot] : held_[gpu]) {
+    for (const auto& [to, slot] : std::exchange(held_[gpu][chunk], {})) {
       const auto at = slots_[to].find(slot);
       if (at == slots_[to].end()) continue;
       Value& value = at->second;
-      const bool waits = value.holder == gpu && !value.is_own && !value.is_sent && !value.is_read &&
-                         value.version == kept_[gpu][value.chunk].version;
+      const bool waits = value.holder == gpu && !value.is_own && value.chunk == chunk &&
+                         !value.is_sent && !value.is_read &&
+                         value.version == kept_[gpu][chunk].version;
       if (!waits) continue;
-      if (value.chunk != chunk) {
-        rest.emplace_back(to, slot);
-        continue;
-      }
       if (!Send(gpu, to, value, place)) return false;
       value.is_sent = true;
-      under_way_[{gpu, to}].push_back(slot);
+      UnderWay(gpu, to, chunk).push_back({.slot = slot, .step = lanes_[gpu].size() - 1});
     }
-    held_[gpu] = std::move(rest);
     return true;
   }
-  // Sends the value of a slot to its GPU, unless that has been done. Messages of two GPUs are
-  // received in the order in which they were sent.
+  std::deque<Message>& UnderWay(uint32_t from, uint32_t to, uint32_t chunk) {
+    return under_way_[{from, to, chunk}];
+  }
+  // Sends the value of a slot to its GPU, unless that has been done. What two GPUs have of one
+  // chunk is received in the order in which it was sent.
   bool SendToSlot(uint32_t gpu, const Slot& slot, const Value& value, const MscclppPlace& place) {
-    std::deque<Slot>& sent = under_way_[{*value.holder, gpu}];
-    if (sent.empty() && !value.is_sent) return Send(*value.holder, gpu, value, place);
-    if (!value.is_sent || sent.front() != slot) {
-      return Fail(place,
-                  fmt::format("needs chunk {} of GPU {} before another that was put earlier, "
-                              "and that GPU has kept anew since",
-                              value.chunk, *value.holder));
-    }
+    if (!value.is_sent) return SendNow(*value.holder, gpu, value, place);
+    std::deque<Message>& sent = UnderWay(*value.holder, gpu, value.chunk);
+    if (sent.front().slot != slot) return IsOvertaken(*value.holder, value, place);
     sent.pop_front();
     return true;
+  }
+  bool SendNow(uint32_t from, uint32_t to, const Value& value, const MscclppPlace& place) {
+    if (!UnderWay(from, to, value.chunk).empty()) return IsOvertaken(from, value, place);
+    return Send(from, to, value, place);
+  }
+  bool IsOvertaken(uint32_t holder, const Value& value, const MscclppPlace& place) {
+    return Fail(place, fmt::format("needs chunk {} of GPU {} before what was put of it earlier, "
+                                   "and that GPU has kept anew since",
+                                   value.chunk, holder));
   }
   // Sends what another GPU holds to the slot's GPU, which keeps it.
   bool Fetch(uint32_t gpu, const Slot& slot, Value& value, const MscclppPlace& place) {
@@ -244,10 +261,12 @@ class PlanRunner {
     if (to == from) return Turn::kDone;
     const Value value = at->second;
     slots_[gpu].erase(at);
-    slots_[gpu][to] = value;
-    if (!value.holder) return Turn::kDone;
-    if (!value.is_own) held_[*value.holder].emplace_back(gpu, to);
-    std::ranges::replace(under_way_[{*value.holder, gpu}], from, to);
+    Replace(gpu, to, value);
+    if (value.is_own || !value.holder) return Turn::kDone;
+    held_[*value.holder][value.chunk].emplace_back(gpu, to);
+    for (Message& message : UnderWay(*value.holder, gpu, value.chunk)) {
+      if (message.slot == from) message.slot = to;
+    }
     return Turn::kDone;
   }
 
@@ -289,7 +308,7 @@ class PlanRunner {
     if (source.gpu == gpu && !value->holder) return AddLocal(operation, gpu, *value, state);
     const uint32_t holder = value->holder.value_or(source.gpu);
     const bool is_sent = value->holder ? SendToSlot(gpu, slot, *value, operation.place)
-                                       : Send(holder, gpu, *value, operation.place);
+                                       : SendNow(holder, gpu, *value, operation.place);
     if (!is_sent) return Turn::kFailed;
     if (value->holder) {  // whoever reads it again receives it again
       value->is_sent = false;
@@ -510,6 +529,32 @@ class PlanRunner {
     return true;
   }
 
+  // Removes messages that nobody has read by the end.
+  void DropUnread() {
+    for (const auto& [connection, messages] : under_way_) {
+      for (const Message& message : messages) {
+        unread_[std::get<0>(connection)].insert(message.step);
+      }
+    }
+    for (const auto& [gpu, steps] : unread_) {
+      std::vector<TimedStep> rest;
+      for (size_t i = 0; i < lanes_[gpu].size(); ++i) {
+        if (!steps.contains(i)) rest.push_back(lanes_[gpu][i]);
+      }
+      lanes_[gpu] = std::move(rest);
+    }
+  }
+
+  uint32_t BlocksWithData() const {
+    uint32_t blocks_max = 1;
+    for (const auto& blocks : plan_.gpus) {
+      const auto count = std::ranges::count_if(
+          blocks, [](const auto& operations) { return std::ranges::any_of(operations, HasData); });
+      blocks_max = std::max(blocks_max, static_cast<uint32_t>(count));
+    }
+    return blocks_max;
+  }
+
   const std::string& path_;
   const MscclppPlan plan_;
   Diagnostics& diagnostics_;
@@ -518,11 +563,12 @@ class PlanRunner {
   std::vector<std::vector<BlockState>> blocks_;
   std::vector<std::map<Slot, Value>> slots_;    // by GPU; own contributions left out
   std::vector<std::map<uint32_t, Kept>> kept_;  // by GPU and chunk
-  // By GPU: slots of others that it is to send to, and may have been written since.
-  std::vector<std::vector<std::pair<uint32_t, Slot>>> held_;
-  // By sender and receiver: the slots whose values were sent and not received yet.
-  std::map<std::pair<uint32_t, uint32_t>, std::deque<Slot>> under_way_;
-  std::vector<std::vector<TimedStep>> lanes_;                                  // by GPU
+  // By GPU and chunk: slots of others that it is to send to, and may have been written since.
+  std::vector<std::map<uint32_t, std::vector<std::pair<uint32_t, Slot>>>> held_;
+  // By sender, receiver and chunk: messages that were sent and not received yet.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::deque<Message>> under_way_;
+  std::map<uint32_t, std::set<size_t>> unread_;  // steps that send in vain, by GPU
+  std::vector<std::vector<TimedStep>> lanes_;    // by GPU
   std::map<std::tuple<uint32_t, uint32_t, bool, uint32_t>, int64_t> signals_;  // not waited for yet
   std::vector<std::map<uint32_t, uint64_t>> arrivals_;                         // by GPU and barrier
   std::vector<std::vector<int64_t>> semaphores_;

@@ -2,6 +2,7 @@
 #include "simulator/scenario/load/schedule_file_loader.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <map>
 #include <tuple>
@@ -51,7 +52,7 @@ std::shared_ptr<const ExplicitAlgorithm> LoadCheckedMsccl(const std::string& pat
                                                           const std::string& text,
                                                           Diagnostics& diagnostics) {
   std::shared_ptr<const ExplicitAlgorithm> algorithm;
-  if (text.front() == '<') {
+  if (text[text.find_first_not_of(" \t\n\v\f\r")] == '<') {
     algorithm = LoadMsccl(path, text, diagnostics);
   } else if (auto plan = ParseMscclppPlan(path, text, diagnostics)) {
     algorithm = RunMscclppPlan(path, *std::move(plan), diagnostics);
@@ -60,18 +61,23 @@ std::shared_ptr<const ExplicitAlgorithm> LoadCheckedMsccl(const std::string& pat
   SchedulePlace place;
   const std::string wrong = WhatIsWrong(algorithm, place);
   if (wrong.empty()) return algorithm;
-  diagnostics.Error(
-      {.file = path}, "",
-      fmt::format("GPU {}, channel {}: {}", place.lane.rank, place.lane.channel, wrong));
+  diagnostics.Error({.file = path}, "",
+                    fmt::format("GPU {}, channel {} of the lanes that it becomes: {}",
+                                place.lane.rank, place.lane.channel, wrong));
   return nullptr;
 }
 
-// The whole file if it begins as XML or JSON does; else empty.
+// Returns the whole file if it begins as XML or JSON does, perhaps behind a byte order mark and
+// blanks; else an empty text.
 std::string TextOfMsccl(const std::string& path) {
   constexpr size_t kTextBytesMax = size_t{256} << 20;
   std::ifstream file(path, std::ios::binary);
-  std::string text(1, '\0');
-  if (!file.read(text.data(), 1) || (text[0] != '<' && text[0] != '{')) return {};
+  std::string text;
+  for (char mark : {'\xef', '\xbb', '\xbf'}) {
+    if (file.peek() == static_cast<unsigned char>(mark)) file.get();
+  }
+  while (std::isspace(file.peek()) != 0) text.push_back(static_cast<char>(file.get()));
+  if (file.peek() != '<' && file.peek() != '{') return {};
   std::vector<char> buffer(size_t{1} << 20);
   while (text.size() < kTextBytesMax && file.read(buffer.data(), std::ssize(buffer))) {
     text.append(buffer.data(), buffer.size());

@@ -2,10 +2,12 @@
 #include "simulator/scenario/load/timed_steps.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "simulator/diagnostics/check.h"
 #include "simulator/units/divide_up.h"
 
 namespace railyard {
@@ -38,7 +40,7 @@ uint32_t PartsOf(const std::vector<std::vector<uint32_t>>& groups, uint32_t chan
   const auto spreads = [&](uint64_t parts) {
     return std::ranges::all_of(sizes, [&](size_t chunks) {
       const uint64_t places = DivideUp(chunks * parts, uint64_t{channels}) * channels;
-      return places - chunks * parts <= places / 10;
+      return 10 * (places - chunks * parts) <= places;
     });
   };
   uint64_t parts = 1;
@@ -46,10 +48,44 @@ uint32_t PartsOf(const std::vector<std::vector<uint32_t>>& groups, uint32_t chan
   return static_cast<uint32_t>(parts);
 }
 
+using Connection = std::pair<uint32_t, uint32_t>;  // sender and receiver
+
+// Puts the messages of each connection into the order in which they are received. Those of one
+// chunk are in that order.
+void SendInOrderOfReceipt(StepsOfGpus& steps_of) {
+  std::map<std::pair<Connection, uint32_t>, std::deque<size_t>> places;  // of receipt, by chunk
+  std::map<Connection, size_t> received;
+  for (uint32_t gpu = 0; gpu < steps_of.size(); ++gpu) {
+    for (const TimedStep& step : steps_of[gpu]) {
+      if (step.made.step.recv_from == kNoPeer) continue;
+      const Connection connection = {static_cast<uint32_t>(step.made.step.recv_from), gpu};
+      places[{connection, step.made.chunk}].push_back(received[connection]++);
+    }
+  }
+  for (uint32_t gpu = 0; gpu < steps_of.size(); ++gpu) {
+    std::map<uint32_t, std::map<size_t, TimedStep>> in_order;  // by receiver and place
+    std::map<uint32_t, std::vector<size_t>> at;                // where the lane sends, by receiver
+    for (size_t i = 0; i < steps_of[gpu].size(); ++i) {
+      const TimedStep& step = steps_of[gpu][i];
+      if (step.made.step.send_to == kNoPeer) continue;
+      const auto to = static_cast<uint32_t>(step.made.step.send_to);
+      std::deque<size_t>& of_chunk = places[{{gpu, to}, step.made.chunk}];
+      SIM_CHECK(!of_chunk.empty(), "a message of an algorithm that nobody receives");
+      in_order[to][of_chunk.front()] = step;
+      of_chunk.pop_front();
+      at[to].push_back(i);
+    }
+    for (const auto& [to, messages] : in_order) {
+      size_t next = 0;
+      for (const auto& [place, step] : messages) steps_of[gpu][at[to][next++]] = step;
+    }
+  }
+}
+
 // Moves what sends to where it is possible, as far as the order of a connection's messages and its
 // slots allow.
 void SendEarly(uint32_t channel, StepsOfGpus& steps_of) {
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<uint64_t>> taken_at;  // by sender, receiver
+  std::map<Connection, std::vector<uint64_t>> taken_at;
   const auto gpus = static_cast<uint32_t>(steps_of.size());
   for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
     for (const TimedStep& step : steps_of[gpu]) {
@@ -83,9 +119,18 @@ void SendEarly(uint32_t channel, StepsOfGpus& steps_of) {
   }
 }
 
+// A step that keeps a chunk and the next one, which sends it, are one.
 void AddLane(const std::vector<TimedStep>& steps, std::vector<std::vector<ExplicitStep>>& lanes) {
   std::vector<ExplicitStep>& lane = lanes.emplace_back();
-  for (const TimedStep& step : steps) lane.push_back(step.made);
+  for (const TimedStep& step : steps) {
+    const bool sends_kept = step.made.step.send_to != kNoPeer && step.made.step.load_kept;
+    if (sends_kept && !lane.empty() && lane.back().chunk == step.made.chunk &&
+        lane.back().step.keep && lane.back().step.send_to == kNoPeer) {
+      lane.back().step.send_to = step.made.step.send_to;
+    } else {
+      lane.push_back(step.made);
+    }
+  }
 }
 
 }  // namespace
@@ -115,6 +160,7 @@ void WriteLanes(StepsOfGpus steps_of, uint64_t steps_max, ExplicitAlgorithm& alg
   }
   for (uint32_t channel = 0; channel < channels; ++channel) {
     StepsOfGpus steps = std::exchange(steps_by_channel[channel], {});
+    SendInOrderOfReceipt(steps);
     SendEarly(channel, steps);
     for (uint32_t gpu = 0; gpu < steps.size(); ++gpu) {
       if (!steps[gpu].empty()) AddLane(steps[gpu], algorithm.lanes[{gpu, channel}]);

@@ -20,9 +20,9 @@ struct TimedStep {
 // Writes one lane for each rank and channel of `algorithm`, whose numbers of ranks, channels and
 // chunks are set; `steps_of` lists each rank's steps in the order of `at`. Chunks that every GPU
 // sends equally often are spread over the channels, and all chunks are divided into as many parts
-// as that needs, at most until there are `steps_max` steps. A message is sent as soon as it can be,
-// the connection's order is kept, and one of its slots is free when all steps before in `at` are
-// done.
+// as that needs, at most until there are `steps_max` steps. A message is sent as soon as it can be:
+// a connection's messages are in the order of their receipt, and one of its slots is free when all
+// steps before in `at` are done. Every message that is sent must be received.
 void WriteLanes(std::vector<std::vector<TimedStep>> steps_of, uint64_t steps_max,
                 ExplicitAlgorithm& algorithm);
 
