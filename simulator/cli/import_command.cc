@@ -204,7 +204,11 @@ class ImportCommand : public Command {
     }
     if (report.calls_dropped() > 0) text += ")";
     text += ".\n";
-    if (report.calls_reconstructed > 0) {
+    if (report.calls_reconstructed > 0 && report.ranks_reconstructed == 0) {
+      text += fmt::format("{} that late ranks had not made {} added.\n",
+                          Counted(report.calls_reconstructed, "call"),
+                          report.calls_reconstructed == 1 ? "is" : "are");
+    } else if (report.calls_reconstructed > 0) {
       text += fmt::format("{} calls of {} missing ranks are reconstructed from the others.\n",
                           report.calls_reconstructed, report.ranks_reconstructed);
     }

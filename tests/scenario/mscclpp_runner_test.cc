@@ -222,7 +222,7 @@ TEST_F(MscclppRunnerTest, NothingIsSentToWhoeverDoesNotReadIt) {
 
 TEST_F(MscclppRunnerTest, PipelinesDoNotNestWithoutEnd) {
   std::string text = Operation("nop");
-  for (int i = 0; i < 200; ++i) text = R"({"name": "pipeline", "ops": [)" + text + "]}";
+  for (int i = 0; i < 200; ++i) text = fmt::format(R"({{"name": "pipeline", "ops": [{}]}})", text);
   EXPECT_EQ(Load(Plan("allreduce", 2, 1, 1, 0, "i", [&](uint32_t) { return Blocks{{text}}; })),
             nullptr);
   EXPECT_THAT(findings_, HasSubstr("pipelines lie more than 8 deep in each other"));

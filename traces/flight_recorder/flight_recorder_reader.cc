@@ -57,6 +57,11 @@ std::optional<uint32_t> RankInName(std::string_view name) {
   return rank < kTraceRanksMax ? std::optional(rank) : std::nullopt;
 }
 
+bool HasRoot(CollectiveKind kind) {
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
+         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+}
+
 struct PlacedEntry {
   FlightRecorderEntry entry;
   uint64_t line = 0;
@@ -185,15 +190,19 @@ class FlightRecorderImport {
     const bool has_unfinished =
         !unfinished_.collectives.empty() ||
         std::any_of(unfinished_.messages.begin(), unfinished_.messages.end(), has_begun);
-    diagnostics_.Error(where, "",
-                       has_unfinished_without_sizes_
-                           ? "the last group of collectives is unfinished, and its calls are not "
-                             "recorded (before PyTorch 2.7): the dumps do not say which they are"
-                       : has_unfinished
-                           ? "all ranks have come to every unfinished call: what they "
-                             "wait for is not recorded"
-                           : "no collective is unfinished, and no Send or Recv: the job "
-                             "did not hang in one");
+    diagnostics_.Error(
+        where, "",
+        has_unfinished_without_sizes_
+            ? "the last group of collectives is unfinished, and its calls are not "
+              "recorded (before PyTorch 2.7): the dumps do not say which they are"
+        : has_unfinished ? "all ranks have come to every unfinished call: what they "
+                           "wait for is not recorded"
+        : !unfinished_.messages.empty()
+            ? "a Send or Recv has not ended, and the dumps do not hold what its peer "
+              "has called: they do not say who waits for whom (expected dumps of both "
+              "ranks with all entries, not of active ones alone)"
+            : "no collective is unfinished, and no Send or Recv: the job "
+              "did not hang in one");
     return {};
   }
 
@@ -283,8 +292,7 @@ class FlightRecorderImport {
       wrong_durations_.Count(entry.duration_is_none);
       operation.source_file = index;
       operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(placed.line, UINT32_MAX));
-      has_unstated_root_ = has_unstated_root_ || operation.kind == CollectiveKind::kBroadcast ||
-                           operation.kind == CollectiveKind::kReduce;
+      has_unstated_root_ = has_unstated_root_ || HasRoot(operation.kind);
       if (entry.sequence) {
         // The calls of a coalesced group share a number.
         const uint64_t ordinal = calls_of_sequence[{record.group_name, *entry.sequence}]++;
@@ -306,7 +314,12 @@ class FlightRecorderImport {
 
   uint32_t RankOf(const std::string& path) {
     const auto named = RankInName(path);
-    return named && !job_.calls().contains(*named) ? *named : job_.RankByPlace(path, report_);
+    const bool is_taken = named && job_.calls().contains(*named);
+    if (is_taken && path.find("rank", path.rfind('/') + 1) != std::string::npos) {
+      diagnostics_.Error({path}, "",
+                         fmt::format("is a second dump of rank {} (expected one of each)", *named));
+    }
+    return named && !is_taken ? *named : job_.RankByPlace(path, report_);
   }
 
   static constexpr uint64_t kCallsOfSequenceMax = 65'536;

@@ -72,6 +72,7 @@ class InspectorImport {
     report_.assumed.insert(report_.assumed.end(), placement.assumed.begin(),
                            placement.assumed.end());
     // Lines without an event trace keep their place behind the last one with a time.
+    FindUnordered();
     for (auto& [process, calls] : calls_of_process_) {
       SortByTime(calls);
       const std::vector<uint32_t> groups = GroupMessages(calls);
@@ -88,6 +89,11 @@ class InspectorImport {
           "Inspector records no groups: Sends and Recvs of a communicator that follow each other, "
           "each "
           "before the others end where times are recorded, are one, until one comes again");
+    }
+    if (!unordered_.empty()) {
+      report_.assumed.push_back(
+          "without event traces it is not recorded how Sends and Recvs follow collectives of their "
+          "communicator: neither wait for the other");
     }
     if (const uint64_t missing = MissingNumbers(); missing > 0) {
       report_.assumed.push_back(fmt::format(
@@ -182,6 +188,24 @@ class InspectorImport {
                                                    .communicator_rank = source_->rank,
                                                    .file = file_,
                                                    .line = line});
+  }
+
+  // Finds the communicators with collectives and messages without a time. Inspector writes all
+  // collectives of a dump before all messages of it (inspectorCommInfoDump in
+  // plugins/profiler/inspector/inspector_json.cc), and the dumps
+  // of two ranks end at different calls.
+  void FindUnordered() {
+    std::map<std::string, std::pair<bool, bool>> has;  // collectives and messages without a time
+    for (const auto& [process, calls] : calls_of_process_) {
+      for (const PlacedCall& placed : calls) {
+        if (placed.call.start_us) continue;
+        auto& [collectives, messages] = has[placed.communicator];
+        (IsSendOrRecv(*placed.call.kind) ? messages : collectives) = true;
+      }
+    }
+    for (const auto& [communicator, both] : has) {
+      if (both.first && both.second) unordered_.insert(communicator);
+    }
   }
 
   // Counts the numbers that no collective of a rank has between the lowest and the highest of its
@@ -279,7 +303,9 @@ class InspectorImport {
     operation.datatype = Datatype::kUint8;
     operation.peer = call.peer.value_or(0);
     operation.group = group;
-    operation.stream = job_.StreamOf(rank->second, operation.communicator);
+    const bool is_apart = IsSendOrRecv(operation.kind) && unordered_.contains(placed.communicator);
+    operation.stream =
+        job_.StreamOf(rank->second, 2 * uint64_t{operation.communicator} + (is_apart ? 1 : 0));
     operation.algorithm = call.algorithm;
     operation.protocol = call.protocol;
     operation.measured_ps = call.measured_ps;
@@ -305,6 +331,7 @@ class InspectorImport {
   std::optional<InspectorSource> source_;  // that the next records are of
   std::map<std::string, SeenCommunicator> communicators_;
   std::map<std::string, std::vector<PlacedCall>> calls_of_process_;
+  std::set<std::string> unordered_;  // communicators, by FindUnordered()
   bool has_stats_ = false;
   bool has_groups_ = false;
   uint64_t stated_records_ = 0;

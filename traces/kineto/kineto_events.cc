@@ -84,9 +84,9 @@ Field ArgumentField(std::string_view key) {
              : Is(key, "correlation")                         ? Field::kCorrelation
                                                               : Field::kNone;
     case 13:
-      return Is(key, "In msg nelems") || Is(key, "In msg size") ? Field::kIn
-             : Is(key, "In split size")                         ? Field::kInSplit
-                                                                : Field::kNone;
+      return Is(key, "In msg nelems")   ? Field::kIn
+             : Is(key, "In split size") ? Field::kInSplit
+                                        : Field::kNone;
     case 14:
       return Is(key, "Out msg nelems")   ? Field::kOut
              : Is(key, "Out split size") ? Field::kOutSplit

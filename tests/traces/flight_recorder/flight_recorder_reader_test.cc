@@ -454,6 +454,34 @@ TEST(FlightRecorderReaderTest, HangsOfMessagesThatNoTraceCanHaveAreErrors) {
   EXPECT_THAT(network.diagnostics.ToString(), HasSubstr("is not recorded"));
 }
 
+// Rank 1's second Recv has not begun, and its peer has no dump.
+TEST(FlightRecorderReaderTest, MessagesWithoutTheirPeersCallsAreSaidToBeUnfinished) {
+  const Imported imported = Import({Dump(""), Dump(Message(7, "recv 1<-0", "completed") + "," +
+                                                   Message(8, "recv 1<-0", "scheduled"))},
+                                   {.hang_trace_path = "t"});
+  EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("a Send or Recv has not ended"));
+}
+
+TEST(FlightRecorderReaderTest, RootsThatAreAssumedAreReported) {
+  const auto gather = [](const char* outputs) { return DumpOf("nccl:gather", "[[100]]", outputs); };
+  const Imported imported = Import({gather("[[100], [100]]"), gather("[]")});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_THAT(imported.import.report.ToString(), HasSubstr("roots are rank 0 of their groups"));
+}
+
+TEST(FlightRecorderReaderTest, ASecondDumpOfARankIsAnError) {
+  const std::string directory = ::testing::TempDir() + "flight_recorder_second_dump";
+  for (const char* part : {"a", "b"}) {
+    std::filesystem::create_directories(directory + "/" + part);
+    std::ofstream(directory + "/" + part + "/nccl_trace_rank_0") << Dump(Entry(0, 1, "completed"));
+  }
+  Diagnostics diagnostics;
+  EXPECT_FALSE(ImportFiles({directory}, kAutoFormat, {}, diagnostics).trace);
+  std::filesystem::remove_all(directory);
+  EXPECT_THAT(diagnostics.ToString(),
+              HasSubstr("b/nccl_trace_rank_0: error: is a second dump of rank 0 (expected one"));
+}
+
 TEST(FlightRecorderReaderTest, WhatIsNoHangMakesNoScenario) {
   const Imported done = Import({Dump(Entry(0, 1, "completed"))}, {.hang_trace_path = "t"});
   EXPECT_FALSE(done.import.trace);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace railyard {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Imported {
   TraceImport import;
@@ -89,6 +91,38 @@ TEST(InspectorReaderTest, MessagesThatAreUnderWayTogetherAreAGroup) {
     EXPECT_NE(program[0].group, program[2].group);
     EXPECT_THAT(imported.import.report.ToString(), HasSubstr("Inspector records no groups"));
   }
+}
+
+// A dump has all collectives before all messages, and each rank's dumps end elsewhere: two
+// AllReduces around a message are in one order on rank 0 and in another one on rank 1.
+TEST(InspectorReaderTest, MessagesWithoutTimesDoNotWaitForCollectives) {
+  const auto texts = [](int start_us) {
+    const std::string first = Header("0xa", 0, 2, 0);
+    const std::string second = Header("0xa", 1, 2, 1);
+    return std::vector<std::string>{
+        Call(first, "AllReduce", 1, "64") + Call(first, "AllReduce", 2, "64") +
+            Message(first, "Send", 1, start_us),
+        Call(second, "AllReduce", 1, "64") + Message(second, "Recv", 0, start_us) +
+            Call(second, "AllReduce", 2, "64")};
+  };
+  const Imported imported = Import(texts(-1));
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  for (const uint32_t rank : {0u, 1u}) {
+    const auto& program = imported.import.trace->operations[rank];
+    ASSERT_EQ(program.size(), 3u);
+    std::set<uint32_t> of_collectives;
+    std::set<uint32_t> of_messages;
+    for (const TraceOperation& operation : program) {
+      (IsSendOrRecv(operation.kind) ? of_messages : of_collectives).insert(operation.stream);
+    }
+    EXPECT_EQ(of_collectives.size(), 1u);
+    EXPECT_NE(of_messages, of_collectives);
+  }
+  EXPECT_THAT(imported.import.report.ToString(), HasSubstr("neither wait for the other"));
+  // A message with a time has its place.
+  const Imported timed = Import(texts(1000));
+  ASSERT_TRUE(timed.import.trace) << timed.diagnostics.ToString();
+  EXPECT_THAT(timed.import.report.ToString(), Not(HasSubstr("neither wait for the other")));
 }
 
 // inspectorStringToDatatype returns -1 for ncclUint8, whose size is multiplied with the count.
