@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/load/msccl_loader.h"
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/scenario/load/schedule_file_loader.h"
+#include "tests/scenario/schedule_text.h"
 #include "tests/support/reference_dir.h"
 
 namespace railyard {
@@ -19,22 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class MscclLoaderTest : public ::testing::Test {
- protected:
-  std::shared_ptr<const ExplicitAlgorithm> Load(const std::string& text) {
-    const std::string path = ::testing::TempDir() + "/msccl_loader_test_" +
-                             ::testing::UnitTest::GetInstance()->current_test_info()->name() +
-                             ".xml";
-    std::ofstream(path) << text;
-    Diagnostics diagnostics;
-    auto algorithm = LoadScheduleFile(path, diagnostics);
-    findings_ = diagnostics.ToString();
-    std::filesystem::remove(path);
-    EXPECT_EQ(algorithm == nullptr, diagnostics.HasErrors());
-    return algorithm;
-  }
-  std::string findings_;
-};
+class MscclLoaderTest : public ScheduleTextTest {};
 
 // Two GPUs, two chunks: each reduces one and returns it.
 std::string Ring(const std::string& last_type = "r") {

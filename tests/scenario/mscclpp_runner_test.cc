@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <random>
@@ -18,26 +16,15 @@
 #include <gtest/gtest.h>
 
 #include "simulator/scenario/load/schedule_file_loader.h"
+#include "tests/scenario/schedule_text.h"
 
 namespace railyard {
 namespace {
 
 using ::testing::HasSubstr;
 
-class MscclppRunnerTest : public ::testing::Test {
+class MscclppRunnerTest : public ScheduleTextTest {
  protected:
-  std::shared_ptr<const ExplicitAlgorithm> Load(const std::string& text) {
-    const std::string path = ::testing::TempDir() + "/mscclpp_runner_test_" +
-                             ::testing::UnitTest::GetInstance()->current_test_info()->name() +
-                             ".json";
-    std::ofstream(path) << text;
-    Diagnostics diagnostics;
-    auto algorithm = LoadScheduleFile(path, diagnostics);
-    findings_ = diagnostics.ToString();
-    std::filesystem::remove(path);
-    EXPECT_EQ(algorithm == nullptr, diagnostics.HasErrors());
-    return algorithm;
-  }
   // Counts the messages that the rank sends on a channel.
   static size_t Sends(const ExplicitAlgorithm& algorithm, uint32_t rank, uint32_t channel) {
     size_t sends = 0;
@@ -46,7 +33,6 @@ class MscclppRunnerTest : public ::testing::Test {
     }
     return sends;
   }
-  std::string findings_;
 };
 
 // --- Plans as the language of MSCCL++ writes them

@@ -130,8 +130,6 @@ class LaneMaker {
       return Error(step.line, fmt::format("more than {} steps of one chunk each", kChunkStepsMax));
     }
     ExplicitStep made;
-    // Reductions read the source (MSCCL's recvReduceCopy); msccl-tools' files have the sender's
-    // slot there, which counts only where nothing is at the target.
     const bool reads_target =
         step.ReadsTarget() &&
         ValueAt(gpu, {step.target.buffer, step.target.offset + i}).has_value();

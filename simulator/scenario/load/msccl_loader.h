@@ -16,7 +16,7 @@ namespace railyard {
 // before. A program with local reductions, with dependencies between channels, or whose lanes do
 // not give its result, is run as a plan of MSCCL++ (mscclpp_runner.h). Returns nullptr with
 // findings if that is impossible, too: AllToAll and kinds that an ExplicitAlgorithm does not have,
-// endless waits, chunks in a wrong slot of the result.
+// endless waits, a wrong result.
 std::shared_ptr<ExplicitAlgorithm> LoadMsccl(const std::string& path, const std::string& text,
                                              Diagnostics& diagnostics);
 

@@ -180,14 +180,12 @@ class PlanWriter {
             InMailbox(connection, to, step.count, connection.next_sent));
   }
 
-  // Reductions read the source (MSCCL's recvReduceCopy); msccl-tools' files have the sender's slot
-  // there, which counts only where nothing is at the target. A sum that is only sent is left in the
-  // mailbox.
+  // Returns where the sum is. One that is only sent is left in the mailbox.
   MscclppChunks Reduce(const MscclStep& step, std::vector<MscclppChunks> operands,
                        const MscclppChunks& target) {
     const MscclppChunks sum = step.keeps ? target : operands.back();
     AddData(step, MscclppKind::kReduce, std::move(operands), sum);
-    if (step.keeps) operations_->back().instead_of_first = target;
+    if (step.ReadsTarget()) operations_->back().instead_of_first = target;
     return sum;
   }
 

@@ -21,26 +21,16 @@ namespace {
 
 using DocumentHandle = std::unique_ptr<xmlDoc, decltype(&xmlFreeDoc)>;
 
-struct StepType {
-  bool receives = false;
-  bool sends = false;
-  bool reduces = false;
-  bool keeps = false;
-};
-
-const StepType* TypeNamed(const std::string& name) {
-  static const std::map<std::string, StepType> kTypes = {
-      {"s", {.receives = false, .sends = true, .reduces = false, .keeps = false}},
-      {"r", {.receives = true, .sends = false, .reduces = false, .keeps = true}},
-      {"rcs", {.receives = true, .sends = true, .reduces = false, .keeps = true}},
-      {"rrc", {.receives = true, .sends = false, .reduces = true, .keeps = true}},
-      {"rrs", {.receives = true, .sends = true, .reduces = true, .keeps = false}},
-      {"rrcs", {.receives = true, .sends = true, .reduces = true, .keeps = true}},
-      {"cpy", {.receives = false, .sends = false, .reduces = false, .keeps = true}},
-      {"re", {.receives = false, .sends = false, .reduces = true, .keeps = true}},
-      {"nop", {}}};
-  const auto at = kTypes.find(name);
-  return at == kTypes.end() ? nullptr : &at->second;
+// Returns what steps of that type do.
+std::optional<MscclStep> StepOfType(const std::string& name) {
+  MscclStep step;
+  step.sends = name == "s" || name == "rcs" || name == "rrs" || name == "rrcs";
+  step.receives = name == "r" || name == "rcs" || name == "rrc" || name == "rrs" || name == "rrcs";
+  step.reduces = name == "re" || name == "rrc" || name == "rrs" || name == "rrcs";
+  step.keeps = name == "r" || name == "rcs" || name == "rrc" || name == "rrcs" || name == "re" ||
+               name == "cpy";
+  const bool is_known = step.sends || step.receives || step.keeps || name == "nop";
+  return is_known ? std::optional(step) : std::nullopt;
 }
 
 class ProgramParser {
@@ -175,18 +165,14 @@ class ProgramParser {
 
   bool ReadStep(const xmlNode* node, MscclBlock& block) {
     const std::string name = Attribute(node, "type");
-    const StepType* const type = TypeNamed(name);
-    if (type == nullptr) {
+    const std::optional<MscclStep> of_type = StepOfType(name);
+    if (!of_type) {
       return Error(LineOf(node),
                    fmt::format("type {} is not read (expected s, r, rcs, rrc, rrs, rrcs, re, cpy "
                                "or nop)",
                                Quote(name)));
     }
-    MscclStep step;
-    step.receives = type->receives;
-    step.sends = type->sends;
-    step.reduces = type->reduces;
-    step.keeps = type->keeps;
+    MscclStep step = *of_type;
     step.line = LineOf(node);
     if ((step.receives && block.recv < 0) || (step.sends && block.send < 0)) {
       return Error(step.line, "has no peer in its thread block");
@@ -207,7 +193,7 @@ class ProgramParser {
     return true;
   }
 
-  // Makes one chunk of adjacent chunks that all steps treat alike: they are one message.
+  // Makes one chunk of as many as divide all counts and offsets: they are one message.
   void Merge() {
     int64_t together = program_.ChunksOfBlock();
     ForEachRange([&](int64_t& number) { together = std::gcd(together, number); });

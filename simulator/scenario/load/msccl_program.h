@@ -39,7 +39,8 @@ struct MscclStep {
 
   bool is_local() const { return !receives && !sends; }
   bool ReadsSource() const { return reduces || (!receives && (sends || keeps)); }
-  // rrc and rrcs add to their target, if anything is there; else to their source.
+  // rrc and rrcs add to their source (MSCCL's recvReduceCopy), where msccl-tools write the sender's
+  // slot: they add to their target if anything is there.
   bool ReadsTarget() const { return receives && reduces && keeps; }
 };
 
@@ -54,7 +55,7 @@ struct MscclProgram {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Protocol protocol = Protocol::kSimple;
   bool is_in_place = true;
-  // Chunks of the larger of input and output; those that all steps treat alike are one.
+  // Chunks of the larger of input and output; as many as divide all counts and offsets are one.
   int64_t chunks = 1;
   std::vector<std::map<int64_t, MscclBlock>> gpus;  // thread blocks by id
 

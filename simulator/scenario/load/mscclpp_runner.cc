@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "simulator/scenario/load/timed_steps.h"
+#include "workloads/collectives/explicit_check.h"
 
 namespace railyard {
 namespace {
@@ -197,15 +198,15 @@ class PlanRunner {
   bool SendToSlot(uint32_t gpu, const Slot& slot, const Value& value, const MscclppPlace& place) {
     if (!value.is_sent) return SendNow(*value.holder, gpu, value, place);
     std::deque<Message>& sent = UnderWay(*value.holder, gpu, value.chunk);
-    if (sent.front().slot != slot) return IsOvertaken(*value.holder, value, place);
+    if (sent.front().slot != slot) return FailOvertaken(*value.holder, value, place);
     sent.pop_front();
     return true;
   }
   bool SendNow(uint32_t from, uint32_t to, const Value& value, const MscclppPlace& place) {
-    if (!UnderWay(from, to, value.chunk).empty()) return IsOvertaken(from, value, place);
+    if (!UnderWay(from, to, value.chunk).empty()) return FailOvertaken(from, value, place);
     return Send(from, to, value, place);
   }
-  bool IsOvertaken(uint32_t holder, const Value& value, const MscclppPlace& place) {
+  bool FailOvertaken(uint32_t holder, const Value& value, const MscclppPlace& place) {
     return Fail(place, fmt::format("needs chunk {} of GPU {} before what was put of it earlier, "
                                    "and that GPU has kept anew since",
                                    value.chunk, holder));
@@ -582,7 +583,15 @@ class PlanRunner {
 
 std::shared_ptr<ExplicitAlgorithm> RunMscclppPlan(const std::string& path, MscclppPlan plan,
                                                   Diagnostics& diagnostics) {
-  return PlanRunner(path, std::move(plan), diagnostics).Run();
+  auto algorithm = PlanRunner(path, std::move(plan), diagnostics).Run();
+  if (!algorithm) return nullptr;
+  SchedulePlace place;
+  const std::string wrong = WhatIsWrong(algorithm, place);
+  if (wrong.empty()) return algorithm;
+  diagnostics.Error({.file = path}, "",
+                    fmt::format("GPU {}, channel {} of the lanes that it becomes: {}",
+                                place.lane.rank, place.lane.channel, wrong));
+  return nullptr;
 }
 
 }  // namespace railyard

@@ -17,8 +17,8 @@ namespace railyard {
 // it has received a message or has to wait, and obey waits, barriers and semaphores. Chunks are
 // spread over as many channels as a GPU has thread blocks that move data. A GPU keeps one value of
 // each chunk. Returns nullptr with findings if that is impossible: operations of switches, data
-// that are overwritten before they are needed, endless waits. The result of the algorithm is not
-// checked.
+// that are overwritten before they are needed, endless waits, a wrong
+// result.
 std::shared_ptr<ExplicitAlgorithm> RunMscclppPlan(const std::string& path, MscclppPlan plan,
                                                   Diagnostics& diagnostics);
 

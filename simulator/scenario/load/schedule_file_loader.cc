@@ -47,24 +47,14 @@ Protocol ProtocolOf(protos::Schedule::Protocol protocol) {
   }
 }
 
-// XML of MSCCL, or JSON of MSCCL++.
-std::shared_ptr<const ExplicitAlgorithm> LoadCheckedMsccl(const std::string& path,
-                                                          const std::string& text,
-                                                          Diagnostics& diagnostics) {
-  std::shared_ptr<const ExplicitAlgorithm> algorithm;
+// Loads XML of MSCCL, or JSON of MSCCL++.
+std::shared_ptr<const ExplicitAlgorithm> LoadOther(const std::string& path, const std::string& text,
+                                                   Diagnostics& diagnostics) {
   if (text[text.find_first_not_of(" \t\n\v\f\r")] == '<') {
-    algorithm = LoadMsccl(path, text, diagnostics);
-  } else if (auto plan = ParseMscclppPlan(path, text, diagnostics)) {
-    algorithm = RunMscclppPlan(path, *std::move(plan), diagnostics);
+    return LoadMsccl(path, text, diagnostics);
   }
-  if (!algorithm) return nullptr;
-  SchedulePlace place;
-  const std::string wrong = WhatIsWrong(algorithm, place);
-  if (wrong.empty()) return algorithm;
-  diagnostics.Error({.file = path}, "",
-                    fmt::format("GPU {}, channel {} of the lanes that it becomes: {}",
-                                place.lane.rank, place.lane.channel, wrong));
-  return nullptr;
+  auto plan = ParseMscclppPlan(path, text, diagnostics);
+  return plan ? RunMscclppPlan(path, *std::move(plan), diagnostics) : nullptr;
 }
 
 // Returns the whole file if it begins as XML or JSON does, perhaps behind a byte order mark and
@@ -210,7 +200,7 @@ class ScheduleFileLoader {
 std::shared_ptr<const ExplicitAlgorithm> LoadScheduleFile(const std::string& path,
                                                           Diagnostics& diagnostics) {
   if (const std::string text = TextOfMsccl(path); !text.empty()) {
-    return LoadCheckedMsccl(path, text, diagnostics);
+    return LoadOther(path, text, diagnostics);
   }
   const auto file = LoadTextProto(path, protos::Schedule(), {}, diagnostics);
   if (!file || !file->mistakes.empty()) return nullptr;
