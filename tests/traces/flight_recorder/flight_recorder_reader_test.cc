@@ -11,48 +11,13 @@
 #include <gtest/gtest.h>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "traces/flight_recorder/hang.h"
+#include "tests/traces/flight_recorder/flight_recorder_text.h"
 #include "traces/import/import.h"
 
 namespace railyard {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct Imported {
-  TraceImport import;
-  Diagnostics diagnostics;
-};
-
-// Each content is the dump of the rank of its place, as PyTorch names it.
-Imported Import(const std::vector<std::string>& contents, const ImportOptions& options = {}) {
-  const std::string directory = ::testing::TempDir() + "flight_recorder_test_" +
-                                ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  std::filesystem::remove_all(directory);
-  std::filesystem::create_directories(directory);
-  for (size_t i = 0; i < contents.size(); ++i) {
-    std::ofstream(fmt::format("{}/nccl_trace_rank_{}", directory, i), std::ios::binary)
-        << contents[i];
-  }
-  Imported imported;
-  imported.import = ImportFiles({directory}, kAutoFormat, options, imported.diagnostics);
-  std::filesystem::remove_all(directory);
-  return imported;
-}
-
-std::string Entry(int record, int sequence, const std::string& state) {
-  return fmt::format(
-      R"j({{"record_id": {}, "process_group": ["0", "default_pg"], "collective_seq_id": {},
-"profiling_name": "nccl:all_reduce", "input_sizes": [[3, 4]], "input_dtypes": ["Float"],
-"output_sizes": [[3, 4]], "output_dtypes": ["Float"], "state": "{}", "is_p2p": false}})j",
-      record, sequence, state);
-}
-
-std::string Dump(const std::string& entries) {
-  return R"j({"version": "2.5", "pg_config": {"0": {"name": "0", "desc": "default_pg",
-"ranks": "[0, 1]"}}, "entries": [)j" +
-         entries + "]}";
-}
 
 // Pickles as torch::jit::Pickler writes them: protocol 2, everything in the memo.
 class Pickle {
@@ -141,87 +106,6 @@ TEST(FlightRecorderReaderTest, CallsAreMatchedByTheirSequenceNumbers) {
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 2u);
 }
 
-TEST(FlightRecorderReaderTest, AHangBecomesAScenario) {
-  // Rank 1 never comes to the second AllReduce; rank 0 has a third one enqueued behind it.
-  const Imported imported = Import({Dump(Entry(0, 1, "completed") + "," + Entry(1, 2, "started") +
-                                         "," + Entry(2, 3, "scheduled")),
-                                    Dump(Entry(0, 1, "completed"))},
-                                   {.hang_trace_path = "hang.trace"});
-  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  const std::string& scenario = imported.import.hang_scenario;
-  EXPECT_THAT(scenario, HasSubstr("ranks 0 wait for ranks 1, which have not come to it."));
-  EXPECT_THAT(scenario, HasSubstr("workload { trace: \"hang.trace\" }"));
-  const auto& late = imported.import.trace->operations[1];
-  ASSERT_EQ(late.size(), 2u);
-  EXPECT_EQ(late[0].compute_before_ps, 0);
-  EXPECT_EQ(late[1].compute_before_ps, kHangPs);
-  EXPECT_EQ(imported.import.trace->operations[0].size(), 2u);
-  EXPECT_EQ(imported.import.report.calls_imported(), 3u);
-  EXPECT_EQ(imported.import.report.calls_reconstructed, 1u);
-  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
-}
-
-TEST(FlightRecorderReaderTest, ARankWhoseGpuHasNotBegunIsLate) {
-  const Imported imported = Import({Dump(Entry(0, 1, "started")), Dump(Entry(0, 1, "scheduled"))},
-                                   {.hang_trace_path = "t"});
-  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(imported.import.trace->operations[0][0].compute_before_ps, 0);
-  EXPECT_EQ(imported.import.trace->operations[1][0].compute_before_ps, kHangPs);
-}
-
-TEST(FlightRecorderReaderTest, ARankWithoutADumpIsWaitedFor) {
-  const Imported imported = Import({Dump(Entry(0, 1, "started"))}, {.hang_trace_path = "t"});
-  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_THAT(imported.import.hang_scenario, HasSubstr("ranks 1, of which there is no dump"));
-  EXPECT_EQ(imported.import.trace->operations[1][0].compute_before_ps, kHangPs);
-}
-
-std::string Replaced(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
-// Replaces the group of two ranks by one of `ranks`.
-std::string OfGroup(const std::string& dump, const std::string& ranks) {
-  return Replaced(dump, "[0, 1]", ranks);
-}
-
-TEST(FlightRecorderReaderTest, RanksThatMakeAnotherCallAreLateAndNamed) {
-  const std::string first = Entry(0, 1, "completed");
-  const std::string call = Entry(1, 2, "started");
-  const std::string usual = OfGroup(Dump(first + "," + call), "[0, 1, 2]");
-  const std::string gather =
-      OfGroup(Dump(first + "," + Replaced(call, "all_reduce", "_all_gather_base")), "[0, 1, 2]");
-  const Imported kinds = Import({usual, usual, gather}, {.hang_trace_path = "t"});
-  ASSERT_TRUE(kinds.import.trace) << kinds.diagnostics.ToString();
-  const std::string sentence =
-      "AllReduce of 12 float32 in group \"0\": ranks 0, 1 wait for ranks 2, because the calls "
-      "differ: ranks 2 make AllGather of 12 float32.";
-  EXPECT_THAT(kinds.import.hang_scenario, HasSubstr("# " + sentence));
-  EXPECT_THAT(kinds.diagnostics.ToString(),
-              HasSubstr("warning: the job hung in calls that differ"));
-  EXPECT_THAT(kinds.import.report.ToString(), HasSubstr(sentence));
-  const auto& late = kinds.import.trace->operations[2];
-  ASSERT_EQ(late.size(), 2u);
-  EXPECT_EQ(late[1].kind, CollectiveKind::kAllReduce);
-  EXPECT_EQ(late[1].compute_before_ps, kHangPs);
-  EXPECT_EQ(kinds.import.report.DroppedFor(CallDropReason::kRanksDisagree).count, 1u);
-  // The first of two calls that as many ranks make is the awaited one.
-  const Imported sizes =
-      Import({Dump(call), Dump(Replaced(call, "[[3, 4]]", "[[3, 5]]"))}, {.hang_trace_path = "t"});
-  EXPECT_THAT(
-      sizes.import.hang_scenario,
-      HasSubstr("ranks 0 wait for ranks 1, because the calls differ: ranks 1 make AllReduce "
-                "of 15 float32."));
-}
-
-std::string Message(int record, const std::string& name, const std::string& state) {
-  return Replaced(Replaced(Entry(record, 7, state), "all_reduce", name), "\"is_p2p\": false",
-                  "\"is_p2p\": true");
-}
-
 // Rank 0 sends 12 elements and receives 4: parts of 6 and 6 cannot be. Calls after it are kept.
 TEST(FlightRecorderReaderTest, ExchangesOfUnequalPartsAreDroppedAlone) {
   const auto exchange = [](int in, int out) {
@@ -290,11 +174,6 @@ TEST(FlightRecorderReaderTest, MessagesOfABatchAreAGroup) {
   }
 }
 
-std::string Numbered(int record, const std::string& name, int number, const std::string& state) {
-  return Replaced(Message(record, name, state), "\"is_p2p\": true",
-                  fmt::format("\"is_p2p\": true, \"p2p_seq_id\": {}", number));
-}
-
 // The entries of a batch have no events of their own and stay "scheduled" (PyTorch issue 137969):
 // the "coalesced" entry knows. Rank 0's ring has lost its first batch.
 TEST(FlightRecorderReaderTest, ABatchHasTheStateOfItsEnd) {
@@ -337,15 +216,6 @@ TEST(FlightRecorderReaderTest, AGroupWithoutItsCollectivesIsCounted) {
   EXPECT_EQ(imported.import.report.calls_seen(), 3u);
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 1u);
   EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("its calls are not recorded"));
-}
-
-// A dump of one collective with tensors of these sizes.
-std::string DumpOf(const char* name, const char* inputs, const char* outputs) {
-  return Dump(fmt::format(
-      R"j({{"record_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": 1,
-"profiling_name": "{}", "input_sizes": {}, "input_dtypes": ["Float"],
-"output_sizes": {}, "output_dtypes": ["Float"], "state": "completed", "is_p2p": false}})j",
-      name, inputs, outputs));
 }
 
 // all_to_all of lists: 4 elements to rank 0 and 8 to rank 1; rank 1 gives 8 and 16.
@@ -396,72 +266,6 @@ TEST(FlightRecorderReaderTest, MessagesWithoutNumbersAreNoGroup) {
   }
 }
 
-TEST(FlightRecorderReaderTest, APeerWithoutItsRecvIsLate) {
-  for (const std::string state : {"started", "scheduled"}) {
-    const Imported imported =
-        Import({Dump(Message(0, "send 0->1", "completed") + "," + Message(1, "send 0->1", state) +
-                     "," + Message(2, "send 0->1", "scheduled")),
-                Dump(Message(0, "recv 1<-0", "completed"))},
-               {.hang_trace_path = "t"});
-    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-    EXPECT_THAT(imported.import.hang_scenario,
-                HasSubstr("Send of 12 float32 to rank 1 in group \"0\": ranks 0 wait for ranks 1, "
-                          "which have not come to it."));
-    EXPECT_THAT(imported.import.hang_scenario, HasSubstr("leaves without its Recv"));
-    EXPECT_THAT(imported.import.hang_scenario, ::testing::Not(HasSubstr("expect: STALLED")));
-    const auto& late = imported.import.trace->operations[1];
-    ASSERT_EQ(late.size(), 2u);
-    EXPECT_EQ(late[1].kind, CollectiveKind::kRecv);
-    EXPECT_EQ(late[1].compute_before_ps, kHangPs);
-    EXPECT_EQ(imported.import.trace->operations[0].size(), 2u);
-    EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
-  }
-}
-
-TEST(FlightRecorderReaderTest, RingsOfMessagesAreAlignedAtTheirEnds) {
-  // The ring of rank 1 has lost its first call.
-  const Imported imported =
-      Import({Dump(Message(4, "send 0->1", "completed") + "," +
-                   Message(5, "send 0->1", "completed") + "," + Message(6, "send 0->1", "started")),
-              Dump(Message(7, "recv 1<-0", "completed"))},
-             {.hang_trace_path = "t"});
-  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(imported.import.trace->operations[0].size(), 2u);
-  EXPECT_EQ(imported.import.trace->operations[1].size(), 2u);
-  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
-}
-
-TEST(FlightRecorderReaderTest, MessagesOfDifferentSizesAreNamed) {
-  const Imported imported =
-      Import({Dump(Message(0, "send 0->1", "started")),
-              Dump(Replaced(Message(0, "recv 1<-0", "started"), "[[3, 4]]", "[[3, 5]]"))},
-             {.hang_trace_path = "t"});
-  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_THAT(imported.import.hang_scenario,
-              HasSubstr("Send of 12 float32 to rank 1 in group \"0\": ranks 0 wait for ranks 1, "
-                        "because the calls differ: rank 1 receives 15 float32."));
-}
-
-TEST(FlightRecorderReaderTest, HangsOfMessagesThatNoTraceCanHaveAreErrors) {
-  const Imported alone =
-      Import({Dump(Message(0, "send 0->1", "started"))}, {.hang_trace_path = "t"});
-  EXPECT_THAT(alone.diagnostics.ToString(),
-              HasSubstr("rank 0 waits in Send of 12 float32 to rank 1 in group \"0\", of which "
-                        "there is no dump"));
-  const Imported network =
-      Import({Dump(Message(0, "send 0->1", "started")), Dump(Message(0, "recv 1<-0", "started"))},
-             {.hang_trace_path = "t"});
-  EXPECT_THAT(network.diagnostics.ToString(), HasSubstr("is not recorded"));
-}
-
-// Rank 1's second Recv has not begun, and its peer has no dump.
-TEST(FlightRecorderReaderTest, MessagesWithoutTheirPeersCallsAreSaidToBeUnfinished) {
-  const Imported imported = Import({Dump(""), Dump(Message(7, "recv 1<-0", "completed") + "," +
-                                                   Message(8, "recv 1<-0", "scheduled"))},
-                                   {.hang_trace_path = "t"});
-  EXPECT_THAT(imported.diagnostics.ToString(), HasSubstr("a Send or Recv has not ended"));
-}
-
 TEST(FlightRecorderReaderTest, RootsThatAreAssumedAreReported) {
   const auto gather = [](const char* outputs) { return DumpOf("nccl:gather", "[[100]]", outputs); };
   const Imported imported = Import({gather("[[100], [100]]"), gather("[]")});
@@ -482,16 +286,6 @@ TEST(FlightRecorderReaderTest, ASecondDumpOfARankIsAnError) {
               HasSubstr("b/nccl_trace_rank_0: error: is a second dump of rank 0 (expected one"));
 }
 
-TEST(FlightRecorderReaderTest, WhatIsNoHangMakesNoScenario) {
-  const Imported done = Import({Dump(Entry(0, 1, "completed"))}, {.hang_trace_path = "t"});
-  EXPECT_FALSE(done.import.trace);
-  EXPECT_THAT(done.diagnostics.ToString(), HasSubstr("no collective is unfinished"));
-  const Imported network = Import({Dump(Entry(0, 1, "started")), Dump(Entry(0, 1, "started"))},
-                                  {.hang_trace_path = "t"});
-  EXPECT_FALSE(network.import.trace);
-  EXPECT_THAT(network.diagnostics.ToString(), HasSubstr("is not recorded"));
-}
-
 TEST(FlightRecorderReaderTest, PicklesThatDoMoreThanHoldDataAreErrors) {
   using P = Pickle;
   const std::string proto = "\x80\x02";
@@ -500,7 +294,7 @@ TEST(FlightRecorderReaderTest, PicklesThatDoMoreThanHoldDataAreErrors) {
     // Each list holds the one before twice.
     const std::string before = "j" + std::string(1, static_cast<char>(i)) + std::string(3, '\0');
     const std::string after = "r" + std::string(1, static_cast<char>(i + 1)) + std::string(3, '\0');
-    doubling += "](" + before + before + "e" + after;
+    doubling += fmt::format("]({0}{0}e{1}", before, after);
   }
   const std::string laughs = proto + "}" + P::Text("version") + doubling.substr(2) + "0" +
                              std::string("j\x28\0\0\0", 5) + "s.";
