@@ -148,6 +148,7 @@ PlannedCollective PlanOf(const std::shared_ptr<const ExplicitAlgorithm>& algorit
   planned.collective.root = algorithm->root;
   planned.collective.datatype = Datatype::kInt8;
   planned.collective.bytes = bytes;
+  planned.collective.is_planned_whole = algorithm->kind == CollectiveKind::kAllToAll;
   planned.collective.count = algorithm->HasBlocks() ? bytes / algorithm->rank_count : bytes;
   planned.schedules.assign(
       algorithm->rank_count,
@@ -164,7 +165,8 @@ std::string CheckPlanned(const PlannedCollective& planned) {
       {.kind = collective.kind,
        .block_bytes = collective.count * DatatypeBytes(collective.datatype),
        .root = collective.root,
-       .in_place = planned.in_place},
+       .in_place = planned.in_place,
+       .is_whole = !collective.is_p2p()},
       static_cast<uint32_t>(planned.schedules.size()),
       [&](uint32_t rank) -> const CollectiveSchedule& { return *planned.schedules[rank]; });
 }

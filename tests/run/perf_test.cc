@@ -232,6 +232,37 @@ TEST_F(PerfTest, AnAlgorithmOfOnesOwnIsListedAndTimed) {
               HasSubstr("there is no such file (expected a schedule)"));
 }
 
+// Each of two ranks sends half of its bytes; NCCL's grouped Sends and Recvs are not used.
+TEST_F(PerfTest, AnAllToAllMayBeAUsersAlgorithm) {
+  const std::string file =
+      scratch_.Write("swap.textproto",
+                     "collective: ALL_TO_ALL ranks: 2\n"
+                     "lanes { rank: 0 steps { chunk: 0 load_local: true store: true }\n"
+                     "  steps { chunk: 2 send_to: 1 load_local: true }\n"
+                     "  steps { chunk: 1 recv_from: 1 store: true } }\n"
+                     "lanes { rank: 1 steps { chunk: 3 load_local: true store: true }\n"
+                     "  steps { chunk: 1 send_to: 0 load_local: true }\n"
+                     "  steps { chunk: 2 recv_from: 0 store: true } }\n");
+  const ProgramExit listed = Railyard({"schedule", file, "--bytes", "2M"});
+  EXPECT_EQ(listed.status, 0) << listed.errors;
+  EXPECT_THAT(listed.output, HasSubstr("AlltoAll of 2097152 B"));
+  EXPECT_THAT(listed.output, HasSubstr("EXPLICIT/SIMPLE"));
+  const std::string scenario = scratch_.Write(
+      "swap_scenario.textproto",
+      "fabric { rail_optimized { servers: 2 gpus_per_server: 1 } }\n"
+      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"2MiB\" repeat: 3 } }\n"
+      "  schedule: \"swap.textproto\" }\n");
+  const std::string out = scratch_.Path("swap_out");
+  EXPECT_EQ(Railyard({"run", scenario, "--out", out, "--verify-replay-cache"}).status, 0);
+  rapidjson::Document summary;
+  summary.Parse(ReadText(out + "/summary.json").c_str());
+  EXPECT_EQ(summary["payload"]["total_bytes"].GetUint64(), 3u * 2 * (1 << 20));
+  EXPECT_THAT(Railyard({"perf", "--fabric", "single-gpu", "--nodes", "2", "--schedule", file, "-b",
+                        "2M", "-e", "2M"})
+                  .output,
+              HasSubstr("2097152"));
+}
+
 // Every send has its receive, of as many bytes.
 TEST_F(PerfTest, AScheduleInGoalIsBalanced) {
   for (const char* collective : {"all_reduce", "alltoall"}) {

@@ -158,7 +158,7 @@ TEST_F(MscclLoaderTest, BadInputIsALocatedError) {
   EXPECT_EQ(Load("<algo"), nullptr);
   EXPECT_EQ(Load("<other/>"), nullptr);
   EXPECT_THAT(findings_, HasSubstr("expected XML with an element algo"));
-  EXPECT_EQ(Load(Ring().replace(Ring().find("allreduce"), 9, "alltoall ")), nullptr);
+  EXPECT_EQ(Load(Ring().replace(Ring().find("allreduce"), 9, "custom   ")), nullptr);
   EXPECT_THAT(findings_, HasSubstr("cannot be run as an algorithm"));
   std::string endless = Ring();
   endless.replace(endless.find("type=\"s\""), 8, "type=\"r\"");
@@ -318,6 +318,58 @@ TEST_F(MscclLoaderTest, TheNumbersOfThreadBlocksDoNotMatter) {
   }
 }
 
+// GPU g sends chunks of slot p to GPU p, which has them in slot g.
+std::string Exchange(int gpus, bool is_in_place, int wrong_target = -1) {
+  std::string text = fmt::format(
+      "<algo nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"alltoall\" inplace=\"{}\" "
+      "outofplace=\"{}\">\n",
+      2 * gpus, gpus, is_in_place ? 1 : 0, is_in_place ? 0 : 1);
+  const char* const out = is_in_place ? "i" : "o";
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    text += fmt::format("<gpu id=\"{}\">\n", gpu);
+    for (int peer = 0; peer < gpus; ++peer) {
+      const std::string from = fmt::format("i{}", 2 * peer);
+      const std::string to =
+          fmt::format("{}{}", out, gpu == 0 && wrong_target >= 0 ? wrong_target : 2 * peer);
+      if (peer == gpu) {
+        text += "<tb id=\"90\" send=\"-1\" recv=\"-1\" chan=\"0\">\n";
+        text += StepText(0, "cpy", from, fmt::format("{}{}", out, 2 * gpu), 2) + "</tb>\n";
+        continue;
+      }
+      text += fmt::format("<tb id=\"{0}\" send=\"{0}\" recv=\"{0}\" chan=\"0\">\n", peer);
+      text += StepText(0, "s", from, from, 2) + StepText(1, "r", from, to, 2) + "</tb>\n";
+    }
+    text += "</gpu>\n";
+  }
+  return text + "</algo>\n";
+}
+
+TEST_F(MscclLoaderTest, AnAllToAllHasBlocksOfEachPair) {
+  for (const bool is_in_place : {false, true}) {
+    const auto algorithm = Load(Exchange(3, is_in_place));
+    ASSERT_NE(algorithm, nullptr) << findings_;
+    EXPECT_EQ(algorithm->kind, CollectiveKind::kAllToAll);
+    EXPECT_EQ(CountOf(*algorithm, [](const Step& step) { return step.send_to != kNoPeer; }),
+              size_t{3} * 2 * algorithm->chunk_count);
+  }
+  // What GPU 1 sends is in the place of what GPU 2 sends.
+  EXPECT_EQ(Load(Exchange(3, false, 4)), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("error: gpus[0]: chunk 1 of the result is not written"));
+}
+
+// They neither wait for each other nor have data in common.
+TEST_F(MscclLoaderTest, ThreadBlocksThatDoNotDependOnEachOtherAreLanes) {
+  const auto algorithm = Load(Exchange(3, false));
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  EXPECT_TRUE(algorithm->lanes_are_ctas);
+  const auto& lanes = algorithm->lanes.at({0, 0});
+  ASSERT_EQ(lanes.size(), 3u);
+  for (const auto& lane : lanes) EXPECT_LE(lane.size(), 2u);
+  // A lane has all warps of its thread block.
+  const ExplicitSchedule schedule(algorithm, 64, 64, {});
+  EXPECT_EQ(schedule.WarpShareOf({.rank = RankIndex{0}}).of, 1u);
+}
+
 // A step of several chunks is one message, and so it costs the same as one of a larger chunk.
 TEST_F(MscclLoaderTest, ChunksThatAllStepsTreatAlikeAreOne) {
   const std::string text = Ring();
@@ -405,8 +457,30 @@ TEST_F(MscclLoaderTest, ReferenceTreeIsAnAllReduce) {
   EXPECT_EQ(algorithm->rank_count, 4u);
   EXPECT_EQ(algorithm->channel_count, 24u);
   size_t steps = 0;
-  for (const auto& [place, lanes] : algorithm->lanes) steps += lanes.front().size();
+  for (const auto& [place, lanes] : algorithm->lanes) {
+    for (const auto& lane : lanes) steps += lane.size();
+  }
   EXPECT_EQ(steps, 48u + 24 + 48 + 48 + 24);
+}
+
+// Each of 8 GPUs sends 4 chunks to 7 others on 4 channels, with a thread block for each direction,
+// peer and channel; grep -c '<tb ' ndv5-a2a4ll.xml: 448.
+TEST_F(MscclLoaderTest, ReferenceAllToAllHasALaneForEachThreadBlock) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  Diagnostics diagnostics;
+  const auto algorithm =
+      LoadScheduleFile(reference_dir + "/traces/msccl/ndv5-a2a4ll.xml", diagnostics);
+  ASSERT_NE(algorithm, nullptr) << diagnostics.ToString();
+  EXPECT_EQ(algorithm->kind, CollectiveKind::kAllToAll);
+  EXPECT_EQ(algorithm->protocol, Protocol::kLl);
+  EXPECT_EQ(algorithm->chunk_count, 4u);
+  EXPECT_EQ(algorithm->channel_count, 4u);
+  EXPECT_TRUE(algorithm->lanes_are_ctas);
+  size_t lanes_of_all = 0;
+  for (const auto& [place, lanes] : algorithm->lanes) lanes_of_all += lanes.size();
+  EXPECT_EQ(lanes_of_all, 448u);
+  EXPECT_EQ(CountOf(*algorithm, [](const Step& step) { return step.send_to != kNoPeer; }),
+            size_t{8} * 7 * 4);
 }
 
 }  // namespace

@@ -266,6 +266,35 @@ TEST_F(MscclppRunnerTest, AllGatherAndReduceScatterHaveBlocks) {
   EXPECT_EQ(Sends(*scatter, 2, 0), 3u);
 }
 
+// In place: each GPU puts block p into scratch of GPU p, and has its own where it is to be.
+TEST_F(MscclppRunnerTest, AnAllToAllHasBlocksOfEachPair) {
+  const auto plan = [&](uint32_t shift) {
+    return Plan("alltoall", 4, 4, 4, 4, "s", [&](uint32_t gpu) {
+      const std::vector<uint32_t> others = Others(gpu, 4);
+      std::vector<std::string> operations;
+      for (uint32_t i = 0; i < 3; ++i) {
+        operations.push_back(Operation("put", {Local("i", others[i])}, {Remote(i, gpu)}));
+        operations.push_back(OnChannel("signal", i));
+      }
+      for (uint32_t i = 0; i < 3; ++i) operations.push_back(OnChannel("wait", i));
+      for (uint32_t i = 0; i < 3; ++i) {
+        operations.push_back(
+            Operation("copy", {Local("s", others[i])}, {Local("i", others[(i + shift) % 3])}));
+      }
+      return Blocks{operations};
+    });
+  };
+  const auto algorithm = Load(plan(0));
+  ASSERT_NE(algorithm, nullptr) << findings_;
+  EXPECT_EQ(algorithm->kind, CollectiveKind::kAllToAll);
+  EXPECT_EQ(algorithm->chunk_count, 1u);
+  EXPECT_EQ(Sends(*algorithm, 2, 0), 3u);
+  // Chunk of rank 3 to rank 0 where that of rank 1 belongs: (0 x 4 + 3) for (0 x 4 + 1).
+  EXPECT_EQ(Load(plan(1)), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("gpus[0]: leaves chunk 3 in slot 1 of the result (expected "
+                                   "chunk 1)"));
+}
+
 TEST_F(MscclppRunnerTest, BarriersHoldThreadBlocksAndPipelinesAreTheirOperations) {
   const std::string barrier = R"({"name": "barrier", "barrier_id": 0, "num_threadblocks": 2})";
   const auto plan = [&](const std::string& before) {
@@ -301,7 +330,7 @@ TEST_F(MscclppRunnerTest, MistakesAreFoundAtTheirPlaces) {
   const std::vector<Case> cases = {
       {good.substr(0, 300), ":3:1: error: is no JSON"},
       {"{}", "collective: \"\" cannot be run"},
-      {with("allreduce", "alltoall"), "collective: \"alltoall\" cannot be run"},
+      {with("allreduce", "sendrecv"), "collective: \"sendrecv\" cannot be run"},
       {with("recspkt", "glres"), "gpus[0].threadblocks[1].ops[0]: \"glres\" is not read"},
       {with("\"input_chunks\"", "\"inputChunks\""), "older version of MSCCL++"},
       {with("\"output_chunks\": 2", "\"output_chunks\": 3"), "do not become 3 output chunks"},

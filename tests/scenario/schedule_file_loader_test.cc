@@ -118,7 +118,7 @@ TEST(ScheduleFileLoaderTest, WhatStallsForLackOfSlotsIsSaidAtTheStepThatWaits) {
 TEST(ScheduleFileLoaderTest, EveryMistakeIsSaidAtItsPlace) {
   EXPECT_EQ(FindingsOf("ranks: 1 root: 0"),
             ":1:1: error: collective: missing (expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, "
-            "BROADCAST or REDUCE)\n"
+            "ALL_TO_ALL, BROADCAST or REDUCE)\n"
             ":1:1: error: ranks: 1 is out of range (expected 2 to 1024)\n"
             ":1:10: error: root: AllReduce has none (expected no root, or BROADCAST or REDUCE)\n");
   EXPECT_EQ(FindingsOf("collective: ALL_GATHER ranks: 2\nlanes { rank: 2 steps { chunk: 2 } }\n"
@@ -135,6 +135,42 @@ TEST(ScheduleFileLoaderTest, EveryMistakeIsSaidAtItsPlace) {
                        "lanes { rank: 1 steps { send_to: 0 load_local: true } }\n"),
             ":3:25: error: lanes[1].steps[0].send_to: lanes[0] does so too: which of them gets a "
             "message is open (expected one lane, or another channel)\n");
+}
+
+// Rank s sends block r x 2 + s to rank r.
+const std::string kSwap =
+    "collective: ALL_TO_ALL ranks: 2\n"
+    "lanes { rank: 0\n"
+    "  steps { chunk: 0 load_local: true store: true }\n"
+    "  steps { chunk: 2 send_to: 1 load_local: true }\n"
+    "  steps { chunk: 1 recv_from: 1 store: true }\n"
+    "}\n"
+    "lanes { rank: 1\n"
+    "  steps { chunk: 3 load_local: true store: true }\n"
+    "  steps { chunk: 1 send_to: 0 load_local: true }\n"
+    "  steps { chunk: 2 recv_from: 0 store: true }\n"
+    "}\n";
+
+TEST(ScheduleFileLoaderTest, AnAllToAllHasABlockOfEachPair) {
+  EXPECT_EQ(FindingsOf(kSwap), "");
+  EXPECT_EQ(FindingsOf(With(kSwap, "chunk: 0 ", "chunk: 4 ")),
+            ":3:11: error: lanes[0].steps[0].chunk: 4 is out of range (expected 0 to 3)\n");
+  EXPECT_THAT(
+      FindingsOf(With(kSwap, "chunk: 2 send_to", "chunk: 3 send_to")),
+      HasSubstr(
+          ":4:3: error: lanes[0].steps[1]: rank 0, channel 0, batch 0, lane 0, step 1: loads data "
+          "outside its own block"));
+  EXPECT_THAT(FindingsOf(With(kSwap, "  steps { chunk: 3 load_local: true store: true }\n", "")),
+              HasSubstr("rank 1 never stores the bytes from 48 on"));
+  const TextFile file(kSwap);
+  Diagnostics diagnostics;
+  const auto algorithm = LoadScheduleFile(file.path(), diagnostics);
+  ASSERT_NE(algorithm, nullptr) << diagnostics.ToString();
+  // 100 B to each rank.
+  const ExplicitSchedule schedule(algorithm, 100, 1'000, {});
+  const Step sent = schedule.StepAt({.rank = RankIndex{0}}, 1);
+  EXPECT_EQ(sent.offset_bytes, 200u);
+  EXPECT_EQ(sent.bytes, 100u);
 }
 
 TEST(ScheduleFileLoaderTest, AScenarioRunsItForCollectivesOfItsKind) {
@@ -154,6 +190,28 @@ TEST(ScheduleFileLoaderTest, AScenarioRunsItForCollectivesOfItsKind) {
               HasSubstr("error: workload.schedule: is of AllReduce over 2 ranks, and the job has "
                         "none (expected a schedule of one of its collectives)\n"));
   EXPECT_THAT(findings("ALL_REDUCE", "none.textproto"), HasSubstr("there is no such file"));
+}
+
+// AllToAlls are planned as a whole then, and others as their Sends and Recvs.
+TEST(ScheduleFileLoaderTest, AnAllToAllOfItsRanksIsNotMadeOfSendsAndRecvs) {
+  const TextFile file(
+      "fabric { rail_optimized { servers: 2 gpus_per_server: 2 } }\n"
+      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"1MiB\" groups_of: 2 }\n"
+      "collectives { kind: ALL_TO_ALL bytes: \"1MiB\" } } schedule: \"swap.textproto\" }\n");
+  std::ofstream(file.directory() + "/swap.textproto") << kSwap;
+  Diagnostics diagnostics;
+  const auto scenario = LoadScenario(file.path(), {}, diagnostics);
+  ASSERT_NE(scenario, nullptr) << diagnostics.ToString();
+  for (const JobCollective& collective : scenario->job.collectives) {
+    EXPECT_EQ(collective.is_p2p(), collective.rank_count == 4);
+  }
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    const auto& operations = scenario->job.operations[rank];
+    ASSERT_EQ(operations.size(), 2u);
+    EXPECT_FALSE(operations[0].is_p2p);
+    EXPECT_EQ(operations[0].p2p_count, 0u);
+    EXPECT_TRUE(operations[1].is_p2p);
+  }
 }
 
 TEST(ScheduleFileLoaderTest, OneAmongSeveralJobsHasNone) {

@@ -433,6 +433,36 @@ TEST_F(BuildJobTest, ExpandsTheAllToAllCallOfTheApi) {
   }
 }
 
+// Ranks 2 and 3 share the operations of ranks 0 and 1, but not their collective.
+TEST_F(BuildJobTest, PlansAllToAllsOfSomeSizeAsAWhole) {
+  trace_.communicators = {{"a", {0, 1}}, {"b", {2, 3}}};
+  trace_.communicators_of_rank = {{0}, {0}, {1}, {1}};
+  Add(0, CollectiveKind::kAllToAll, 25);
+  for (uint32_t rank = 1; rank < 4; ++rank) {
+    trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(0));
+  }
+  Job job = Build();
+  for (uint32_t rank = 1; rank < 4; ++rank) {
+    ASSERT_EQ(job.operations.program_of_rank(rank), job.operations.program_of_rank(0));
+  }
+  Job larger = job;
+  PlanAllToAllsWhole(4, larger);
+  EXPECT_TRUE(larger.operations[0][0].is_p2p);
+  Job both = job;
+  PlanAllToAllsWhole(2, both);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    EXPECT_FALSE(both.operations[rank][0].is_p2p);
+    EXPECT_EQ(both.operations.program_of_rank(rank), both.operations.program_of_rank(0));
+  }
+  // Those of expert kernels stay as they are.
+  job.collectives[job.CollectiveOf(2, job.operations[2][0])].expert_kernel = ExpertKernel::kDeepEp;
+  PlanAllToAllsWhole(2, job);
+  EXPECT_FALSE(job.operations[0][0].is_p2p);
+  EXPECT_FALSE(job.operations[1][0].is_p2p);
+  EXPECT_TRUE(job.operations[2][0].is_p2p);
+  EXPECT_EQ(job.operations[3][0].p2p_count, 4u);
+}
+
 TEST_F(BuildJobTest, ExpandsGatherAndScatterCallsOfTheApi) {
   AddOnAll(CollectiveKind::kGather, 25);
   AddOnAll(CollectiveKind::kScatter, 25);

@@ -46,10 +46,9 @@ class NumberCheck {
 
  private:
   std::string OfStep(const ExplicitStep& step, const LaneId& lane) {
-    const uint64_t blocks = algorithm_.HasBlocks() ? algorithm_.rank_count : 1;
-    if (step.chunk >= blocks * algorithm_.chunk_count) {
-      return fmt::format("chunk {} (expected at most {})", step.chunk,
-                         blocks * algorithm_.chunk_count - 1);
+    const uint64_t chunks = algorithm_.BlockCount() * algorithm_.chunk_count;
+    if (step.chunk >= chunks) {
+      return fmt::format("chunk {} (expected at most {})", step.chunk, chunks - 1);
     }
     for (const bool sends : {false, true}) {
       const int32_t peer = sends ? step.step.send_to : step.step.recv_from;
@@ -84,8 +83,12 @@ std::string WhatIsWrong(const std::shared_ptr<const ExplicitAlgorithm>& algorith
   const uint32_t slots = schedule.message_rule().in_flight_messages;
   const auto check = [&](uint32_t slots_each) {
     return CheckSchedule(
-        {algorithm->kind, block_bytes, algorithm->root}, algorithm->rank_count,
-        [&](uint32_t) -> const CollectiveSchedule& { return schedule; }, &place, slots_each);
+        {.kind = algorithm->kind,
+         .block_bytes = block_bytes,
+         .root = algorithm->root,
+         .is_whole = true},
+        algorithm->rank_count, [&](uint32_t) -> const CollectiveSchedule& { return schedule; },
+        &place, slots_each);
   };
   if (const std::string wrong = check(0); !wrong.empty()) {
     return wrong + " (expected every rank to end with every contribution to its result once)";

@@ -33,11 +33,20 @@ struct ExplicitAlgorithm {
   uint32_t chunk_count = 1;  // of the vector, or of each block
   uint32_t channel_count = 1;
   Protocol protocol = Protocol::kSimple;
+  bool lanes_are_ctas = false;  // each has all warps of a CTA; else those of a channel share one's
   // Lanes by rank and channel; each lane is a list of steps.
   std::map<std::pair<uint32_t, uint32_t>, std::vector<std::vector<ExplicitStep>>> lanes;
 
+  // Returns true if a call's count is that of a block, of which each rank has or sends one.
   bool HasBlocks() const {
-    return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter;
+    return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
+           kind == CollectiveKind::kAllToAll;
+  }
+  // Returns the number of blocks that chunks are numbered in. Block r x rank_count + s of an
+  // AllToAll is what rank s sends to rank r.
+  uint64_t BlockCount() const {
+    const uint64_t ranks = HasBlocks() ? rank_count : 1;
+    return kind == CollectiveKind::kAllToAll ? ranks * ranks : ranks;
   }
 };
 
@@ -53,6 +62,9 @@ class ExplicitSchedule final : public CollectiveSchedule {
   uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
   uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
+  WarpShare WarpShareOf(const LaneId& lane) const override {
+    return algorithm_->lanes_are_ctas ? WarpShare() : CollectiveSchedule::WarpShareOf(lane);
+  }
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;
 

@@ -16,7 +16,7 @@ namespace railyard {
 
 struct AlgorithmRequest {
   CollectiveKind kind =
-      CollectiveKind::kAllReduce;  // or AllGather, ReduceScatter, Broadcast, Reduce
+      CollectiveKind::kAllReduce;  // or AllGather, ReduceScatter, AllToAll, Broadcast, Reduce
   uint32_t rank_count = 0;
   uint32_t root = 0;  // for Broadcast and Reduce; 0 for the others
 };

@@ -3,15 +3,29 @@
 
 namespace railyard {
 
-bool IsPointToPoint(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
-         kind == CollectiveKind::kScatter || kind == CollectiveKind::kSend;
+bool IsPointToPoint(const ScheduleSubject& subject) {
+  switch (subject.kind) {
+    case CollectiveKind::kAllToAll:
+      return !subject.is_whole;
+    case CollectiveKind::kGather:
+    case CollectiveKind::kScatter:
+    case CollectiveKind::kSend:
+      return true;
+    default:
+      return false;
+  }
 }
 
 uint64_t BufferBytes(const ScheduleSubject& subject, uint32_t rank_count) {
-  const bool blocks =
-      subject.kind == CollectiveKind::kAllGather || subject.kind == CollectiveKind::kReduceScatter;
-  return blocks ? rank_count * subject.block_bytes : subject.block_bytes;
+  switch (subject.kind) {
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+      return rank_count * subject.block_bytes;
+    case CollectiveKind::kAllToAll:
+      return uint64_t{rank_count} * rank_count * subject.block_bytes;
+    default:
+      return subject.block_bytes;
+  }
 }
 
 }  // namespace railyard

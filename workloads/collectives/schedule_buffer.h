@@ -12,7 +12,7 @@
 namespace railyard {
 
 // Returns true if a step's offset is an offset within its message.
-bool IsPointToPoint(CollectiveKind kind);
+bool IsPointToPoint(const ScheduleSubject& subject);
 
 uint64_t BufferBytes(const ScheduleSubject& subject, uint32_t rank_count);
 

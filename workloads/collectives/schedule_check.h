@@ -20,6 +20,9 @@ struct ScheduleSubject {
   uint64_t block_bytes = 0;
   uint32_t root = 0;
   bool in_place = false;  // AlltoAll, Gather, Scatter: no rank copies its own block
+  // AlltoAll: all ranks have one schedule, whose block r x rank_count + s is what rank s sends to
+  // rank r; else each rank has one of its messages.
+  bool is_whole = false;
 };
 
 // Names the place of an error: a step, or the final state of a rank.

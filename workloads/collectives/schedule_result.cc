@@ -12,7 +12,7 @@ namespace railyard {
 ScheduleResult::ScheduleResult(const ScheduleSubject& subject, uint32_t rank_count)
     : subject_(subject),
       rank_count_(rank_count),
-      is_point_to_point_(IsPointToPoint(subject.kind)),
+      is_point_to_point_(IsPointToPoint(subject)),
       all_(rank_count, 0),
       stored_(rank_count) {
   for (uint32_t rank = 0; rank < rank_count; ++rank) all_.Add(rank);
@@ -60,6 +60,14 @@ std::string ScheduleResult::CheckValue(uint64_t offset, uint64_t bytes,
       }
       return {};
     }
+    case CollectiveKind::kAllToAll: {
+      if (is_point_to_point_) return {};  // a message comes from its sender only
+      const auto sender = static_cast<uint32_t>(offset / subject_.block_bytes % rank_count_);
+      if (contributors != Contributors(rank_count_, sender)) {
+        return fmt::format("stores at offset {} what is not of rank {}", offset, sender);
+      }
+      return {};
+    }
     case CollectiveKind::kBroadcast:
       if (contributors != Contributors(rank_count_, subject_.root)) {
         return fmt::format("stores what is not of the root {}", subject_.root);
@@ -85,6 +93,9 @@ std::string ScheduleResult::Check(uint32_t rank) {
     if (subject_.kind == CollectiveKind::kReduceScatter) {
       begin = rank * block;
       end = begin + block;
+    } else if (subject_.kind == CollectiveKind::kAllToAll) {
+      begin = uint64_t{rank} * rank_count_ * block;
+      end = begin + rank_count_ * block;
     } else if (subject_.kind == CollectiveKind::kReduce && rank != subject_.root) {
       end = 0;
     }

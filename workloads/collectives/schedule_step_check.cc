@@ -18,20 +18,28 @@ const LanePeer* FindPeer(uint32_t rank, const std::vector<LanePeer>& by_rank) {
   return at != by_rank.end() && at->rank == rank ? &*at : nullptr;
 }
 
-// The pieces lie in the buffer, and what is loaded of an AllGather in the rank's own block, but for
-// what switches gather, where nothing of others' is loaded.
+bool IsOwnBlock(const ScheduleSubject& subject, uint32_t rank_count, uint32_t rank,
+                uint64_t offset) {
+  const uint64_t block = offset / subject.block_bytes;
+  return (subject.kind == CollectiveKind::kAllToAll ? block % rank_count : block) == rank;
+}
+
+// The pieces lie in the buffer, and what is loaded of an AllGather or AllToAll in the rank's own
+// blocks, but for what switches gather, where nothing of others' is loaded.
 std::string CheckPlaces(const ScheduleSubject& subject, uint32_t rank_count, uint32_t rank,
                         const Step& step) {
-  if (IsPointToPoint(subject.kind)) return {};
-  const uint64_t block = subject.block_bytes;
+  if (IsPointToPoint(subject)) return {};
   const uint64_t buffer_bytes = BufferBytes(subject, rank_count);
+  const bool has_owners =
+      subject.kind == CollectiveKind::kAllGather || subject.kind == CollectiveKind::kAllToAll;
   std::string error;
   ForEachPiece(step, buffer_bytes, [&](uint64_t offset, uint64_t bytes) {
     if (!error.empty()) return;
     if (offset > buffer_bytes || bytes > buffer_bytes - offset) {
       error = fmt::format("reaches offset {} of a buffer of {} B", offset + bytes, buffer_bytes);
-    } else if (subject.kind == CollectiveKind::kAllGather && step.load_local && !step.gathers &&
-               bytes != 0 && (offset < rank * block || offset + bytes > (rank + 1) * block)) {
+    } else if (has_owners && step.load_local && !step.gathers && bytes != 0 &&
+               (!IsOwnBlock(subject, rank_count, rank, offset) ||
+                !IsOwnBlock(subject, rank_count, rank, offset + bytes - 1))) {
       error = "loads data outside its own block";
     }
   });

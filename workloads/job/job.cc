@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -305,6 +306,45 @@ RankIndex Job::CommunicatorRank(uint32_t communicator, uint32_t rank) const {
   SIM_CHECK(it != of_rank.end() && it->first == communicator,
             "a call on a communicator the rank is not in");
   return RankIndex{it->second};
+}
+
+void PlanAllToAllsWhole(uint32_t rank_count, Job& job) {
+  for (JobCollective& collective : job.collectives) {
+    collective.is_planned_whole =
+        collective.is_planned_whole ||
+        (collective.kind == CollectiveKind::kAllToAll && collective.rank_count == rank_count &&
+         collective.expert_kernel == ExpertKernel::kNone);
+  }
+  // Ranks of one program may differ in which of its calls are.
+  std::map<std::pair<uint32_t, std::vector<uint32_t>>, uint32_t> program_with;
+  std::set<uint32_t> changed;
+  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+    const std::vector<JobOperation>& operations = std::as_const(job.operations)[rank];
+    std::vector<uint32_t> whole;
+    for (uint32_t i = 0; i < operations.size(); ++i) {
+      const bool is_call = !operations[i].is_compute();
+      if (is_call && job.collectives[job.CollectiveOf(rank, operations[i])].is_planned_whole) {
+        whole.push_back(i);
+      }
+    }
+    const uint32_t shared = job.operations.program_of_rank(rank);
+    const auto [entry, is_new] = program_with.try_emplace({shared, whole}, shared);
+    if (is_new && !changed.insert(shared).second) {
+      entry->second = job.operations.AddProgram(job.operations.program(shared));
+      if (shared < job.iteration_begins.size()) {
+        job.iteration_begins.resize(job.operations.program_count());
+        job.iteration_begins.back() = job.iteration_begins[shared];
+      }
+    }
+    job.operations.SetProgram(rank, entry->second);
+  }
+  for (const auto& [key, program] : program_with) {
+    for (const uint32_t i : key.second) {
+      JobOperation& operation = job.operations.program(program)[i];
+      operation.is_p2p = false;
+      operation.p2p_first = operation.p2p_count = 0;
+    }
+  }
 }
 
 std::optional<Job> BuildJob(const Trace& trace, Diagnostics& diagnostics) {

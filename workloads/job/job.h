@@ -58,10 +58,12 @@ struct JobCollective {
     if (duration_ps == 0) return;
     measured_ps = measured_ps == 0 ? duration_ps : std::min(measured_ps, duration_ps);
   }
+  bool is_planned_whole = false;  // AllToAll (PlanAllToAllsWhole)
   // Returns true if it is made of Sends and Recvs (P2pCall) rather than planned as a whole.
   bool is_p2p() const {
-    return kind == CollectiveKind::kSend || kind == CollectiveKind::kAllToAll ||
-           kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+    return kind == CollectiveKind::kSend || kind == CollectiveKind::kGather ||
+           kind == CollectiveKind::kScatter ||
+           (kind == CollectiveKind::kAllToAll && !is_planned_whole);
   }
 };
 
@@ -141,5 +143,9 @@ struct Job {
 // call; ranks with fewer calls than others; sends without receives. Returns nullopt if
 // `diagnostics` has an error afterwards. Precondition: `trace` passes CheckTrace.
 std::optional<Job> BuildJob(const Trace& trace, Diagnostics& diagnostics);
+
+// Has the job's AllToAlls over that many ranks planned as a whole, rather than as the Sends and
+// Recvs that NCCL makes of them: a user's algorithm serves them. AllToAlls of expert kernels stay.
+void PlanAllToAllsWhole(uint32_t rank_count, Job& job);
 
 }  // namespace railyard

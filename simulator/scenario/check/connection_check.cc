@@ -33,7 +33,7 @@ std::vector<Use> UsesOf(const Job& job) {
   std::set<Choice> seen;
   Choice last;  // most calls are like the one before
   for (const JobCollective& collective : job.collectives) {
-    if (collective.kind == CollectiveKind::kAllToAll) {
+    if (collective.kind == CollectiveKind::kAllToAll && collective.is_p2p()) {
       uses[collective.communicator].all_to_all = true;
     }
     if (collective.is_p2p() || collective.bytes == 0) continue;

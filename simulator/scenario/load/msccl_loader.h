@@ -10,13 +10,13 @@
 
 namespace railyard {
 
-// Returns the algorithm. The thread blocks of a GPU and channel become one lane, with their steps
-// in an order that their dependencies and messages allow. The data that a step reads is traced
+// Returns the algorithm. Each thread block becomes a lane; those of a GPU and channel that wait for
+// each other, or read what the other received, are one, with their steps in an order that their
+// dependencies and messages allow. The data that a step reads is traced
 // through the buffers: it is the rank's own contribution, or data that the lane received or reduced
 // before. A program with local reductions, with dependencies between channels, or whose lanes do
 // not give its result, is run as a plan of MSCCL++ (mscclpp_runner.h). Returns nullptr with
-// findings if that is impossible, too: AllToAll and kinds that an ExplicitAlgorithm does not have,
-// endless waits, a wrong result.
+// findings if that is impossible, too: endless waits, a wrong result.
 std::shared_ptr<ExplicitAlgorithm> LoadMsccl(const std::string& path, const std::string& text,
                                              Diagnostics& diagnostics);
 

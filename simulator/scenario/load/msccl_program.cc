@@ -95,13 +95,14 @@ class ProgramParser {
         {"allreduce", CollectiveKind::kAllReduce},
         {"allgather", CollectiveKind::kAllGather},
         {"reduce_scatter", CollectiveKind::kReduceScatter},
-        {"reducescatter", CollectiveKind::kReduceScatter}};
+        {"reducescatter", CollectiveKind::kReduceScatter},
+        {"alltoall", CollectiveKind::kAllToAll}};
     const std::string kind = Attribute(root, "coll");
     const auto at = kKinds.find(kind);
     if (at == kKinds.end()) {
       return Error(LineOf(root),
                    fmt::format("coll {} cannot be run as an algorithm of one's own (expected "
-                               "allreduce, allgather or reduce_scatter)",
+                               "allreduce, allgather, reduce_scatter or alltoall)",
                                Quote(kind)));
     }
     const std::string protocol = Attribute(root, "proto");

@@ -157,12 +157,13 @@ class PlanParser {
     static const std::map<std::string_view, CollectiveKind> kKinds = {
         {"allreduce", CollectiveKind::kAllReduce},
         {"allgather", CollectiveKind::kAllGather},
-        {"reducescatter", CollectiveKind::kReduceScatter}};
+        {"reducescatter", CollectiveKind::kReduceScatter},
+        {"alltoall", CollectiveKind::kAllToAll}};
     const auto kind = kKinds.find(Text(root, "collective"));
     if (kind == kKinds.end()) {
       return Error("collective",
                    fmt::format("{} cannot be run as an algorithm of one's own (expected allreduce, "
-                               "allgather or reducescatter)",
+                               "allgather, reducescatter or alltoall)",
                                Quote(Text(root, "collective"))));
     }
     plan_.kind = kind->second;
@@ -213,8 +214,11 @@ class PlanParser {
         !Number(json, "scratch_chunks", place, 0, INT32_MAX, scratch_chunks_[id])) {
       return false;
     }
-    const int64_t gathered = plan_.kind == CollectiveKind::kAllGather ? gpu_count_ : 1;
-    const int64_t scattered = plan_.kind == CollectiveKind::kReduceScatter ? gpu_count_ : 1;
+    const bool exchanges = plan_.kind == CollectiveKind::kAllToAll;
+    const bool gathers = exchanges || plan_.kind == CollectiveKind::kAllGather;
+    const bool scatters = exchanges || plan_.kind == CollectiveKind::kReduceScatter;
+    const int64_t gathered = gathers ? gpu_count_ : 1;
+    const int64_t scattered = scatters ? gpu_count_ : 1;
     if (inputs * gathered != outputs * scattered || inputs % scattered != 0) {
       return Error(place, fmt::format("{} input chunks do not become {} output chunks on {} GPUs",
                                       inputs, outputs, gpu_count_));

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/scenario/load/buffer_chunks.h"
 #include "simulator/scenario/load/timed_steps.h"
 #include "workloads/collectives/explicit_check.h"
 
@@ -34,6 +35,7 @@ class PlanRunner {
         plan_(std::move(plan)),
         diagnostics_(diagnostics),
         gpu_count_(static_cast<uint32_t>(plan_.gpus.size())),
+        chunks_(plan_.kind, gpu_count_, plan_.chunk_count),
         slots_(gpu_count_),
         kept_(gpu_count_),
         held_(gpu_count_),
@@ -99,14 +101,11 @@ class PlanRunner {
   }
 
   // --- Slots -------------------------------------------------------------------------------------
-  uint32_t OwnChunks() const {
-    return plan_.chunk_count * (plan_.kind == CollectiveKind::kReduceScatter ? gpu_count_ : 1);
-  }
   // In place, chunks of the smaller buffer lie in the larger one.
   Slot SlotOf(uint32_t gpu, MscclppBuffer buffer, uint32_t index) const {
     if (!plan_.is_in_place || buffer != MscclppBuffer::kOutput) return {buffer, index};
     const uint32_t block = gpu * plan_.chunk_count;
-    if (plan_.kind == CollectiveKind::kAllReduce) return {MscclppBuffer::kInput, index};
+    if (chunks_.InputCount() == chunks_.OutputCount()) return {MscclppBuffer::kInput, index};
     if (plan_.kind == CollectiveKind::kReduceScatter) return {MscclppBuffer::kInput, block + index};
     if (index < block || index >= block + plan_.chunk_count) return {buffer, index};
     return {MscclppBuffer::kInput, index - block};
@@ -114,9 +113,10 @@ class PlanRunner {
   std::optional<Value> ValueAt(uint32_t gpu, const Slot& slot) const {
     const auto at = slots_[gpu].find(slot);
     if (at != slots_[gpu].end()) return at->second;
-    if (slot.first != MscclppBuffer::kInput || slot.second >= OwnChunks()) return std::nullopt;
-    const bool gathers = plan_.kind == CollectiveKind::kAllGather;
-    return Value{.chunk = slot.second + (gathers ? gpu * plan_.chunk_count : 0), .is_own = true};
+    if (slot.first != MscclppBuffer::kInput || slot.second >= chunks_.InputCount()) {
+      return std::nullopt;
+    }
+    return Value{.chunk = chunks_.OfInput(gpu, slot.second), .is_own = true};
   }
   void Write(const MscclppChunks& chunks, uint32_t element, uint32_t by, Value value) {
     const Slot slot = SlotOf(chunks.gpu, chunks.buffer, chunks.index + element);
@@ -498,8 +498,7 @@ class PlanRunner {
   // --- The result --------------------------------------------------------------------------------
   // Each rank begins with another chunk, so that transfers that only the result needs are spread.
   bool StoreResults() {
-    const bool gathers = plan_.kind == CollectiveKind::kAllGather;
-    const uint32_t chunks = plan_.chunk_count * (gathers ? gpu_count_ : 1);
+    const uint32_t chunks = chunks_.OutputCount();
     for (uint32_t i = 0; i < chunks; ++i) {
       for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
         const uint64_t first = uint64_t{gpu} * chunks / gpu_count_;
@@ -513,8 +512,7 @@ class PlanRunner {
     const MscclppPlace place = {.name = fmt::format("gpus[{}]", gpu)};
     auto value = ValueAt(gpu, slot);
     if (!value) return Fail(place, fmt::format("chunk {} of the result is not written", index));
-    const bool scatters = plan_.kind == CollectiveKind::kReduceScatter;
-    const uint32_t expected = index + (scatters ? gpu * plan_.chunk_count : 0);
+    const uint32_t expected = chunks_.OfOutput(gpu, index);
     if (value->chunk != expected) {
       return Fail(place, fmt::format("leaves chunk {} in slot {} of the result (expected chunk {})",
                                      value->chunk, index, expected));
@@ -560,6 +558,7 @@ class PlanRunner {
   const MscclppPlan plan_;
   Diagnostics& diagnostics_;
   const uint32_t gpu_count_;
+  const BufferChunks chunks_;
   std::shared_ptr<ExplicitAlgorithm> algorithm_ = std::make_shared<ExplicitAlgorithm>();
   std::vector<std::vector<BlockState>> blocks_;
   std::vector<std::map<Slot, Value>> slots_;    // by GPU; own contributions left out

@@ -31,6 +31,8 @@ CollectiveKind KindOf(protos::Schedule::Collective collective) {
       return CollectiveKind::kBroadcast;
     case protos::Schedule::REDUCE:
       return CollectiveKind::kReduce;
+    case protos::Schedule::ALL_TO_ALL:
+      return CollectiveKind::kAllToAll;
     default:
       return CollectiveKind::kAllReduce;
   }
@@ -102,7 +104,7 @@ class ScheduleFileLoader {
     const auto& message = cursor_.As<protos::Schedule>();
     if (message.collective() == protos::Schedule::COLLECTIVE_UNSPECIFIED) {
       cursor_.Missing(diagnostics_, "collective",
-                      "ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST or REDUCE");
+                      "ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST or REDUCE");
     }
     if (!cursor_.Has("ranks")) cursor_.Missing(diagnostics_, "ranks", "how many take part");
     algorithm_->kind = KindOf(message.collective());
@@ -134,9 +136,10 @@ class ScheduleFileLoader {
   }
 
   ExplicitStep LoadStep(const ProtoCursor& cursor) {
-    const uint32_t blocks = algorithm_->HasBlocks() ? algorithm_->rank_count : 1;
+    const uint64_t chunks = algorithm_->BlockCount() * algorithm_->chunk_count;
     ExplicitStep loaded;
-    loaded.chunk = Number(cursor, "chunk", 0, 0, blocks * algorithm_->chunk_count - 1);
+    loaded.chunk = Number(cursor, "chunk", 0, 0,
+                          static_cast<uint32_t>(std::min<uint64_t>(chunks - 1, UINT32_MAX)));
     const auto peer = [&](const char* field) {
       if (!cursor.Has(field)) return kNoPeer;
       return static_cast<int32_t>(Number(cursor, field, 0, 0, algorithm_->rank_count - 1));

@@ -200,12 +200,19 @@ bool IsBroadcastOrReduce(CollectiveKind kind) {
   return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
 }
 
+void Add(const std::shared_ptr<const ExplicitAlgorithm>& algorithm, LoadedWorkload& loaded) {
+  loaded.own_algorithms.push_back(algorithm);
+  if (algorithm->kind == CollectiveKind::kAllToAll) {
+    PlanAllToAllsWhole(algorithm->rank_count, loaded.job);
+  }
+}
+
 // Loads the algorithm of `workload.schedule`, which must be of some collective of the job.
 void LoadSchedule(const ProtoCursor& workload, LoadedWorkload& loaded, Diagnostics& diagnostics) {
   if (!workload.Has("schedule") || !IsFile(workload, "schedule", -1, diagnostics)) return;
   const auto algorithm = LoadScheduleFile(workload.FilePath("schedule"), diagnostics);
   if (!algorithm) return;
-  loaded.own_algorithms.push_back(algorithm);
+  Add(algorithm, loaded);
   const auto is_of = [&](const JobCollective& collective) {
     return collective.kind == algorithm->kind && collective.rank_count == algorithm->rank_count;
   };
@@ -237,7 +244,8 @@ std::vector<AlgorithmRequest> RequestsOf(const Job& job) {
     const CollectiveKind kind = collective.kind;
     const bool is_served = kind == CollectiveKind::kAllReduce || IsBroadcastOrReduce(kind) ||
                            kind == CollectiveKind::kAllGather ||
-                           kind == CollectiveKind::kReduceScatter;
+                           kind == CollectiveKind::kReduceScatter ||
+                           kind == CollectiveKind::kAllToAll;
     if (!is_served || collective.rank_count < 2 || collective.rank_count > kAlgorithmRanksMax) {
       continue;
     }
@@ -275,7 +283,7 @@ void LoadRegisteredAlgorithm(const ProtoCursor& workload, LoadedWorkload& loaded
                       request.rank_count, place.lane.rank, place.lane.channel, wrong));
       return;
     }
-    loaded.own_algorithms.push_back(algorithm);
+    Add(algorithm, loaded);
   }
   if (loaded.own_algorithms.empty()) {
     workload.Error(diagnostics, kField,
