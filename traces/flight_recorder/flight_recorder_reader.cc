@@ -17,6 +17,7 @@
 #include "traces/flight_recorder/unpickler.h"
 #include "traces/pytorch/comms_record.h"
 #include "traces/reading/captured_job.h"
+#include "traces/reading/captured_matching.h"
 #include "traces/reading/value.h"
 #include "traces/trace/trace_check.h"
 
@@ -57,9 +58,13 @@ std::optional<uint32_t> RankInName(std::string_view name) {
   return rank < kTraceRanksMax ? std::optional(rank) : std::nullopt;
 }
 
+// Only the root has a list with the part of each rank.
+bool HasRootInSizes(CollectiveKind kind) {
+  return kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+}
 bool HasRoot(CollectiveKind kind) {
   return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
-         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+         HasRootInSizes(kind);
 }
 
 struct PlacedEntry {
@@ -155,6 +160,7 @@ class FlightRecorderImport {
 
   TraceImport Finish() {
     TraceImport import;
+    StateRoots();
     const bool wants_scenario = !options_.hang_trace_path.empty();
     std::vector<Hang> hangs;
     if (wants_scenario && !diagnostics_.HasErrors() && !report_.files.empty()) hangs = FindHangs();
@@ -174,6 +180,21 @@ class FlightRecorderImport {
   }
 
  private:
+  void StateRoots() {
+    for (auto& [rank, calls] : job_.calls()) {
+      for (CapturedCall& call : calls) {
+        TraceOperation& operation = call.operation;
+        if (!HasRoot(operation.kind)) continue;
+        const auto root = root_of_.find({operation.communicator, call.identity});
+        if (root != root_of_.end()) {
+          operation.root = root->second;
+        } else {
+          has_unstated_root_ = true;
+        }
+      }
+    }
+  }
+
   // Finds at least one hang, or reports an error.
   std::vector<Hang> FindHangs() {
     const HangSearch search = PlaceHangs(job_, unfinished_, report_);
@@ -292,11 +313,11 @@ class FlightRecorderImport {
       wrong_durations_.Count(entry.duration_is_none);
       operation.source_file = index;
       operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(placed.line, UINT32_MAX));
-      has_unstated_root_ = has_unstated_root_ || HasRoot(operation.kind);
       if (entry.sequence) {
         // The calls of a coalesced group share a number.
         const uint64_t ordinal = calls_of_sequence[{record.group_name, *entry.sequence}]++;
-        call.identity = *entry.sequence * kCallsOfSequenceMax + ordinal + 1;
+        call.identity = NumberedIdentity(*entry.sequence, ordinal);
+        NoteRoot(entry, rank, call);
         if (entry.state != FlightRecorderEntry::State::kCompleted) {
           unfinished_.collectives[{operation.communicator, call.identity}][rank].has_begun =
               entry.state == FlightRecorderEntry::State::kStarted;
@@ -312,6 +333,15 @@ class FlightRecorderImport {
     if (!record_ids.empty() && !unfinished_.whole_dumps.contains(rank)) job_.MarkAsWindow(rank);
   }
 
+  void NoteRoot(const FlightRecorderEntry& entry, uint32_t rank, const CapturedCall& call) {
+    const CapturedGroup& group = job_.groups()[call.operation.communicator];
+    const bool has_all_parts =
+        group.size > 1 && std::max(entry.inputs.size(), entry.outputs.size()) == group.size;
+    if (!HasRootInSizes(call.operation.kind) || !has_all_parts) return;
+    const uint32_t root = CommunicatorRankIn(group, rank);
+    if (root != kNotAMember) root_of_[{call.operation.communicator, call.identity}] = root;
+  }
+
   uint32_t RankOf(const std::string& path) {
     const auto named = RankInName(path);
     const bool is_taken = named && job_.calls().contains(*named);
@@ -322,13 +352,12 @@ class FlightRecorderImport {
     return named && !is_taken ? *named : job_.RankByPlace(path, report_);
   }
 
-  static constexpr uint64_t kCallsOfSequenceMax = 65'536;
-
   const ImportOptions& options_;
   ImportReport& report_;
   Diagnostics& diagnostics_;
   CapturedJob job_{"flight-recorder"};
   UnfinishedWork unfinished_;
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> root_of_;  // by group and identity
   bool has_unstated_root_ = false;
   bool has_unfinished_without_sizes_ = false;
   WrongDurations wrong_durations_;

@@ -152,8 +152,11 @@ void PlaceHang(CapturedJob& job, const Hang& hang, uint64_t identity, ImportRepo
   for (auto& [rank, calls] : job.calls()) {
     for (CapturedCall& call : calls) {
       if (call.operation.communicator != hang.group || call.identity <= identity) continue;
+      const bool is_coalesced = NumberOfIdentity(call.identity) == NumberOfIdentity(identity);
       DropCapturedCall(call, CallDropReason::kIncompleteOnRank,
-                       "it never ran: the job hung in a call of its group before it", report);
+                       is_coalesced ? "it never ran: it is of the coalesced group that hung"
+                                    : "it never ran: the job hung in a call of its group before it",
+                       report);
     }
   }
 }

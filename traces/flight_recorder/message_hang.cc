@@ -52,10 +52,46 @@ class PairSearch {
       if (first < more.calls.size() && IsUnfinished(more, first)) {
         Place(more, first, fewer, std::nullopt);
       }
+    } else {
+      RunByEnds(pair);
     }
   }
 
  private:
+  // Of dumps that begin anywhere, the last calls that have ended are each other's counterparts. A
+  // call waits for its peer if its rank has nothing else before it to wait for, or if the two move
+  // something different.
+  void RunByEnds(Pair& pair) {
+    const size_t sent = EndedCount(pair.sender);
+    const size_t received = EndedCount(pair.receiver);
+    const bool sends = sent < pair.sender.calls.size();
+    const bool receives = received < pair.receiver.calls.size();
+    if (sends && receives) {
+      if (!MovesTheSame(pair.sender, sent, pair.receiver, received)) {
+        Place(pair.sender, sent, pair.receiver, received);
+      }
+      return;
+    }
+    // A dump of active calls alone does not have the peer's.
+    if (sent == 0 || received == 0) return;
+    if (sends && IsFirstUnfinished(pair.sender, sent)) {
+      Place(pair.sender, sent, pair.receiver, std::nullopt);
+    } else if (receives && IsFirstUnfinished(pair.receiver, received)) {
+      Place(pair.receiver, received, pair.sender, std::nullopt);
+    }
+  }
+  size_t EndedCount(const End& end) const {
+    const auto first = First(end, [&](size_t i) { return IsUnfinished(end, i); });
+    return first.value_or(end.calls.size());
+  }
+  bool IsFirstUnfinished(const End& end, size_t number) const {
+    const auto first = unfinished_.messages.lower_bound({end.rank, 0});
+    return first->first == std::pair(end.rank, end.calls[number]) &&
+           std::ranges::none_of(unfinished_.collectives, [&](const auto& collective) {
+             return collective.second.contains(end.rank);
+           });
+  }
+
   CapturedCall& At(const End& end, size_t number) {
     return job_.calls().at(end.rank)[end.calls[number]];
   }

@@ -246,7 +246,7 @@ class EventCollector {
       const auto id = NumberOf<uint64_t>(Get(Field::kExternalId));
       ++file_.host_calls;
       const uint32_t record = RecordNumber();
-      if (id && *id != 0 && record != 0) file_.record_of_external_id[*id] = record;
+      if (id && *id != 0 && record != 0) file_.launches[*id] = {record, SequenceNumber()};
       AddMessage(record, id.value_or(0));
     } else if (Get(Field::kName).starts_with("nccl:") && category != "gpu_user_annotation") {
       AddHostEvent({.title = Get(Field::kName)});
@@ -282,6 +282,12 @@ class EventCollector {
     return file_.records[index].has_all_parts ? index + 1 : 0;
   }
 
+  // Returns one more than what the event states; 0 if that is nothing, or beyond 32 bits.
+  uint32_t SequenceNumber() const {
+    const auto sequence = NumberOf<uint32_t>(Get(Field::kSequence));
+    return sequence && *sequence < UINT32_MAX ? *sequence + 1 : 0;
+  }
+
   void EndKernel(std::string_view category) {
     const auto start = ParseEventTime(Get(Field::kStart));
     if (start && (!file_.first_kernel || PicosecondsBetween(*file_.first_kernel, *start) < 0)) {
@@ -307,6 +313,7 @@ class EventCollector {
     kernel.correlation = NumberOf<uint64_t>(Get(Field::kCorrelation)).value_or(0);
     kernel.external_id = NumberOf<uint64_t>(Get(Field::kExternalId)).value_or(0);
     kernel.record = RecordNumber();
+    kernel.sequence = SequenceNumber();
     kernel.has_shortened_parts = kernel.record == 0 && HasSizes();
     file_.kernels.push_back(std::move(kernel));
   }

@@ -29,6 +29,7 @@ struct KinetoKernel {
   uint64_t correlation = 0;
   uint64_t external_id = 0;  // 0 for none
   uint32_t record = 0;       // one more than its index in KinetoFile::records; 0 for none
+  uint32_t sequence = 0;     // one more than the number of its collective in its group; 0 for none
   uint32_t batch = 0;        // one more than its index in KinetoFile::batches; 0 for none
 };
 
@@ -45,6 +46,12 @@ struct KinetoHostEvent {
   std::string title = {};
 };
 
+// Describes what the host states of the call that a kernel runs, as KinetoKernel does.
+struct KinetoLaunch {
+  uint32_t record = 0;
+  uint32_t sequence = 0;
+};
+
 struct KinetoFile {
   std::optional<uint32_t> rank;
   uint32_t world_size = 0;  // 0 if not stated
@@ -54,7 +61,7 @@ struct KinetoFile {
   std::vector<KinetoKernel> kernels;
   // The records; equal ones are stored once, because a job repeats the same calls.
   std::vector<CommsRecord> records;
-  std::unordered_map<uint64_t, uint32_t> record_of_external_id;  // one more than the index
+  std::unordered_map<uint64_t, KinetoLaunch> launches;  // by external id; each has a record
   std::vector<KinetoHostEvent> host_events;
   // The records of Sends and Recvs that one kernel runs, by the numbers that KinetoKernel has.
   std::vector<std::vector<uint32_t>> batches;

@@ -49,7 +49,7 @@ std::vector<KinetoKernel*> KernelsOfBatches(KinetoFile& profile) {
   std::vector<KinetoKernel*> kernels;
   for (KinetoKernel& kernel : profile.kernels) {
     const bool has_call = kernel.record != 0 || kernel.has_shortened_parts ||
-                          profile.record_of_external_id.contains(kernel.external_id);
+                          profile.launches.contains(kernel.external_id);
     const bool can_run =
         CanRunAny(kernel.name) || kernel.name.find("SendRecv") != std::string::npos;
     if (!has_call && can_run) kernels.push_back(&kernel);
@@ -112,8 +112,7 @@ void JoinKernelsOfCalls(KinetoFile& profile) {
   std::map<std::pair<uint64_t, uint64_t>, size_t> kernel_of_call;  // by external id and stream
   std::vector<KinetoKernel> joined;
   for (KinetoKernel& kernel : profile.kernels) {
-    const bool has_call =
-        kernel.start && profile.record_of_external_id.contains(kernel.external_id);
+    const bool has_call = kernel.start && profile.launches.contains(kernel.external_id);
     if (has_call) {
       const auto [at, is_first] =
           kernel_of_call.try_emplace({kernel.external_id, kernel.device_stream}, joined.size());

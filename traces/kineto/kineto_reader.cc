@@ -171,7 +171,10 @@ class KinetoImport {
           std::max<int64_t>(PicosecondsBetween(free->second, *kernel.start).value_or(0), 0);
       wrong_durations_.Count(kernel.duration_is_none);
       free->second = EndOf(kernel);
-      NoteEnd(calls.front().operation, rank, EndOf(kernel), file.base_time_ns);
+      if (kernel.batch == 0) {
+        calls.front().identity = IdentityOf(file, kernel, rank, calls.front().operation);
+      }
+      NoteEnd(calls.front(), rank, EndOf(kernel), file.base_time_ns);
       const uint32_t group = kernel.batch == 0 ? 0 : ++batches_of_rank_[rank];
       for (CapturedCall& call : calls) {
         call.operation.group = group;
@@ -190,18 +193,32 @@ class KinetoImport {
   static std::vector<uint32_t> RecordsOf(const KinetoFile& file, const KinetoKernel& kernel) {
     if (kernel.batch != 0) return file.batches[kernel.batch - 1];
     if (kernel.record != 0) return {kernel.record};
-    const auto launched = file.record_of_external_id.find(kernel.external_id);
-    return {launched == file.record_of_external_id.end() ? 0 : launched->second};
+    const auto launched = file.launches.find(kernel.external_id);
+    return {launched == file.launches.end() ? 0 : launched->second.record};
+  }
+
+  // Returns 0 if the profile does not number the call.
+  uint64_t IdentityOf(const KinetoFile& file, const KinetoKernel& kernel, uint32_t rank,
+                      const TraceOperation& call) {
+    const auto launched = file.launches.find(kernel.external_id);
+    uint32_t sequence = kernel.sequence;
+    if (sequence == 0 && launched != file.launches.end()) sequence = launched->second.sequence;
+    if (sequence == 0 || IsSendOrRecv(call.kind)) return 0;
+    Numbered& last = last_numbered_[{rank, call.communicator}];
+    last.ordinal = last.sequence == sequence ? last.ordinal + 1 : 0;
+    last.sequence = sequence;
+    return NumberedIdentity(sequence, last.ordinal);
   }
 
   // Ends of all ranks are relative to that of the first call.
-  void NoteEnd(const TraceOperation& call, uint32_t rank, EventTime end, int64_t base_time_ns) {
-    if (IsSendOrRecv(call.kind)) return;
+  void NoteEnd(const CapturedCall& call, uint32_t rank, EventTime end, int64_t base_time_ns) {
+    if (IsSendOrRecv(call.operation.kind)) return;
     end = SinceBase(end, base_time_ns);
     if (!first_end_) first_end_ = end;
     constexpr int64_t kEndPsMax = int64_t{1} << 61;  // 26 days: differences fit 64 bits
     const int64_t end_ps = PicosecondsBetween(*first_end_, end).value_or(kEndPsMax);
-    if (end_ps < kEndPsMax && end_ps > -kEndPsMax) ends_.Add(call.communicator, rank, end_ps);
+    if (end_ps >= kEndPsMax || end_ps <= -kEndPsMax) return;
+    ends_.Add(call.operation.communicator, rank, call.identity, end_ps);
   }
 
   static bool StartsBefore(const KinetoKernel& a, const KinetoKernel& b) {
@@ -213,7 +230,7 @@ class KinetoImport {
   // Finds the size of a kernel's call in the record of this number.
   std::optional<CommsDefect> SizeOf(const KinetoFile& file, const KinetoKernel& kernel,
                                     uint32_t record, CapturedCall& call) {
-    const auto launched = file.record_of_external_id.find(kernel.external_id);
+    const auto launched = file.launches.find(kernel.external_id);
     if (record == 0) {
       return CommsDefect{CallDropReason::kSizesNotRecorded,
                          (kernel.has_shortened_parts ? "not all of its parts are listed"
@@ -227,9 +244,8 @@ class KinetoImport {
     }
     // Not all profiles have the root or peer among the arguments of a kernel; those of its launch
     // may.
-    if (!stated.root_or_peer && !stated.global_peer &&
-        launched != file.record_of_external_id.end()) {
-      const CommsRecord& launch = file.records[launched->second - 1];
+    if (!stated.root_or_peer && !stated.global_peer && launched != file.launches.end()) {
+      const CommsRecord& launch = file.records[launched->second.record - 1];
       stated.root_or_peer = launch.root_or_peer;
       stated.global_peer = launch.global_peer;
     }
@@ -296,6 +312,11 @@ class KinetoImport {
     std::string file;
   };
   std::map<uint32_t, Span> span_of_rank_;  // of the profiles so far
+  struct Numbered {
+    uint32_t sequence = 0;
+    uint32_t ordinal = 0;  // among the calls of a coalesced group, which share a number
+  };
+  std::map<std::pair<uint32_t, uint32_t>, Numbered> last_numbered_;  // by rank and group
 };
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,

@@ -17,14 +17,24 @@ namespace railyard {
 class CollectiveEnds {
  public:
   // Adds the end of a rank's next collective on a group, by the rank's clock. `group` is any number
-  // that ranks have in common. Precondition: |end_ps| < 2^61.
-  void Add(uint32_t group, uint32_t rank, int64_t end_ps) { ends_[group][rank].push_back(end_ps); }
-  // Returns the largest difference between a rank and the lowest rank of a group; nullopt if no two
-  // ranks were captured with equal numbers of calls on a group.
+  // that ranks have in common; `identity` is as in CapturedCall. Precondition: |end_ps| < 2^61.
+  void Add(uint32_t group, uint32_t rank, uint64_t identity, int64_t end_ps) {
+    ends_[group][rank].push_back({identity, end_ps});
+  }
+  // Returns the largest difference between a rank and the lowest rank of a group. Collectives are
+  // compared with those of the same identity or, without identities, in order; nullopt if no two
+  // ranks have such, or numbers of calls on a group that are equal.
   std::optional<ClockSkew> LargestSkew() const;
 
  private:
-  std::map<uint32_t, std::map<uint32_t, std::vector<int64_t>>> ends_;  // by group and rank
+  struct End {
+    uint64_t identity = 0;
+    int64_t ps = 0;
+  };
+  using Ends = std::vector<End>;
+  static std::vector<int64_t> Differences(const Ends& ends, const Ends& reference);
+
+  std::map<uint32_t, std::map<uint32_t, Ends>> ends_;  // by group and rank
 };
 
 }  // namespace railyard

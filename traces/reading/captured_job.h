@@ -19,6 +19,15 @@
 
 namespace railyard {
 
+// Returns the identity of a call that its capture numbers within its group: `ordinal` counts those
+// that share a number, as the calls of a coalesced group of PyTorch do. Two calls are of one such
+// group if NumberOfIdentity() is equal.
+inline constexpr uint64_t kCallsOfNumberMax = 65'536;
+inline uint64_t NumberedIdentity(uint64_t number, uint64_t ordinal) {
+  return number * kCallsOfNumberMax + ordinal + 1;
+}
+inline uint64_t NumberOfIdentity(uint64_t identity) { return (identity - 1) / kCallsOfNumberMax; }
+
 struct CapturedCall {
   // `communicator` is a number that GroupOf returned; `source_file` is an index into
   // ImportReport::files and `source_line` the record's position in it; `after` counts the rank's

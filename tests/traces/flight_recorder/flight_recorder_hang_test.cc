@@ -114,6 +114,43 @@ TEST(FlightRecorderHangTest, RingsOfMessagesAreAlignedAtTheirEnds) {
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
 }
 
+// Without times a dump does not say which calls have begun, and a ring may begin anywhere.
+TEST(FlightRecorderHangTest, RingsWithoutTimesAreAlignedAtWhatHasEnded) {
+  const auto scenario = [](const std::string& sends, const std::string& receives) {
+    return Import({Dump(sends), Dump(receives)}, {.hang_trace_path = "t"}).import.hang_scenario;
+  };
+  const auto send = [](int record, const char* state) {
+    return Message(record, "send 0->1", state);
+  };
+  const auto recv = [](int record, const char* state) {
+    return Message(record, "recv 1<-0", state);
+  };
+  EXPECT_THAT(scenario(send(4, "completed") + "," + send(5, "completed"),
+                       recv(7, "completed") + "," + recv(8, "scheduled")),
+              HasSubstr("Recv of 12 float32 from rank 0 in group \"0\": ranks 1 wait for ranks 0"));
+  EXPECT_THAT(scenario(send(4, "completed") + "," + send(5, "scheduled"), recv(7, "completed")),
+              HasSubstr("Send of 12 float32 to rank 1 in group \"0\": ranks 0 wait for ranks 1"));
+  // Both have come to it.
+  EXPECT_EQ(scenario(send(5, "scheduled"), recv(7, "completed") + "," + recv(8, "scheduled")), "");
+  // The collective before the Recv may be what rank 1 waits for.
+  EXPECT_EQ(
+      scenario(send(4, "completed") + "," + Entry(5, 3, "scheduled"),
+               recv(7, "completed") + "," + Entry(8, 3, "scheduled") + "," + recv(9, "scheduled")),
+      "");
+}
+
+TEST(FlightRecorderHangTest, CallsCoalescedWithTheOneThatHangsAreOfItsGroup) {
+  const std::string first = Entry(0, 4, "scheduled");
+  const Imported imported =
+      Import({Dump(first + "," + Entry(1, 4, "scheduled") + "," + Entry(2, 5, "scheduled")),
+              Dump(Entry(0, 3, "completed"))},
+             {.hang_trace_path = "t"});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  const std::string report = imported.import.report.ToString();
+  EXPECT_THAT(report, HasSubstr("it is of the coalesced group that hung"));
+  EXPECT_THAT(report, HasSubstr("the job hung in a call of its group before it"));
+}
+
 TEST(FlightRecorderHangTest, MessagesOfDifferentSizesAreNamed) {
   const Imported imported =
       Import({Dump(Message(0, "send 0->1", "started")),

@@ -267,10 +267,28 @@ TEST(FlightRecorderReaderTest, MessagesWithoutNumbersAreNoGroup) {
 }
 
 TEST(FlightRecorderReaderTest, RootsThatAreAssumedAreReported) {
-  const auto gather = [](const char* outputs) { return DumpOf("nccl:gather", "[[100]]", outputs); };
-  const Imported imported = Import({gather("[[100], [100]]"), gather("[]")});
+  const std::string broadcast = DumpOf("nccl:broadcast", "[[100]]", "[[100]]");
+  const Imported imported = Import({broadcast, broadcast});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_THAT(imported.import.report.ToString(), HasSubstr("roots are rank 0 of their groups"));
+}
+
+// Only the root has a tensor for each rank.
+TEST(FlightRecorderReaderTest, TheRootOfAGatherOrScatterIsTheRankWithAllParts) {
+  const auto gather = [](const char* outputs) { return DumpOf("nccl:gather", "[[100]]", outputs); };
+  const auto scatter = [](const char* inputs) { return DumpOf("nccl:scatter", inputs, "[[100]]"); };
+  const char* const all = "[[100], [100]]";
+  for (const auto& dumps :
+       {std::vector{gather("[]"), gather(all)}, std::vector{scatter("[]"), scatter(all)}}) {
+    const Imported imported = Import(dumps);
+    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+      EXPECT_EQ(imported.import.trace->operations[rank][0].root, 1u);
+      EXPECT_EQ(imported.import.trace->operations[rank][0].count, 100u);
+    }
+    EXPECT_THAT(imported.import.report.ToString(),
+                ::testing::Not(HasSubstr("roots are rank 0 of their groups")));
+  }
 }
 
 TEST(FlightRecorderReaderTest, ASecondDumpOfARankIsAnError) {

@@ -439,6 +439,50 @@ TEST(KinetoReaderTest, RanksThatDisagreeLoseTheirCallsFromThereOn) {
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kRanksDisagree).count, 2u);
 }
 
+// The profile of rank 1 begins one call later; its clock is 250 us ahead.
+TEST(KinetoReaderTest, CallsThatAreNumberedAreMatchedByTheirNumbers) {
+  const auto events = [](int first, int last, int ahead_us) {
+    std::string text;
+    for (int i = first; i <= last; ++i) {
+      std::string call = kAllReduce;
+      call.replace(call.find("1000, \"Out"), 4, std::to_string(100 * i));
+      call.replace(call.find("1000,\n"), 4, std::to_string(100 * i));
+      text += (i == first ? "" : ",") + Kernel(std::to_string(1'000 + 500 * i + ahead_us), "80", 7,
+                                               i, call + fmt::format(", \"Seq\": {}", i));
+    }
+    return text;
+  };
+  const Imported imported = Import({File(0, events(1, 4, 0)), File(1, events(2, 5, 250))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    const auto& program = imported.import.trace->operations[rank];
+    ASSERT_EQ(program.size(), 3u);
+    EXPECT_EQ(program[0].count, 200u);
+    EXPECT_EQ(program[2].count, 400u);
+  }
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 2u);
+  ASSERT_TRUE(imported.import.report.clock_skew);
+  EXPECT_EQ(imported.import.report.clock_skew->ps, 250'000'000);
+}
+
+// Two calls of a coalesced group have one number. The kernels state none; their launches do.
+TEST(KinetoReaderTest, CallsOfACoalescedGroupShareTheirNumber) {
+  const auto launch = [](int id, int number) {
+    return fmt::format(R"({{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": 1,
+"dur": 1, "args": {{"External id": {}, "Seq": {}{}}}}})",
+                       id, number, kAllReduce);
+  };
+  std::string events;
+  for (int i = 1; i <= 4; ++i) {
+    events += (i == 1 ? "" : ",") + launch(i, (i + 1) / 2) + "," +
+              Kernel(std::to_string(100 * i), "10", 7, i, "");
+  }
+  const Imported imported = Import({File(0, events), File(1, events)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.trace->operations[1].size(), 4u);
+  EXPECT_EQ(imported.import.report.calls_dropped(), 0u);
+}
+
 TEST(KinetoReaderTest, MissingRanksAreRefusedOnRequest) {
   const Imported imported = Import({File(0, Kernel("1", "1", 7, 1, kAllReduce))},
                                    {.missing_ranks = MissingRanks::kRefuse});
