@@ -352,7 +352,7 @@ TEST_F(MscclLoaderTest, AnAllToAllHasBlocksOfEachPair) {
     EXPECT_EQ(CountOf(*algorithm, [](const Step& step) { return step.send_to != kNoPeer; }),
               size_t{3} * 2 * algorithm->chunk_count);
   }
-  // What GPU 1 sends is in the place of what GPU 2 sends.
+  // GPU 0 keeps what GPU 1 sends in the place of what GPU 2 sends.
   EXPECT_EQ(Load(Exchange(3, false, 4)), nullptr);
   EXPECT_THAT(findings_, HasSubstr("error: gpus[0]: chunk 1 of the result is not written"));
 }

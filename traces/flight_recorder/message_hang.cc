@@ -58,7 +58,7 @@ class PairSearch {
   }
 
  private:
-  // Of dumps that begin anywhere, the last calls that have ended are each other's counterparts. A
+  // Where dumps begin anywhere, the last calls that have ended are each other's counterparts. A
   // call waits for its peer if its rank has nothing else before it to wait for, or if the two move
   // something different.
   void RunByEnds(Pair& pair) {
