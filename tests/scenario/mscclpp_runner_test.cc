@@ -63,9 +63,9 @@ std::vector<uint32_t> Others(uint32_t gpu, uint32_t gpus) {
 
 using Blocks = std::vector<std::vector<std::string>>;
 
-std::string Plan(const std::string& collective, uint32_t gpus, uint32_t inputs, uint32_t outputs,
-                 uint32_t scratch, const std::string& buffer,
-                 const std::function<Blocks(uint32_t gpu)>& blocks_of) {
+std::string PlanText(const std::string& collective, uint32_t gpus, uint32_t inputs,
+                     uint32_t outputs, uint32_t scratch, const std::string& buffer,
+                     const std::function<Blocks(uint32_t gpu)>& blocks_of) {
   std::vector<std::string> all;
   for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
     const std::vector<uint32_t> others = Others(gpu, gpus);
@@ -100,7 +100,7 @@ std::string Plan(const std::string& collective, uint32_t gpus, uint32_t inputs, 
 
 // All pairs in two phases, with packets: each GPU reduces the chunk of its number.
 std::string AllPairs(uint32_t gpus) {
-  return Plan("allreduce", gpus, gpus, gpus, 2 * gpus, "s", [&](uint32_t gpu) {
+  return PlanText("allreduce", gpus, gpus, gpus, 2 * gpus, "s", [&](uint32_t gpu) {
     const std::vector<uint32_t> others = Others(gpu, gpus);
     std::vector<std::string> put;
     std::vector<std::string> sources = {Local("i", gpu)};
@@ -160,7 +160,7 @@ TEST_F(MscclppRunnerTest, WhatIsPutIsSentAtOnceToDifferentRanks) {
 
 TEST_F(MscclppRunnerTest, GetsAndReductionsOfRemoteDataAreMessages) {
   // Each of two GPUs reads the other's contribution to its chunk, and puts the result there.
-  const auto algorithm = Load(Plan("allreduce", 2, 2, 2, 0, "i", [](uint32_t gpu) {
+  const auto algorithm = Load(PlanText("allreduce", 2, 2, 2, 0, "i", [](uint32_t gpu) {
     return Blocks{
         {Operation("rres", {Local("i", gpu), Remote(0, gpu)}, {Local("i", gpu), Remote(0, gpu)}),
          OnChannel("signal", 0), OnChannel("wait", 0)}};
@@ -173,7 +173,7 @@ TEST_F(MscclppRunnerTest, GetsAndReductionsOfRemoteDataAreMessages) {
 // Recursive doubling: each round sends the sum so far and then adds the other's, so that the value
 // that was put is not there any more when it is read.
 TEST_F(MscclppRunnerTest, WhatWasPutIsSentBeforeItIsReducedAgain) {
-  const auto algorithm = Load(Plan("allreduce", 4, 1, 1, 2, "s", [](uint32_t gpu) {
+  const auto algorithm = Load(PlanText("allreduce", 4, 1, 1, 2, "s", [](uint32_t gpu) {
     const std::vector<uint32_t> others = Others(gpu, 4);
     std::vector<std::string> operations;
     for (uint32_t round = 0; round < 2; ++round) {
@@ -193,7 +193,7 @@ TEST_F(MscclppRunnerTest, WhatWasPutIsSentBeforeItIsReducedAgain) {
 // Each rank's contribution is where the other's is to be.
 // GPU 0 puts its contribution 20 times into a slot that nobody reads, and keeps the chunk anew.
 TEST_F(MscclppRunnerTest, NothingIsSentToWhoeverDoesNotReadIt) {
-  const auto algorithm = Load(Plan("allreduce", 2, 1, 1, 22, "s", [](uint32_t gpu) {
+  const auto algorithm = Load(PlanText("allreduce", 2, 1, 1, 22, "s", [](uint32_t gpu) {
     std::vector<std::string> put = {
         Operation("ppkt", {Local("i", 0)}, {Remote(0, 0)}),
         Operation("recpkt", {Local("i", 0), Local("s", 0)}, {Local("i", 0)})};
@@ -209,13 +209,13 @@ TEST_F(MscclppRunnerTest, NothingIsSentToWhoeverDoesNotReadIt) {
 TEST_F(MscclppRunnerTest, PipelinesDoNotNestWithoutEnd) {
   std::string text = Operation("nop");
   for (int i = 0; i < 200; ++i) text = fmt::format(R"({{"name": "pipeline", "ops": [{}]}})", text);
-  EXPECT_EQ(Load(Plan("allreduce", 2, 1, 1, 0, "i", [&](uint32_t) { return Blocks{{text}}; })),
+  EXPECT_EQ(Load(PlanText("allreduce", 2, 1, 1, 0, "i", [&](uint32_t) { return Blocks{{text}}; })),
             nullptr);
   EXPECT_THAT(findings_, HasSubstr("pipelines lie more than 8 deep in each other"));
 }
 
 TEST_F(MscclppRunnerTest, ChunksInTheWrongPlaceAreFound) {
-  std::string text = Plan("allgather", 2, 1, 2, 0, "o", [](uint32_t gpu) {
+  std::string text = PlanText("allgather", 2, 1, 2, 0, "o", [](uint32_t gpu) {
     return Blocks{{Operation("copy", {Local("i", 0)}, {Local("o", 1 - gpu)}),
                    Operation("put", {Local("i", 0)}, {Remote(0, 1 - gpu)}), OnChannel("signal", 0),
                    OnChannel("wait", 0)}};
@@ -227,7 +227,7 @@ TEST_F(MscclppRunnerTest, ChunksInTheWrongPlaceAreFound) {
 
 // Scratch is a GPU's own: GPU 0 has none and writes into that of GPU 1.
 TEST_F(MscclppRunnerTest, GpusMayHaveScratchOfDifferentSizes) {
-  std::string text = Plan("allreduce", 2, 1, 1, 1, "s", [](uint32_t gpu) {
+  std::string text = PlanText("allreduce", 2, 1, 1, 1, "s", [](uint32_t gpu) {
     if (gpu == 0) {
       return Blocks{{Operation("put", {Local("i", 0)}, {Remote(0, 0)}), OnChannel("signal", 0),
                      OnChannel("wait", 0), Operation("get", {Remote(0, 0)}, {Local("i", 0)})}};
@@ -242,7 +242,7 @@ TEST_F(MscclppRunnerTest, GpusMayHaveScratchOfDifferentSizes) {
 }
 
 TEST_F(MscclppRunnerTest, AllGatherAndReduceScatterHaveBlocks) {
-  const auto gather = Load(Plan("allgather", 4, 1, 4, 0, "o", [](uint32_t gpu) {
+  const auto gather = Load(PlanText("allgather", 4, 1, 4, 0, "o", [](uint32_t gpu) {
     std::vector<std::string> operations;
     for (uint32_t i = 0; i < 3; ++i) {
       operations.push_back(Operation("put", {Local("o", gpu)}, {Remote(i, gpu)}));
@@ -256,7 +256,7 @@ TEST_F(MscclppRunnerTest, AllGatherAndReduceScatterHaveBlocks) {
   EXPECT_EQ(gather->chunk_count, 1u);
   EXPECT_EQ(Sends(*gather, 2, 0), 3u);
 
-  const auto scatter = Load(Plan("reducescatter", 4, 4, 1, 0, "i", [](uint32_t gpu) {
+  const auto scatter = Load(PlanText("reducescatter", 4, 4, 1, 0, "i", [](uint32_t gpu) {
     std::vector<std::string> sources = {Local("i", gpu)};
     for (uint32_t i = 0; i < 3; ++i) sources.push_back(Remote(i, gpu));
     return Blocks{{Operation("rre", sources, {Local("o", 0)})}};
@@ -269,7 +269,7 @@ TEST_F(MscclppRunnerTest, AllGatherAndReduceScatterHaveBlocks) {
 // In place: each GPU puts block p into scratch of GPU p, and has its own where it is to be.
 TEST_F(MscclppRunnerTest, AnAllToAllHasBlocksOfEachPair) {
   const auto plan = [&](uint32_t shift) {
-    return Plan("alltoall", 4, 4, 4, 4, "s", [&](uint32_t gpu) {
+    return PlanText("alltoall", 4, 4, 4, 4, "s", [&](uint32_t gpu) {
       const std::vector<uint32_t> others = Others(gpu, 4);
       std::vector<std::string> operations;
       for (uint32_t i = 0; i < 3; ++i) {
@@ -298,7 +298,7 @@ TEST_F(MscclppRunnerTest, AnAllToAllHasBlocksOfEachPair) {
 TEST_F(MscclppRunnerTest, BarriersHoldThreadBlocksAndPipelinesAreTheirOperations) {
   const std::string barrier = R"({"name": "barrier", "barrier_id": 0, "num_threadblocks": 2})";
   const auto plan = [&](const std::string& before) {
-    return Plan("allreduce", 2, 2, 2, 2, "s", [&](uint32_t gpu) {
+    return PlanText("allreduce", 2, 2, 2, 2, "s", [&](uint32_t gpu) {
       // The first block puts into scratch what the second one reduces behind the barrier.
       const std::string pipeline =
           R"({"name": "pipeline", "iter_context": {"unit_size": 1, "num_chunks": 1}, "ops": [)" +
@@ -353,7 +353,7 @@ TEST_F(MscclppRunnerTest, MistakesAreFoundAtTheirPlaces) {
 // Each thread block of a group moves its part of the chunks.
 TEST_F(MscclppRunnerTest, GroupsOfThreadBlocksAreWhole) {
   const auto plan = [](const std::vector<std::string>& groups) {
-    return Plan("allgather", 2, 1, 2, 0, "o", [&](uint32_t gpu) {
+    return PlanText("allgather", 2, 1, 2, 0, "o", [&](uint32_t gpu) {
       Blocks blocks;
       for (const std::string& group : groups) {
         blocks.push_back({Operation("copy", {Local("i", 0)}, {Local("o", gpu)}, group),

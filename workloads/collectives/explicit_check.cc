@@ -37,7 +37,7 @@ class NumberCheck {
           return "steps of a rank or channel that does not exist";
         }
         for (const ExplicitStep& step : lanes[lane]) {
-          if (const std::string wrong = OfStep(step, place.lane); !wrong.empty()) return wrong;
+          if (std::string wrong = OfStep(step, place.lane); !wrong.empty()) return wrong;
         }
       }
     }
