@@ -16,6 +16,7 @@
 #include "traces/flight_recorder/hang.h"
 #include "traces/flight_recorder/unpickler.h"
 #include "traces/pytorch/comms_record.h"
+#include "traces/pytorch/pair_communicators.h"
 #include "traces/reading/captured_job.h"
 #include "traces/reading/captured_matching.h"
 #include "traces/reading/value.h"
@@ -176,6 +177,7 @@ class FlightRecorderImport {
       import.hang_scenario =
           HangScenario(hangs, options_.hang_trace_path, import.trace->rank_count);
     }
+    if (import.trace) SeparatePairsInCircles(*import.trace, report_);
     return import;
   }
 

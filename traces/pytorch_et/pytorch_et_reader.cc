@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "traces/pytorch/pair_communicators.h"
 #include "traces/pytorch_et/execution_trace_calls.h"
 #include "traces/reading/captured_job.h"
 
@@ -40,9 +42,11 @@ class ExecutionTraceImport {
     calls_.SizeGroups();
     for (uint32_t index = 0; index < calls_.files().size(); ++index) {
       const ExecutionTraceCalls::File& file = calls_.files()[index];
+      std::map<uint32_t, uint32_t> batch_sizes;
+      for (const ExecutionTraceCalls::Call& call : file.calls) ++batch_sizes[call.batch];
       for (const auto& [line, record, batch] : file.calls) {
         CapturedCall call;
-        call.operation.group = batch;
+        call.operation.group = batch_sizes[batch] > 1 ? batch : 0;
         if (auto defect = CallOfRecord(record, job_, call)) {
           report_.Drop(defect->reason, index, line, std::move(defect->detail));
           continue;
@@ -57,7 +61,9 @@ class ExecutionTraceImport {
       report_.assumed.push_back(
           "an execution trace has no times: the calls of a group follow each other");
     }
-    return BuildTrace(std::move(job_), options_, report_, diagnostics_);
+    std::optional<Trace> trace = BuildTrace(std::move(job_), options_, report_, diagnostics_);
+    if (trace) SeparatePairsInCircles(*trace, report_);
+    return trace;
   }
 
  private:

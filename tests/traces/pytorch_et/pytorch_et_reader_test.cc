@@ -104,8 +104,28 @@ TEST(PytorchEtReaderTest, BatchesOfMessagesAreGroups) {
     EXPECT_EQ(program[1].group, program[2].group);
     EXPECT_EQ(program[2].kind, CollectiveKind::kRecv);
     EXPECT_EQ(program[2].peer, 0u);
-    EXPECT_NE(program[3].group, program[1].group);
+    EXPECT_EQ(program[3].group, 0u);
   }
+}
+
+// Each of 3 ranks sends to the next one before it receives, each message by itself. The first call
+// says which rank it is.
+TEST(PytorchEtReaderTest, LoneMessagesInACircleHaveCommunicatorsOfPairs) {
+  std::vector<std::string> files;
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto call = [](int id, const char* sequence, int of_rank, const char* name) {
+      return Node(id, fmt::format(R"([1, 2, 0, 12, 4, "cuda:0"], {}, ["0", ""], {}, "{}", [], [],
+0, 1, 3)",
+                                  sequence, of_rank, name));
+    };
+    files.push_back(File(call(1, "[1, false]", rank, "allreduce") + "," +
+                         call(3, "[1, true]", (rank + 1) % 3, "send") + "," +
+                         call(5, "[2, true]", (rank + 2) % 3, "recv")));
+  }
+  const Imported imported = Import(files);
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.trace->communicators.size(), 4u);
+  EXPECT_THAT(imported.import.report.ToString(), HasSubstr("wait for each other in a circle"));
 }
 
 // A collective's rank argument is the rank in its group. Rank 2 is the first of the group of ranks
