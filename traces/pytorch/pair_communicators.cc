@@ -210,7 +210,7 @@ void SeparatePairsInCircles(Trace& trace, ImportReport& report) {
   if (!has_lone_messages) return;
   PairSeparator separator(trace);
   std::set<uint32_t> separated;
-  // What has been separated may let another group's messages come to a circle.
+  // The messages that are left may come to a circle of their own.
   for (;;) {
     std::set<uint32_t> stalled = Rendezvous(trace).StalledCommunicators();
     std::erase_if(stalled, [&](uint32_t communicator) {
