@@ -149,6 +149,7 @@ PlannedCollective PlanOf(const std::shared_ptr<const ExplicitAlgorithm>& algorit
   planned.collective.datatype = Datatype::kInt8;
   planned.collective.bytes = bytes;
   planned.collective.is_planned_whole = algorithm->kind == CollectiveKind::kAllToAll;
+  planned.in_place = algorithm->is_in_place;
   planned.collective.count = algorithm->HasBlocks() ? bytes / algorithm->rank_count : bytes;
   planned.schedules.assign(
       algorithm->rank_count,

@@ -292,10 +292,6 @@ TEST_F(MscclLoaderTest, StepsMayWaitForOtherChannels) {
   EXPECT_THAT(findings_, HasSubstr("expected every rank to end with every contribution"));
 }
 
-std::string Replaced(std::string text, const std::string& from, const std::string& to) {
-  return text.replace(text.find(from), from.size(), to);
-}
-
 // Only the order of the thread blocks in the file differs: GPU 0 puts the messages of two chunks in
 // another order than GPU 1 takes them.
 TEST_F(MscclLoaderTest, TheNumbersOfThreadBlocksDoNotMatter) {
@@ -316,6 +312,10 @@ TEST_F(MscclLoaderTest, TheNumbersOfThreadBlocksDoNotMatter) {
     }
     EXPECT_NE(Load(text + "</algo>\n"), nullptr) << findings_;
   }
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
 }
 
 // GPU g sends chunks of slot p to GPU p, which has them in slot g.
@@ -355,6 +355,62 @@ TEST_F(MscclLoaderTest, AnAllToAllHasBlocksOfEachPair) {
   // GPU 0 keeps what GPU 1 sends in the place of what GPU 2 sends.
   EXPECT_EQ(Load(Exchange(3, false, 4)), nullptr);
   EXPECT_THAT(findings_, HasSubstr("error: gpus[0]: chunk 1 of the result is not written"));
+}
+
+// GPU g sends slot g + 1 first; in place it has received what it is to send by then.
+TEST_F(MscclLoaderTest, InPlaceAnAllToAllOverwritesWhatItIsToSend) {
+  const auto program = [](const char* attributes) {
+    std::string text =
+        fmt::format("<algo nchunksperloop=\"3\" ngpus=\"3\" coll=\"alltoall\" {}>\n", attributes);
+    for (int gpu = 0; gpu < 3; ++gpu) {
+      text += fmt::format("<gpu id=\"{}\">\n", gpu);
+      for (int i = 1; i < 3; ++i) {
+        const int to = (gpu + i) % 3;
+        const int from = (gpu + 3 - i) % 3;
+        const std::string after = i == 2 ? "1:1" : "-1:-1";
+        text += fmt::format("<tb id=\"{}\" send=\"{}\" recv=\"{}\" chan=\"0\">\n", i, to, from);
+        text += StepText(0, "s", fmt::format("i{}", to), fmt::format("o{}", gpu), 1, after);
+        text += StepText(1, "r", "i0", fmt::format("o{}", from)) + "</tb>\n";
+      }
+      text += "<tb id=\"3\" send=\"-1\" recv=\"-1\" chan=\"0\">\n" +
+              StepText(0, "cpy", fmt::format("i{}", gpu), fmt::format("o{}", gpu)) +
+              "</tb></gpu>\n";
+    }
+    return text + "</algo>\n";
+  };
+  EXPECT_NE(Load(program("inplace=\"0\" outofplace=\"1\"")), nullptr) << findings_;
+  EXPECT_NE(Load(program("")), nullptr) << findings_;
+  EXPECT_EQ(Load(program("inplace=\"1\" outofplace=\"0\"")), nullptr);
+  EXPECT_THAT(findings_, HasSubstr("of the result (expected chunk"));
+}
+
+// In place, nothing is to be done about a rank's own block; out of place it is copied by one step.
+TEST_F(MscclLoaderTest, ACopyOfSeveralChunksIsOneStepAndNoneInPlace) {
+  const auto is_local = [](const Step& step) {
+    return step.send_to == kNoPeer && step.recv_from == kNoPeer;
+  };
+  // The message of one pair is in two parts, so that chunks stay as they are.
+  const std::string parts = StepText(0, "s", "i2", "i2") + StepText(1, "s", "i3", "i3");
+  for (const bool is_in_place : {false, true}) {
+    std::string text = Exchange(3, is_in_place);
+    text = Replaced(text, StepText(0, "s", "i2", "i2", 2), parts);
+    const auto algorithm = Load(text);
+    ASSERT_NE(algorithm, nullptr) << findings_;
+    EXPECT_EQ(algorithm->chunk_count, 2u);
+    EXPECT_EQ(algorithm->is_in_place, is_in_place);
+    EXPECT_EQ(CountOf(*algorithm, is_local), is_in_place ? 0u : 3u);
+    if (is_in_place) continue;
+    // 100 B to each rank: chunks of 64 and 36 B, in slots of 40 B.
+    const ExplicitSchedule schedule(algorithm, 100, 40, {});
+    uint64_t copied = 0;
+    ForEachLaneOf(schedule, RankIndex{1}, [&](const LaneId& lane) {
+      for (uint64_t i = 0; i < schedule.StepCount(lane); ++i) {
+        const Step step = schedule.StepAt(lane, i);
+        if (is_local(step)) copied += step.bytes;
+      }
+    });
+    EXPECT_EQ(copied, 100u);
+  }
 }
 
 // They neither wait for each other nor have data in common.
@@ -422,8 +478,9 @@ TEST_F(MscclLoaderTest, MistakesInSuchProgramsAreFoundAtTheirLines) {
   };
   const std::string step_5 = StepText(0, "s", "i0", "s0", 1, "0:1");
   for (const Mistake& mistake : std::vector<Mistake>{
-           // The last one is not added: GPU 0 lacks the contribution of GPU 3.
-           {OnePass(4, 2, "nop"), "expected every rank to end with every contribution"},
+           // The last one is not added: GPU 0 lacks the contribution of GPU 3. Found at the step
+           // that leaves the result without it.
+           {OnePass(4, 2, "nop"), ":39:1: error: GPU 0, channel 7 of the lanes that it becomes: "},
            {Replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "7:1")),
             ":8:1: error: depid 7 is no thread block of the GPU"},
            {Replaced(TwoLevels(), step_5, StepText(0, "s", "i0", "s0", 1, "0:2")),

@@ -214,6 +214,17 @@ TEST(ScheduleFileLoaderTest, AnAllToAllOfItsRanksIsNotMadeOfSendsAndRecvs) {
   }
 }
 
+TEST(ScheduleFileLoaderTest, AllToAllvsAreSaidToStayAsTheyAre) {
+  const TextFile file(
+      "fabric { rail_optimized { servers: 2 gpus_per_server: 2 } }\n"
+      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"1MiB\"\n"
+      "hierarchical_groups_of: 2 } } schedule: \"swap.textproto\" }\n");
+  std::ofstream(file.directory() + "/swap.textproto") << kSwap;
+  Diagnostics diagnostics;
+  EXPECT_EQ(LoadScenario(file.path(), {}, diagnostics), nullptr);
+  EXPECT_THAT(diagnostics.ToString(), HasSubstr("the job has AllToAllvs alone"));
+}
+
 TEST(ScheduleFileLoaderTest, OneAmongSeveralJobsHasNone) {
   const TextFile file(std::string(kFabric) +
                       "jobs { workload { program { ranks: 2 collectives { kind: ALL_REDUCE bytes: "

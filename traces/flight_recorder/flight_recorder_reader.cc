@@ -63,10 +63,6 @@ std::optional<uint32_t> RankInName(std::string_view name) {
 bool HasRootInSizes(CollectiveKind kind) {
   return kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
 }
-bool HasRoot(CollectiveKind kind) {
-  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
-         HasRootInSizes(kind);
-}
 
 struct PlacedEntry {
   FlightRecorderEntry entry;

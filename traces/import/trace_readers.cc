@@ -16,10 +16,12 @@
 namespace railyard {
 
 std::span<const TraceReader> TraceReaders() {
+  // The first that recognizes a file reads it: Chakra's, whose protobuf has no mark, come behind
+  // those that have one.
   static const std::vector<TraceReader> kReaders = {
-      kNcclLogReader,   kKinetoReader,    kPytorchEtReader,    kFlightRecorderReader,
-      kInspectorReader, kChakraReader,    kGoalReader,         kAicbReader,
-      kNsysReader,      kNcclTestsReader, kNcclProfilerReader,
+      kNcclLogReader,   kKinetoReader,       kPytorchEtReader, kFlightRecorderReader,
+      kInspectorReader, kNcclProfilerReader, kChakraReader,    kGoalReader,
+      kAicbReader,      kNsysReader,         kNcclTestsReader,
   };
   return kReaders;
 }

@@ -31,6 +31,8 @@ bool LooksLikeNcclProfiler(std::string_view head) {
   const auto holds = [&](std::string_view text) {
     return head.find(text) != std::string_view::npos;
   };
+  // A communicator without calls has a file without events.
+  if (head == "[\n{}]" || head == "[\n{}]\n") return true;
   if (!head.starts_with('[') || !holds("\"ph\": \"b\"")) return false;
   for (const char* category : {"GROUP", "GROUP_API", "COLL", "P2P", "PROXY", "CE_COLL"}) {
     if (holds(fmt::format("\"cat\": \"{}\"", category))) return true;
@@ -91,6 +93,7 @@ class NcclProfilerImport {
     is_open_ = false;
     api_ = {};
     group_ = 0;
+    kernel_is_earlier_ = false;
     uint64_t line = 0;
     const bool is_read = ForEachLine(
         stream, kLineBytesMax, file,
@@ -111,8 +114,11 @@ class NcclProfilerImport {
       communicator.process_of_rank.try_emplace(seen.rank, seen.process);
     }
     for (auto& [id, communicator] : communicators_) communicator.size = SizeOf(id);
-    // Processes of different servers may have one number.
-    placement_ = PlaceProcesses(communicators_, false);
+    // Processes of different servers may have one number, unless there are as many as the user
+    // says.
+    std::set<std::string> processes;
+    for (const SeenCall& seen : calls_) processes.insert(seen.process);
+    placement_ = PlaceProcesses(communicators_, options_.ranks == processes.size());
     report_.assumed.insert(report_.assumed.end(), placement_.assumed.begin(),
                            placement_.assumed.end());
     // The clock is that of the process, in all of its files.
@@ -129,6 +135,8 @@ class NcclProfilerImport {
   struct ApiCall {
     std::optional<uint32_t> root;
     std::string stream;
+    bool is_of_message = false;
+    uint32_t messages = 0;  // within it so far: more than one in the replays of a CUDA graph
   };
 
   void Drop(CallDropReason reason, uint64_t line, std::string detail) {
@@ -149,9 +157,11 @@ class NcclProfilerImport {
     const std::string_view category = event->category;
     if (category == "GROUP" || category == "GROUP_API") {
       group_ = event->is_begin ? ++groups_ : 0;
+      group_of_replay_.clear();
     } else if (category == "COLL_API" || category == "P2P_API") {
       api_ = {};
       if (!event->is_begin) return;
+      api_.is_of_message = category == "P2P_API";
       api_.root = NumberOf<uint32_t>(NcclProfilerField(event->fields, "root"));
       api_.stream = NcclProfilerField(event->fields, "Stream");
     } else if (category == "COLL" || category == "P2P") {
@@ -164,11 +174,29 @@ class NcclProfilerImport {
       ++report_.files[file_].calls_seen;
       Drop(CallDropReason::kUnsupportedKind, line, "a copy engine's, which names no communicator");
     } else if (category == "GPU" && event->name == "KernelCh" && is_open_ && event->time_ps) {
-      SeenCall& call = calls_.back();
-      std::optional<int64_t>& at = event->is_begin ? call.kernel_begin_ps : call.kernel_end_ps;
-      const int64_t time = *event->time_ps;
-      at = event->is_begin ? std::min(at.value_or(time), time) : std::max(at.value_or(time), time);
+      TakeKernel(event->is_begin, *event->time_ps, calls_.back());
     }
+  }
+
+  // The plug-in prints the kernels that the pool's entry had in an earlier use, too, if they were
+  // more than the call's.
+  void TakeKernel(bool is_begin, int64_t time_ps, SeenCall& call) {
+    if (is_begin) kernel_is_earlier_ = time_ps < call.start_ps;
+    if (kernel_is_earlier_) return;
+    std::optional<int64_t>& at = is_begin ? call.kernel_begin_ps : call.kernel_end_ps;
+    at = is_begin ? std::min(at.value_or(time_ps), time_ps)
+                  : std::max(at.value_or(time_ps), time_ps);
+  }
+
+  // Returns the number of a message's group; 0 if it is by itself. Each replay of a CUDA graph
+  // calls what was captured within the same events of the API.
+  uint32_t GroupOfMessage() {
+    if (group_ == 0) return 0;
+    const uint32_t replay = api_.is_of_message ? api_.messages++ : 0;
+    if (replay == 0) return group_;
+    const auto [number, is_new] = group_of_replay_.try_emplace(replay, groups_ + 1);
+    if (is_new) ++groups_;
+    return number->second;
   }
 
   void BeginCall(const NcclProfilerEvent& event, uint64_t line) {
@@ -209,7 +237,7 @@ class NcclProfilerImport {
     operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(line, UINT32_MAX));
     if (IsSendOrRecv(*kind)) {
       operation.peer = *peer;
-      operation.group = group_;
+      operation.group = GroupOfMessage();
     } else if (*kind == CollectiveKind::kBroadcast || *kind == CollectiveKind::kReduce) {
       operation.root = api_.root.value_or(0);
       has_unstated_root_ = has_unstated_root_ || !api_.root;
@@ -248,9 +276,10 @@ class NcclProfilerImport {
 
   uint32_t SizeOf(const std::string& communicator) {
     const uint32_t seen = highest_rank_.at(communicator) + 1;
-    const bool is_largest =
-        std::all_of(highest_rank_.begin(), highest_rank_.end(),
-                    [&](const auto& other) { return other.second + 1 <= seen; });
+    // With several that are as large, none is known to have all ranks.
+    const bool is_largest = std::all_of(
+        highest_rank_.begin(), highest_rank_.end(),
+        [&](const auto& other) { return other.second + 1 < seen || other.first == communicator; });
     return is_largest ? std::max(seen, options_.ranks.value_or(0)) : seen;
   }
 
@@ -274,16 +303,31 @@ class NcclProfilerImport {
       operation.measured_ps = std::max<int64_t>(*seen.kernel_end_ps - *seen.kernel_begin_ps, 0);
       has_kernels_ = true;
     }
-    // Numbers count by kind, and windows begin where they begin.
+    // Pools keep the last calls, and do not number messages.
+    job_.MarkAsWindow(rank->second);
     if (seen.has_sequence && seen.sequence < kSequenceMax) {
-      seen.call.identity =
-          (seen.sequence + 1) * kCollectiveKindCount + static_cast<uint64_t>(operation.kind);
+      seen.call.identity = IdentityOf(seen, rank->second);
       uint64_t& first =
           first_sequence_.try_emplace({seen.file, operation.kind}, seen.sequence).first->second;
       first = std::min(first, seen.sequence);
-      if (first > 0) job_.MarkAsWindow(rank->second);
     }
     job_.Add(rank->second, std::move(seen.call));
+  }
+
+  // Numbers count by kind. They do not advance in the replays of a CUDA graph. Two records of one
+  // call have the same time.
+  uint64_t IdentityOf(const SeenCall& seen, uint32_t rank) {
+    const TraceOperation& operation = seen.call.operation;
+    const uint64_t number =
+        seen.sequence * kCollectiveKindCount + static_cast<uint64_t>(operation.kind);
+    const auto [last, is_new] = last_of_number_.try_emplace({rank, operation.communicator, number},
+                                                            Numbered{seen.start_ps});
+    if (!is_new && last->second.start_ps != seen.start_ps) {
+      ++last->second.ordinal;
+      last->second.start_ps = seen.start_ps;
+      has_replays_ = true;
+    }
+    return NumberedIdentity(number, last->second.ordinal);
   }
 
   void Assume() {
@@ -305,6 +349,10 @@ class NcclProfilerImport {
           "measured durations are from the first channel's kernel to the last one's, as the host "
           "saw them");
     }
+    if (has_replays_) {
+      report_.assumed.push_back(
+          "calls with one SeqNum are replays of a CUDA graph, matched in their order");
+    }
     if (unnamed_types_ > 0) {
       report_.assumed.push_back(
           fmt::format("{} of an unknown type {} of uint8, the one type that NCCL does not name",
@@ -315,7 +363,7 @@ class NcclProfilerImport {
     }
   }
 
-  static constexpr uint64_t kSequenceMax = uint64_t{1} << 56;
+  static constexpr uint64_t kSequenceMax = uint64_t{1} << 40;
 
   const ImportOptions& options_;
   ImportReport& report_;
@@ -326,12 +374,21 @@ class NcclProfilerImport {
   ApiCall api_;           // around the next calls
   uint32_t group_ = 0;    // around them; 0: none
   uint32_t groups_ = 0;
+  std::map<uint32_t, uint32_t> group_of_replay_;  // of the current group
+  bool kernel_is_earlier_ = false;                // the current one is of another call
   std::vector<SeenCall> calls_;
   std::map<std::string, uint32_t> highest_rank_;  // by communicator
   std::map<std::string, SeenCommunicator> communicators_;
   ProcessPlacement placement_;
   std::map<std::pair<uint32_t, std::string>, uint64_t> stream_numbers_;     // by rank
   std::map<std::pair<uint32_t, CollectiveKind>, uint64_t> first_sequence_;  // by file
+  struct Numbered {
+    int64_t start_ps = 0;
+    uint64_t ordinal = 0;
+  };
+  // By rank, group, and number with kind: the last call.
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, Numbered> last_of_number_;
+  bool has_replays_ = false;
   bool has_kernels_ = false;
   bool has_unstated_root_ = false;
   uint64_t unnamed_types_ = 0;

@@ -40,7 +40,14 @@ class GroupMatcher {
       : group_(group), ranks_(std::move(ranks)), report_(report) {}
 
   void Run() {
-    if (AllHaveIdentities()) KeepCommonIdentities();
+    if (AllHaveIdentities()) {
+      KeepCommonIdentities();
+      // The calls behind one on which ranks disagree are known by their own identities.
+      for (size_t n = 0; n < ranks_.front().calls.size(); ++n) {
+        if (!Agree(n)) DropOnAllRanks(n, CallDropReason::kRanksDisagree, disagreement_);
+      }
+      return;
+    }
     size_t shortest = SIZE_MAX;
     uint32_t ends_first = 0;
     for (const RankCalls& of_rank : ranks_) {

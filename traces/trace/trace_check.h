@@ -19,6 +19,12 @@ inline constexpr uint32_t kLossTolerancePpmMax = 999'999;  // some data must arr
 // least 0 and below 1. OutOfLossTolerance is the error message for that case.
 std::optional<uint32_t> LossTolerancePpm(double share);
 std::string OutOfLossTolerance(double share);
+// Returns true for the kinds whose TraceOperation::root means something.
+inline bool HasRoot(CollectiveKind kind) {
+  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
+         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+}
+
 inline constexpr uint32_t kTraceRanksMax = 1'000'000;
 inline constexpr uint32_t kTraceCommunicatorsMax = 4'000'000;
 inline constexpr uint64_t kTraceMembersMax = 64'000'000;  // communicator ranks, summed

@@ -242,14 +242,18 @@ class TraceCutter {
       return true;
     }
     const std::vector<uint32_t>& numbers = member_[operation.communicator];
-    uint32_t& other = IsMessage(operation) ? operation.peer : operation.root;
-    if (numbers[other] == kGone) {
+    if (IsMessage(operation)) {
+      operation.peer = numbers[operation.peer];
+    } else if (!HasRoot(operation.kind)) {
+      operation.root = 0;
+    } else if (numbers[operation.root] == kGone) {
       Error(fmt::format("ranks[{}].operations[{}].root", rank, i),
             fmt::format("rank {} goes (expected the roots of calls among those that stay)",
-                        trace_.communicators[operation.communicator].ranks[other]));
+                        trace_.communicators[operation.communicator].ranks[operation.root]));
       return false;
+    } else {
+      operation.root = numbers[operation.root];
     }
-    other = numbers[other];
     if (!IsMessage(operation) && std::ranges::find(numbers, kGone) != numbers.end()) {
       operation.measured_ps = 0;
       ForgetChoice(operation);

@@ -50,6 +50,12 @@ class NumberCheck {
     if (step.chunk >= chunks) {
       return fmt::format("chunk {} (expected at most {})", step.chunk, chunks - 1);
     }
+    const bool is_local = step.step.recv_from == kNoPeer && step.step.send_to == kNoPeer;
+    const uint64_t left = algorithm_.chunk_count - step.chunk % algorithm_.chunk_count;
+    if (step.chunks < 1 || step.chunks > (is_local ? left : 1)) {
+      return fmt::format("a step on {} chunks (expected 1 to {})", step.chunks,
+                         is_local ? left : 1);
+    }
     for (const bool sends : {false, true}) {
       const int32_t peer = sends ? step.step.send_to : step.step.recv_from;
       if (peer == kNoPeer) continue;
@@ -86,6 +92,7 @@ std::string WhatIsWrong(const std::shared_ptr<const ExplicitAlgorithm>& algorith
         {.kind = algorithm->kind,
          .block_bytes = block_bytes,
          .root = algorithm->root,
+         .in_place = algorithm->is_in_place,
          .is_whole = true},
         algorithm->rank_count, [&](uint32_t) -> const CollectiveSchedule& { return schedule; },
         &place, slots_each);

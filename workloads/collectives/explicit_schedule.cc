@@ -65,11 +65,12 @@ Step ExplicitSchedule::StepAt(const LaneId& lane, uint64_t step) const {
   const ExplicitStep& written = steps[step % steps.size()];
   const uint64_t block = written.chunk / algorithm_->chunk_count;
   const uint64_t begin = written.chunk % algorithm_->chunk_count * chunk_bytes_;
-  const uint64_t end = std::min(block_bytes_, begin + chunk_bytes_);
-  const uint64_t from = std::min(end, begin + step / steps.size() * slot_bytes_);
+  const uint64_t end = std::min(block_bytes_, begin + written.chunks * chunk_bytes_);
+  const uint64_t bytes_of_pass = written.chunks * slot_bytes_;
+  const uint64_t from = std::min(end, begin + step / steps.size() * bytes_of_pass);
   Step result = written.step;
   result.offset_bytes = block * block_bytes_ + from;
-  result.bytes = std::min(end - from, slot_bytes_);
+  result.bytes = std::min(end - from, bytes_of_pass);
   return result;
 }
 

@@ -23,7 +23,11 @@ inline constexpr uint32_t kAlgorithmChannelsMax = 64;
 // Describes a step that names its chunk by number; the chunk's size follows from the collective's.
 struct ExplicitStep {
   uint32_t chunk = 0;
-  Step step;
+  // Number of adjacent chunks of the block, from `chunk` on, on which the step works; more than one
+  // only if it neither sends nor receives.
+  uint32_t chunks = 1;
+  Step step = {};
+  uint32_t source = 0;  // what its file's reader calls the place that it is from; 0: nothing
 };
 
 struct ExplicitAlgorithm {
@@ -33,6 +37,7 @@ struct ExplicitAlgorithm {
   uint32_t chunk_count = 1;  // of the vector, or of each block
   uint32_t channel_count = 1;
   Protocol protocol = Protocol::kSimple;
+  bool is_in_place = false;     // AllToAll: a rank's block for itself is where it is to be
   bool lanes_are_ctas = false;  // each has all warps of a CTA; else those of a channel share one's
   // Lanes by rank and channel; each lane is a list of steps.
   std::map<std::pair<uint32_t, uint32_t>, std::vector<std::vector<ExplicitStep>>> lanes;

@@ -81,6 +81,10 @@ std::string ScheduleResult::CheckValue(uint64_t offset, uint64_t bytes,
 std::string ScheduleResult::Check(uint32_t rank) {
   const uint64_t block = subject_.block_bytes;
   auto& ranges = stored_[rank];
+  if (subject_.is_whole && subject_.in_place) {
+    const uint64_t own = (uint64_t{rank} * rank_count_ + rank) * block;  // it is there already
+    ranges.push_back({.begin = own, .end = own + block});
+  }
   std::sort(ranges.begin(), ranges.end(), [](const StoredRange& a, const StoredRange& b) {
     return a.peer != b.peer ? a.peer < b.peer : a.begin < b.begin;
   });

@@ -5,15 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "traces/trace/trace_check.h"
 #include "workloads/job/call_place.h"
 
 namespace railyard {
 namespace {
-
-bool HasRoot(CollectiveKind kind) {
-  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
-         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
-}
 
 // A log states the algorithm once for a collective; ranks without the statement agree with it.
 template <typename Choice>

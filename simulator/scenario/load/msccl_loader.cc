@@ -106,7 +106,11 @@ class LaneMaker {
     algorithm_->rank_count = static_cast<uint32_t>(program_.gpus.size());
     algorithm_->chunk_count = program_.ChunksOfBlock();
     algorithm_->lanes_are_ctas = true;
+    algorithm_->is_in_place = program_.kind == CollectiveKind::kAllToAll && program_.is_in_place;
     if (!Run() || !StoreResults()) return nullptr;
+    for (auto& [place, lanes] : algorithm_->lanes) {
+      for (auto& lane : lanes) JoinCopies(lane);
+    }
     return algorithm_;
   }
 
@@ -186,6 +190,7 @@ class LaneMaker {
       return Error(step.line, fmt::format("more than {} steps of one chunk each", kChunkStepsMax));
     }
     ExplicitStep made;
+    made.source = static_cast<uint32_t>(step.line);
     const bool reads_target =
         step.ReadsTarget() &&
         ValueAt(gpu, {step.target.buffer, step.target.offset + i}).has_value();
@@ -216,6 +221,7 @@ class LaneMaker {
     }
     made.chunk = value->chunk;
     if (step.is_local()) {  // a copy: the value is there as well
+      if (from.buffer == to.buffer && from.offset == to.offset) return true;
       slots_[gpu][to] = *value;
       if (to.buffer != 's') RememberCopy(gpu, runs, to, *value, step.line);
       return true;
@@ -249,6 +255,7 @@ class LaneMaker {
   void RememberCopy(uint32_t gpu, const Block& block, const Slot& to, const Value& value,
                     int line) {
     ExplicitStep made;
+    made.source = static_cast<uint32_t>(line);
     made.chunk = value.chunk;
     made.step.load_local = value.is_own;
     made.step.load_kept = !value.is_own;
@@ -308,8 +315,11 @@ class LaneMaker {
       for (const auto& [slot, place] : last_write_[gpu]) {
         if (slot.buffer == 's' || (slot.buffer == 'i' && !program_.is_in_place)) continue;
         ExplicitStep& last = StepAt(gpu, place);
-        const bool is_of_rank = !scatters || last.chunk / algorithm_->chunk_count == gpu;
-        last.step.store = is_of_rank;
+        const uint32_t block = last.chunk / algorithm_->chunk_count;
+        const bool is_of_rank = !scatters || block == gpu;
+        const bool is_there =
+            algorithm_->is_in_place && block == gpu * algorithm_->rank_count + gpu;
+        last.step.store = is_of_rank && !is_there;
         const auto offset = static_cast<uint32_t>(slot.offset);
         const bool is_offset_in_vector = scatters && slot.buffer == 'i';
         const uint32_t expected = is_offset_in_vector ? offset : chunks_.OfOutput(gpu, offset);
@@ -325,6 +335,24 @@ class LaneMaker {
       }
     }
     return true;
+  }
+
+  // A copy of several chunks by one step of the file is one step of the lane.
+  void JoinCopies(std::vector<ExplicitStep>& lane) const {
+    std::vector<ExplicitStep> joined;
+    for (const ExplicitStep& step : lane) {
+      const bool is_local = step.step.recv_from == kNoPeer && step.step.send_to == kNoPeer;
+      if (is_local && !joined.empty() && joined.back().source == step.source &&
+          joined.back().chunk + joined.back().chunks == step.chunk &&
+          step.chunk % algorithm_->chunk_count != 0 &&
+          joined.back().step.load_local == step.step.load_local &&
+          joined.back().step.store == step.step.store) {
+        ++joined.back().chunks;
+      } else {
+        joined.push_back(step);
+      }
+    }
+    lane = std::move(joined);
   }
 
   const std::string& path_;

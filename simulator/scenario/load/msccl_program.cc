@@ -117,10 +117,13 @@ class ProgramParser {
         !Number(root, "nchunksperloop", 1, kAlgorithmChunksMax, program_.chunks)) {
       return false;
     }
-    // A file that states neither is taken for both.
-    program_.is_in_place =
-        Attribute(root, "inplace") != "0" || Attribute(root, "outofplace") == "0";
     program_.kind = at->second;
+    // A file that states neither is taken for both, but AllToAll overwrites in place what it is to
+    // send.
+    const std::string in_place = Attribute(root, "inplace");
+    program_.is_in_place = program_.kind == CollectiveKind::kAllToAll
+                               ? in_place == "1"
+                               : in_place != "0" || Attribute(root, "outofplace") == "0";
     program_.gpus.resize(static_cast<size_t>(gpus));
     if (program_.kind != CollectiveKind::kAllReduce && program_.chunks % gpus != 0) {
       return Error(LineOf(root),
@@ -221,7 +224,9 @@ class ProgramParser {
       return Error(LineOf(step),
                    fmt::format("{}={} is no buffer (expected i, o or s)", buffer, Quote(name)));
     }
-    slot.buffer = name[0];
+    const bool is_one_buffer =
+        program_.kind == CollectiveKind::kAllToAll && program_.is_in_place && name == "o";
+    slot.buffer = is_one_buffer ? 'i' : name[0];
     return true;
   }
 

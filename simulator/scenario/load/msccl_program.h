@@ -54,7 +54,7 @@ struct MscclBlock {
 struct MscclProgram {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Protocol protocol = Protocol::kSimple;
-  bool is_in_place = true;
+  bool is_in_place = true;  // the buffers of an AllToAll are then one, i
   // Chunks of the larger of input and output; as many as divide all counts and offsets are one.
   int64_t chunks = 1;
   std::vector<std::map<int64_t, MscclBlock>> gpus;  // thread blocks by id

@@ -41,22 +41,46 @@ class PlanRunner {
         held_(gpu_count_),
         lanes_(gpu_count_),
         arrivals_(gpu_count_),
-        semaphores_(plan_.semaphores) {}
+        semaphores_(plan_.semaphores) {
+    for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
+      gpu_places_.push_back({.name = fmt::format("gpus[{}]", gpu)});
+    }
+  }
 
-  std::shared_ptr<ExplicitAlgorithm> Run() {
+  // Returns nullptr with a finding if the plan has no lanes, or these not its result.
+  std::shared_ptr<ExplicitAlgorithm> RunAndCheck() {
+    if (!Run()) return nullptr;
+    SchedulePlace place;
+    const std::string wrong = WhatIsWrong(algorithm_, place);
+    if (wrong.empty()) return algorithm_;
+    Fail(PlaceOf(place), fmt::format("GPU {}, channel {} of the lanes that it becomes: {}",
+                                     place.lane.rank, place.lane.channel, wrong));
+    return nullptr;
+  }
+
+ private:
+  bool Run() {
     algorithm_->kind = plan_.kind;
     algorithm_->protocol = plan_.protocol;
     algorithm_->rank_count = gpu_count_;
+    algorithm_->is_in_place = plan_.kind == CollectiveKind::kAllToAll && plan_.is_in_place;
     for (const auto& blocks : plan_.gpus) blocks_.emplace_back(blocks.size());
-    if (!RunBlocks() || !StoreResults()) return nullptr;
+    if (!RunBlocks() || !StoreResults()) return false;
     DropUnread();
     algorithm_->chunk_count = plan_.chunk_count;
     algorithm_->channel_count = std::min(BlocksWithData(), kAlgorithmChannelsMax);
     WriteLanes(std::move(lanes_), kStepsMax, *algorithm_);
-    return algorithm_;
+    return true;
+  }
+  // Returns the operation from which the step is.
+  MscclppPlace PlaceOf(const SchedulePlace& place) const {
+    const auto lanes = algorithm_->lanes.find({place.lane.rank, place.lane.channel});
+    if (!place.step || lanes == algorithm_->lanes.end()) return {};
+    const std::vector<ExplicitStep>& lane = lanes->second.at(place.lane.lane);
+    const uint32_t source = lane[*place.step % lane.size()].source;
+    return source == 0 ? MscclppPlace() : *places_[source - 1];
   }
 
- private:
   // The contents of a slot: the rank's own contribution to a chunk, or what its lane keeps of it in
   // a version. `holder`: the GPU from which the slot's has not kept it yet; `is_sent`: it has sent
   // it; `is_read`: the slot's GPU has received it into a sum.
@@ -141,8 +165,12 @@ class PlanRunner {
   }
 
   // --- Steps -------------------------------------------------------------------------------------
-  bool AddStep(uint32_t gpu, const ExplicitStep& step, const MscclppPlace& place) {
+  bool AddStep(uint32_t gpu, ExplicitStep step, const MscclppPlace& place) {
     if (++step_count_ > kStepsMax) return Fail(place, fmt::format("more than {} steps", kStepsMax));
+    if (place.line != 0 || !place.name.empty()) {
+      if (places_.empty() || places_.back() != &place) places_.push_back(&place);
+      step.source = static_cast<uint32_t>(places_.size());
+    }
     lanes_[gpu].push_back({.made = step, .at = step_count_, .possible_at = step_count_});
     return true;
   }
@@ -509,7 +537,7 @@ class PlanRunner {
     return true;
   }
   bool StoreResult(uint32_t gpu, const Slot& slot, uint32_t index) {
-    const MscclppPlace place = {.name = fmt::format("gpus[{}]", gpu)};
+    const MscclppPlace& place = gpu_places_[gpu];
     auto value = ValueAt(gpu, slot);
     if (!value) return Fail(place, fmt::format("chunk {} of the result is not written", index));
     const uint32_t expected = chunks_.OfOutput(gpu, index);
@@ -518,6 +546,7 @@ class PlanRunner {
                                      value->chunk, index, expected));
     }
     if (value->holder && !Fetch(gpu, slot, *value, place)) return false;
+    if (value->is_own && algorithm_->is_in_place) return true;
     if (value->is_own) {
       ExplicitStep step = StepOn(value->chunk);
       step.step.load_local = step.step.store = true;
@@ -572,6 +601,8 @@ class PlanRunner {
   std::map<std::tuple<uint32_t, uint32_t, bool, uint32_t>, int64_t> signals_;  // not waited for yet
   std::vector<std::map<uint32_t, uint64_t>> arrivals_;                         // by GPU and barrier
   std::vector<std::vector<int64_t>> semaphores_;
+  std::vector<MscclppPlace> gpu_places_;     // "gpus[0]"
+  std::vector<const MscclppPlace*> places_;  // of steps, by ExplicitStep::source less one
   uint64_t step_count_ = 0;
   uint64_t round_begin_ = 0;  // the number of steps before the thread blocks' current turns
   uint64_t turn_count_ = 0;   // of operations on a chunk
@@ -582,15 +613,7 @@ class PlanRunner {
 
 std::shared_ptr<ExplicitAlgorithm> RunMscclppPlan(const std::string& path, MscclppPlan plan,
                                                   Diagnostics& diagnostics) {
-  auto algorithm = PlanRunner(path, std::move(plan), diagnostics).Run();
-  if (!algorithm) return nullptr;
-  SchedulePlace place;
-  const std::string wrong = WhatIsWrong(algorithm, place);
-  if (wrong.empty()) return algorithm;
-  diagnostics.Error({.file = path}, "",
-                    fmt::format("GPU {}, channel {} of the lanes that it becomes: {}",
-                                place.lane.rank, place.lane.channel, wrong));
-  return nullptr;
+  return PlanRunner(path, std::move(plan), diagnostics).RunAndCheck();
 }
 
 }  // namespace railyard

@@ -64,16 +64,17 @@ bool LeavesEnough(const FabricGraph& fabric, const NcclSettings& nccl) {
 
 // Checks that the job's rings can avoid the NICs that are unusable from the start.
 void CheckRings(const ProtoCursor& cursor, const FabricGraph& fabric, const Job& job,
-                Diagnostics& diagnostics) {
+                const NcclSettings& nccl, Diagnostics& diagnostics) {
   const bool is_ring =
       std::all_of(job.collectives.begin(), job.collectives.end(),
                   [](const JobCollective& c) { return c.forced_algorithm == Algorithm::kRing; });
   const bool has_p2p = std::any_of(job.collectives.begin(), job.collectives.end(),
                                    [](const JobCollective& c) { return c.is_p2p(); });
-  if (!is_ring || has_p2p) {
+  if (!is_ring || has_p2p || !nccl.own_algorithms.empty()) {
     cursor.Error(diagnostics, "policy",
                  "is of rings alone where NICs are unusable from the start (expected "
-                 "workload.algorithm: RING, and no Send, Recv or collective made of them)");
+                 "workload.algorithm: RING, no Send, Recv or collective made of them, and no "
+                 "algorithm of one's own)");
   }
   for (const TraceCommunicator& communicator : job.communicators) {
     if (communicator.ranks.size() == fabric.gpus().size() || communicator.ranks.empty()) continue;
@@ -101,7 +102,7 @@ void LoadUnusable(const ProtoCursor& cursor, const FabricGraph& fabric, const Jo
                      ? "leaves no rail whole (expected one that has its NIC in every server)"
                      : "leaves a server without a NIC (expected one in each)");
   }
-  CheckRings(cursor, fabric, job, diagnostics);
+  CheckRings(cursor, fabric, job, nccl, diagnostics);
 }
 
 }  // namespace

@@ -86,11 +86,6 @@ CollectiveKind KindOf(ProgramCollective::Kind kind) {
   }
 }
 
-bool HasRoot(CollectiveKind kind) {
-  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
-         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
-}
-
 class ProgramLoader {
  public:
   ProgramLoader(const ProtoCursor& program, uint32_t rank_count, uint64_t seed,

@@ -222,6 +222,13 @@ void LoadSchedule(const ProtoCursor& workload, LoadedWorkload& loaded, Diagnosti
   for (const JobCollective& collective : collectives) {
     if (collective.kind == algorithm->kind) ranks.insert(collective.rank_count);
   }
+  const bool has_exchanges = std::ranges::any_of(collectives, &JobCollective::is_all_to_all_v);
+  if (ranks.empty() && algorithm->kind == CollectiveKind::kAllToAll && has_exchanges) {
+    workload.Error(diagnostics, "schedule",
+                   "is of AllToAll, and the job has AllToAllvs alone, which are Sends and Recvs of "
+                   "each pair's bytes (expected a job with an AllToAll)");
+    return;
+  }
   if (ranks.empty()) {
     workload.Error(diagnostics, "schedule",
                    fmt::format("is of {} over {} ranks, and the job has none (expected a schedule "

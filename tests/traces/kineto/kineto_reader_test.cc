@@ -465,6 +465,25 @@ TEST(KinetoReaderTest, CallsThatAreNumberedAreMatchedByTheirNumbers) {
   EXPECT_EQ(imported.import.report.clock_skew->ps, 250'000'000);
 }
 
+// Each rank states its own size of an all_gather of unequal tensors.
+TEST(KinetoReaderTest, NumberedCallsBehindOneThatDiffersStay) {
+  const auto events = [](int rank) {
+    std::string text;
+    for (int i = 1; i <= 4; ++i) {
+      std::string call = kAllReduce;
+      if (i == 2) call.replace(call.find("1000, \"Out"), 4, std::to_string(100 * (rank + 1)));
+      if (i == 2) call.replace(call.find("1000,\n"), 4, std::to_string(100 * (rank + 1)));
+      text += (i == 1 ? "" : ",") +
+              Kernel(std::to_string(500 * i), "80", 7, i, call + fmt::format(", \"Seq\": {}", i));
+    }
+    return text;
+  };
+  const Imported imported = Import({File(0, events(0)), File(1, events(1))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.trace->operations[0].size(), 3u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kRanksDisagree).count, 2u);
+}
+
 // Two calls of a coalesced group have one number. The kernels state none; their launches do.
 TEST(KinetoReaderTest, CallsOfACoalescedGroupShareTheirNumber) {
   const auto launch = [](int id, int number) {

@@ -206,5 +206,100 @@ TEST_F(NcclProfilerReaderTest, ProcessNumbersThatTwoRanksHaveAreNotGuessed) {
   EXPECT_EQ(files_.Dropped(CallDropReason::kUnknownRank), 1u);
 }
 
+// The plug-in writes a file for each communicator, with and without calls.
+TEST_F(NcclProfilerReaderTest, CommunicatorsWithoutCallsHaveFiles) {
+  const std::vector<std::string> paths = {
+      files_.Write("trace_5_0.json", "[\n{}]"),
+      files_.Write("trace_1_0.json", File(CollectiveOf(0, 7, {.count = 10, .time_us = 10})))};
+  const TraceImport& import = files_.Import(paths);
+  ASSERT_TRUE(import.trace) << files_.findings();
+  EXPECT_EQ(import.report.calls_seen(), 1u);
+}
+
+// The plug-in prints what an entry of its pool had of an earlier call, too.
+TEST_F(NcclProfilerReaderTest, KernelsBeforeTheCallAreOfAnother) {
+  std::string call = CollectiveOf(0, 7, {.count = 10, .time_us = 1000});
+  call.insert(call.find("{\"name\": \"KernelCh\""),
+              Begin("KernelCh", "GPU", 7, 20, "\"Channel\": 5") + End("KernelCh", "GPU", 7, 21));
+  const TraceImport& import = files_.Import({files_.Write("trace.json", File(call))});
+  ASSERT_TRUE(import.trace) << files_.findings();
+  EXPECT_EQ(import.trace->operations[0][0].measured_ps, 25'500'000);
+}
+
+// Rank 0's pool kept the last two of the messages, rank 1's the last three.
+TEST_F(NcclProfilerReaderTest, MessagesOfDifferentWindowsAreMatchedFromTheLastOn) {
+  std::vector<std::string> paths;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    std::string events;
+    for (uint64_t i = rank == 0 ? 1 : 0; i < 3; ++i) {
+      events += Message(rank == 0 ? "Send" : "Recv", rank, 1 - rank, 100 + rank, 10 + i,
+                        10 + static_cast<double>(i));
+    }
+    paths.push_back(files_.Write(fmt::format("trace_{}.json", rank), File(events)));
+  }
+  const TraceImport& import = files_.Import(paths);
+  ASSERT_TRUE(import.trace) << files_.findings();
+  EXPECT_EQ(import.trace->operations[1].size(), 2u);
+  EXPECT_EQ(import.trace->operations[1][0].count, 11u);
+  EXPECT_EQ(files_.Dropped(CallDropReason::kIncompleteOnRank), 1u);
+}
+
+// Each replay of a graph prints its messages within the events of the one call that was captured,
+// and its collectives with the number that this had.
+TEST_F(NcclProfilerReaderTest, ReplaysOfAGraphAreCallsOfTheirOwn) {
+  std::vector<std::string> paths;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    const uint64_t process = 100 + rank;
+    const auto messages = [&](const char* name) {
+      std::string text = Begin(name, "P2P_API", process, 20, "\"count\": 8");
+      for (int replay = 0; replay < 3; ++replay) {
+        text += Message(name, rank, 1 - rank, process, 8, 30 + 100 * replay);
+      }
+      return text + End(name, "P2P_API", process, 900);
+    };
+    std::string events;
+    for (int replay = 0; replay < 3; ++replay) {
+      events += CollectiveOf(rank, process, {.count = 10, .time_us = 10.0 + 100 * replay});
+    }
+    paths.push_back(
+        files_.Write(fmt::format("trace_{}.json", rank),
+                     File(events + Begin("Group", "GROUP_API", process, 19, "") + messages("Send") +
+                          messages("Recv") + End("Group", "GROUP_API", process, 901))));
+  }
+  const TraceImport& import = files_.Import(paths);
+  ASSERT_TRUE(import.trace) << files_.findings();
+  EXPECT_EQ(import.report.calls_dropped(), 0u);
+  const auto& program = import.trace->operations[1];
+  ASSERT_EQ(program.size(), 9u);
+  for (size_t replay = 0; replay < 3; ++replay) {
+    EXPECT_EQ(program[3 * replay].kind, CollectiveKind::kAllReduce);
+    EXPECT_EQ(program[3 * replay + 1].group, program[3 * replay + 2].group);
+  }
+  EXPECT_NE(program[1].group, program[4].group);
+  EXPECT_THAT(import.report.assumed, Contains(HasSubstr("replays of a CUDA graph")));
+}
+
+// Two tensor groups and two data groups: none has all ranks.
+TEST_F(NcclProfilerReaderTest, TheUserMaySayThatProcessesAreTheRanks) {
+  std::vector<std::string> paths;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    const uint64_t process = 100 + rank;
+    const std::string tensor = std::to_string(50 + rank / 2);
+    const std::string data = std::to_string(60 + rank % 2);
+    paths.push_back(files_.Write(
+        fmt::format("trace_{}.json", rank),
+        File(CollectiveOf(rank % 2, process, {.count = 10, .time_us = 10, .communicator = tensor}) +
+             CollectiveOf(rank / 2, process, {.count = 20, .time_us = 20, .communicator = data}))));
+  }
+  const TraceImport& import = files_.Import(paths, {.ranks = 4});
+  ASSERT_TRUE(import.trace) << files_.findings();
+  EXPECT_EQ(import.trace->rank_count, 4u);
+  EXPECT_EQ(import.report.calls_dropped(), 0u);
+  EXPECT_EQ(import.report.calls_reconstructed, 0u);
+  const auto& program = import.trace->operations[3];
+  EXPECT_THAT(import.trace->communicators[program[0].communicator].ranks, ElementsAre(2, 3));
+  EXPECT_THAT(import.trace->communicators[program[1].communicator].ranks, ElementsAre(1, 3));
+}
+
 }  // namespace
 }  // namespace railyard

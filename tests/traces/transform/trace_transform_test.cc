@@ -25,6 +25,7 @@ using testing::ExpectMatches;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::TwoByTwo;
+using testing::TwoByTwoExperts;
 
 TEST(TraceSummaryTest, CountsCallsBytesAndSizes) {
   const TraceSummary summary = SummarizeTrace(TwoByTwo());
@@ -111,6 +112,26 @@ TEST(TraceCutTest, CommunicatorsOfRanksThatStayAreWhatIsLeftOfThem) {
   EXPECT_THAT(cut->communicators[cut->operations[0][0].communicator].ranks, ElementsAre(0, 1));
   EXPECT_EQ(cut->operations[0][1].kind, CollectiveKind::kCompute);
   ExpectMatches(*cut);
+}
+
+// Rank 0 of the communicator of all goes; an AllReduce has no root.
+TEST(TraceCutTest, RanksWithoutTheFirstOfACommunicatorKeepItsCalls) {
+  Diagnostics diagnostics;
+  const auto cut = CutTrace(TwoByTwoExperts(), {.ranks = {1, 2, 3}}, "t", diagnostics);
+  ASSERT_TRUE(cut) << diagnostics.ToString();
+  EXPECT_EQ(cut->rank_count, 3u);
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    const TraceOperation& last = cut->operations[rank].back();
+    EXPECT_EQ(last.kind, CollectiveKind::kAllReduce);
+    EXPECT_THAT(cut->communicators[last.communicator].ranks, ElementsAre(0, 1, 2));
+  }
+  // A Broadcast's root has to stay.
+  Trace with_root = TwoByTwoExperts();
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    with_root.operations[rank].back().kind = CollectiveKind::kBroadcast;
+  }
+  EXPECT_FALSE(CutTrace(with_root, {.ranks = {1, 2, 3}}, "t", diagnostics));
+  EXPECT_THAT(diagnostics.ToString(), ::testing::HasSubstr(".root: rank 0 goes"));
 }
 
 TEST(TraceCutTest, CallsAreCountedOnEachCommunicator) {
