@@ -125,6 +125,9 @@ class FilesReader {
     if (ranks == 0) return;
     const auto missing = static_cast<uint32_t>(ranks - graph_.rank_count());
     if (missing > 0 && !CanReconstruct(missing)) return;
+    report.assumed.push_back(
+        "Sizes are in bytes (comm_size: of the buffer that a rank sends), durations in "
+        "microseconds (duration_micros).");
     if (graph_.missing_dependencies() > 0) {
       report.assumed.push_back(fmt::format(
           "{} dependencies name nodes that are not in the file, or the node itself; they are "

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "traces/trace/trace.h"
@@ -33,13 +35,26 @@ class StreamLayout {
   static constexpr uint32_t kStreamsMax = 128;
 
  private:
-  // Returns the latest operation of each stream in `waits_for`, the latest first.
+  // By stream: one more than the latest operation of it that an operation follows; 0 for none.
+  using Followed = std::vector<uint32_t>;
+
+  // Returns the latest operation of each stream in `waits_for`, the latest first, without those
+  // that another one of them follows.
   std::vector<uint32_t> LatestOfStreams(std::vector<uint32_t> waits_for) const;
+  bool Follows(uint32_t operation, uint32_t earlier) const;
+  // Returns a stream whose last operation one of `after` follows; nullopt if there is none.
+  std::optional<uint32_t> StreamBehind(const std::vector<uint32_t>& after) const;
   uint32_t NewStream();
-  uint32_t Append(TraceOperation operation, const std::vector<uint32_t>& after);
+  uint32_t Append(TraceOperation operation, std::vector<uint32_t> after);
+  // Returns what an operation follows on other streams, behind the last one on its stream, if there
+  // is one, and behind `after`.
+  std::shared_ptr<const Followed> FollowedBehind(std::optional<uint32_t> last,
+                                                 const std::vector<uint32_t>& after) const;
 
   std::vector<TraceOperation> operations_;
-  std::vector<uint32_t> last_on_stream_;  // the number of its last operation
+  // By operation; operations that follow the same share it. nullptr: nothing.
+  std::vector<std::shared_ptr<const Followed>> followed_;
+  std::vector<std::optional<uint32_t>> last_on_stream_;  // the number of its last operation
   std::map<uint32_t, uint32_t> stream_of_lane_;
   std::vector<uint64_t> bytes_on_stream_;
   uint64_t serialized_ = 0;

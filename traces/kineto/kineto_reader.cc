@@ -73,7 +73,7 @@ class KinetoImport {
 
   std::optional<Trace> Finish() {
     Assume();
-    if (without_kernels_ && report_.calls_seen() == 0) {
+    if (without_kernels_ && report_.calls_seen() == 0 && !diagnostics_.HasErrors()) {
       diagnostics_.Error({*without_kernels_}, "",
                          "has calls of the host and no kernel of the GPU (expected a profile with "
                          "ProfilerActivity.CUDA)");
@@ -262,6 +262,7 @@ class KinetoImport {
   void Assume() {
     wrong_durations_.Report(report_);
     if (has_times_ && !options_.ignore_times) {
+      report_.assumed.push_back("times are in microseconds (ts, dur), by the clock of each rank");
       report_.assumed.push_back(
           "what lies between two kernels of a stream, by the GPU's clock of its rank, is "
           "computation");

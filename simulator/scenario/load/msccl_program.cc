@@ -39,13 +39,20 @@ class ProgramParser {
       : path_(path), diagnostics_(diagnostics) {}
 
   std::optional<MscclProgram> Parse(const std::string& text) {
+    xmlResetLastError();
     // Without XML_PARSE_NOENT entities stay as they are, XML_PARSE_NONET opens nothing.
     const DocumentHandle document(
         xmlReadMemory(
             text.data(), static_cast<int>(text.size()), path_.c_str(), nullptr,
             XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_BIG_LINES),
         xmlFreeDoc);
-    const xmlNode* const root = document ? xmlDocGetRootElement(document.get()) : nullptr;
+    if (document == nullptr) {
+      const xmlError* const error = xmlGetLastError();
+      Error(error == nullptr ? 1 : std::max(error->line, 1),
+            "is no XML from here on (expected an algorithm of MSCCL, whole)");
+      return std::nullopt;
+    }
+    const xmlNode* const root = xmlDocGetRootElement(document.get());
     if (root == nullptr || NameOf(root) != "algo") {
       Error(1, "is no algorithm of MSCCL (expected XML with an element algo)");
       return std::nullopt;

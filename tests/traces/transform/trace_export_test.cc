@@ -155,6 +155,19 @@ TEST(TraceExportTest, ReferenceTreeInGoalIsWrittenAgainAsTheSameBytes) {
   EXPECT_EQ(GoalOf(*files.import().trace), written);
 }
 
+// Its 4,256 messages wait for few others.
+TEST(TraceExportTest, ReferenceAllReduceOfManyMessagesIsWrittenAgainAsTheSameBytes) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  ImportedFiles files;
+  files.Import({reference_dir + "/traces/aicb-workload/all_reduce.txt"});
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  const std::string written = GoalOf(*files.import().trace);
+  files.Import({files.Write("again.goal", written)});
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  EXPECT_EQ(files.import().report.calls_imported(), 4256u);
+  EXPECT_TRUE(GoalOf(*files.import().trace) == written);
+}
+
 TEST(TraceExportTest, ReferenceRingInChakraIsWrittenAgainAsTheSameBytes) {
   RAILYARD_REQUIRE_REFERENCE_DIR();
   ImportedFiles files;
