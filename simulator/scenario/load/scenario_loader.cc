@@ -9,7 +9,7 @@
 
 #include "simulator/scenario/check/choice_check.h"
 #include "simulator/scenario/check/connection_check.h"
-#include "simulator/scenario/check/flow_check.h"
+#include "simulator/scenario/check/packet_check.h"
 #include "simulator/scenario/check/run_size.h"
 #include "simulator/scenario/check/time_check.h"
 #include "simulator/scenario/load/calibration_loader.h"
@@ -195,7 +195,10 @@ CommunicatorPlanners PlanCommunicators(const ProtoCursor& cursor, const FabricGr
 void LoadMode(const ProtoCursor& cursor, NetPlugin net, const FabricGraph* fabric, const Job* job,
               Scenario& scenario, Diagnostics& diagnostics) {
   scenario.stack.uses_flows = AsksForFlows(cursor);
-  if (!scenario.stack.uses_flows) return;
+  if (!scenario.stack.uses_flows) {
+    CheckTransport(cursor, job, diagnostics);
+    return;
+  }
   CheckFlowMode(cursor, net, fabric, job, diagnostics);
   scenario.notes.emplace_back(
       "Flow mode: messages are max-min fair flows. Congestion control, windows, queues, ECN, PFC "

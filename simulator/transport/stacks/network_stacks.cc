@@ -28,8 +28,11 @@ std::map<std::string, RegisteredStack>& Stacks() {
   static std::map<std::string, RegisteredStack> stacks = {
       {"rdma",
        {&Make<RdmaStack>,
-        {.moves_connections = true, .has_flow_mode = true, .runs_divided = true}}},
-      {"sockets", {&Make<SocketStack>, {.moves_connections = true}}}};
+        {.moves_connections = true,
+         .has_flow_mode = true,
+         .runs_divided = true,
+         .sends_packets = true}}},
+      {"sockets", {&Make<SocketStack>, {.moves_connections = true, .sends_packets = true}}}};
   return stacks;
 }
 

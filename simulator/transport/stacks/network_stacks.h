@@ -14,6 +14,8 @@ struct NetworkStackTraits {
   bool moves_connections = false;  // to other NICs (NetworkStack::detours())
   bool has_flow_mode = false;
   bool runs_divided = false;  // among the processes of a run
+  // Over the links of the network: what acts on packets is refused otherwise.
+  bool sends_packets = false;
 };
 
 // Adds a stack that scenarios can choose by its name. Registering a name twice is a programming

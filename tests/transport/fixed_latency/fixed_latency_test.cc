@@ -112,6 +112,27 @@ TEST(FixedLatencyTest, FailoverOfNicsNeedsQueuePairs) {
                         "pairs to move"));
 }
 
+TEST(FixedLatencyTest, WhatActsOnPacketsIsRefused) {
+  Register("fixed", 100 * kPsPerUs);
+  const std::string findings =
+      LoadedScenario(
+          std::string(kFabric) + kWorkload +
+          "transport: \"fixed\" network { load_balancing: ADAPTIVE }\n"
+          "nic { window: \"64KiB\" congestion_control { dcqcn {} } }\n"
+          "faults { kind: LOSS link: \"server0/nic0--leaf0\" start: \"1us\" probability: "
+          "0.1 }\n")
+          .findings;
+  EXPECT_THAT(findings, HasSubstr("network.load_balancing: switches choose links by packet or "
+                                  "flowlet, and transport \"fixed\" has none (expected ECMP, or "
+                                  "transport: \"rdma\")"));
+  EXPECT_THAT(findings,
+              HasSubstr("nic.window: is of queue pairs, and transport \"fixed\" has none"));
+  EXPECT_THAT(findings, HasSubstr("nic.congestion_control: is of queue pairs"));
+  EXPECT_THAT(findings, HasSubstr("faults[0].kind: LOSS acts on packets, and transport \"fixed\" "
+                                  "has none (expected transport: \"rdma\", or a scenario without "
+                                  "it)"));
+}
+
 TEST(FixedLatencyTest, ANameThatNobodyHasRegisteredIsRefused) {
   EXPECT_THAT(LoadedScenario(std::string(kFabric) + kWorkload + "transport: \"rmda\"").findings,
               HasSubstr(":3:1: error: transport: unknown transport \"rmda\" (did you mean "

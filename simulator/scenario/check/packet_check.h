@@ -17,4 +17,8 @@ bool AsksForFlows(const ProtoCursor& scenario);
 void CheckFlowMode(const ProtoCursor& scenario, NetPlugin net, const FabricGraph* fabric,
                    const Job* job, Diagnostics& diagnostics);
 
+// Reports the same where the scenario's transport sends no packets over the network
+// (NetworkStackTraits), and settings of NICs' queue pairs.
+void CheckTransport(const ProtoCursor& scenario, const Job* job, Diagnostics& diagnostics);
+
 }  // namespace railyard
