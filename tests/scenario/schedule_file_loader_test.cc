@@ -2,6 +2,8 @@
 #include "simulator/scenario/load/schedule_file_loader.h"
 
 #include <fstream>
+#include <memory>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -192,15 +194,24 @@ TEST(ScheduleFileLoaderTest, AScenarioRunsItForCollectivesOfItsKind) {
   EXPECT_THAT(findings("ALL_REDUCE", "none.textproto"), HasSubstr("there is no such file"));
 }
 
-// AllToAlls are planned as a whole then, and others as their Sends and Recvs.
-TEST(ScheduleFileLoaderTest, AnAllToAllOfItsRanksIsNotMadeOfSendsAndRecvs) {
+// Loads a scenario of four GPUs with these collectives and the algorithm kSwap. Returns nullptr
+// with findings.
+std::unique_ptr<Scenario> LoadWithSwap(const std::string& collectives, Diagnostics& diagnostics) {
   const TextFile file(
       "fabric { rail_optimized { servers: 2 gpus_per_server: 2 } }\n"
-      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"1MiB\" groups_of: 2 }\n"
-      "collectives { kind: ALL_TO_ALL bytes: \"1MiB\" } } schedule: \"swap.textproto\" }\n");
+      "workload { schedule: \"swap.textproto\" program { " +
+      collectives + " } }\n");
   std::ofstream(file.directory() + "/swap.textproto") << kSwap;
+  return LoadScenario(file.path(), {}, diagnostics);
+}
+
+// AllToAlls are planned as a whole then, and others as their Sends and Recvs.
+TEST(ScheduleFileLoaderTest, AnAllToAllOfItsRanksIsNotMadeOfSendsAndRecvs) {
   Diagnostics diagnostics;
-  const auto scenario = LoadScenario(file.path(), {}, diagnostics);
+  const auto scenario = LoadWithSwap(
+      "collectives { kind: ALL_TO_ALL bytes: \"1MiB\" groups_of: 2 }\n"
+      "collectives { kind: ALL_TO_ALL bytes: \"1MiB\" }",
+      diagnostics);
   ASSERT_NE(scenario, nullptr) << diagnostics.ToString();
   for (const JobCollective& collective : scenario->job.collectives) {
     EXPECT_EQ(collective.is_p2p(), collective.rank_count == 4);
@@ -215,13 +226,11 @@ TEST(ScheduleFileLoaderTest, AnAllToAllOfItsRanksIsNotMadeOfSendsAndRecvs) {
 }
 
 TEST(ScheduleFileLoaderTest, AllToAllvsAreSaidToStayAsTheyAre) {
-  const TextFile file(
-      "fabric { rail_optimized { servers: 2 gpus_per_server: 2 } }\n"
-      "workload { program { collectives { kind: ALL_TO_ALL bytes: \"1MiB\"\n"
-      "hierarchical_groups_of: 2 } } schedule: \"swap.textproto\" }\n");
-  std::ofstream(file.directory() + "/swap.textproto") << kSwap;
   Diagnostics diagnostics;
-  EXPECT_EQ(LoadScenario(file.path(), {}, diagnostics), nullptr);
+  EXPECT_EQ(
+      LoadWithSwap("collectives { kind: ALL_TO_ALL bytes: \"1MiB\" hierarchical_groups_of: 2 }",
+                   diagnostics),
+      nullptr);
   EXPECT_THAT(diagnostics.ToString(), HasSubstr("the job has AllToAllvs alone"));
 }
 

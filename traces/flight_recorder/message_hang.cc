@@ -58,9 +58,9 @@ class PairSearch {
   }
 
  private:
-  // Where dumps begin anywhere, the last calls that have ended are each other's counterparts. A
-  // call waits for its peer if its rank has nothing else before it to wait for, or if the two move
-  // something different.
+  // Aligns dumps that begin anywhere at the last call that has ended on either side. A call waits
+  // for its peer if its rank has nothing else before it to wait for, or if the two move something
+  // different.
   void RunByEnds(Pair& pair) {
     const size_t sent = EndedCount(pair.sender);
     const size_t received = EndedCount(pair.receiver);

@@ -143,29 +143,29 @@ TEST(TraceExportTest, GoalIsWrittenAgainAsTheSameBytes) {
   EXPECT_EQ(GoalOf(*import.trace), written);
 }
 
+// Imports a file, and what is written of it as GOAL, which `files` has then.
+void ExpectGoalIsWrittenAgain(const std::string& path, ImportedFiles& files) {
+  files.Import({path});
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  const std::string written = GoalOf(*files.import().trace);
+  files.Import({files.Write("again.goal", written)});
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  EXPECT_TRUE(GoalOf(*files.import().trace) == written);
+}
+
 TEST(TraceExportTest, ReferenceTreeInGoalIsWrittenAgainAsTheSameBytes) {
   RAILYARD_REQUIRE_REFERENCE_DIR();
   ImportedFiles files;
-  files.Import({reference_dir + "/traces/goal/binary_tree_32.goal"});
-  ASSERT_TRUE(files.import().trace) << files.findings();
-  const std::string written = GoalOf(*files.import().trace);
-  files.Import({files.Write("again.goal", written)});
-  ASSERT_TRUE(files.import().trace) << files.findings();
+  ExpectGoalIsWrittenAgain(reference_dir + "/traces/goal/binary_tree_32.goal", files);
   EXPECT_THAT(files.Kind(CollectiveKind::kSend), Pair(31, 31));
-  EXPECT_EQ(GoalOf(*files.import().trace), written);
 }
 
-// Its 4,256 messages wait for few others.
+// Its messages wait for few others.
 TEST(TraceExportTest, ReferenceAllReduceOfManyMessagesIsWrittenAgainAsTheSameBytes) {
   RAILYARD_REQUIRE_REFERENCE_DIR();
   ImportedFiles files;
-  files.Import({reference_dir + "/traces/aicb-workload/all_reduce.txt"});
-  ASSERT_TRUE(files.import().trace) << files.findings();
-  const std::string written = GoalOf(*files.import().trace);
-  files.Import({files.Write("again.goal", written)});
-  ASSERT_TRUE(files.import().trace) << files.findings();
+  ExpectGoalIsWrittenAgain(reference_dir + "/traces/aicb-workload/all_reduce.txt", files);
   EXPECT_EQ(files.import().report.calls_imported(), 4256u);
-  EXPECT_TRUE(GoalOf(*files.import().trace) == written);
 }
 
 TEST(TraceExportTest, ReferenceRingInChakraIsWrittenAgainAsTheSameBytes) {
