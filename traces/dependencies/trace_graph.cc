@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "traces/dependencies/precedence.h"
 
 namespace railyard {
 namespace {
@@ -34,11 +37,6 @@ class RankGraphBuilder {
 
  private:
   using Nodes = WaitList;
-  // One step of a stream: nodes that run side by side.
-  struct Step {
-    uint32_t stream = 0;
-    uint32_t position = 0;
-  };
 
   static std::pair<uint32_t, uint32_t> GroupKey(const TraceOperation& operation) {
     return {operation.group, operation.group == 0 ? 0 : operation.communicator};
@@ -53,8 +51,8 @@ class RankGraphBuilder {
       ends_[i] = nodes;
       return;
     }
-    const uint32_t node = AddNode(MessageOf(operation), steps_[nodes.front()],
-                                  nodes_[nodes.front()].waits_for, clocks_[nodes.front()]);
+    const uint32_t node =
+        AddNode(MessageOf(operation), step_of_[nodes.front()], nodes_[nodes.front()].waits_for);
     nodes.push_back(node);
     last_of_stream_[operation.stream] = nodes;
     last_of_communicator_[operation.communicator] = nodes;
@@ -232,68 +230,46 @@ class RankGraphBuilder {
       if (!is_first) waits_for.push_back(at->second);
       last = &at->second;
     }
-    std::vector<uint32_t> clock;
-    for (const uint32_t node : waits_for) {
-      Raise(clocks_[node], clock);
-      Raise(steps_[node], clock);
-    }
-    Nodes needed;
-    for (const uint32_t node : waits_for) {
-      const auto implies = [&](uint32_t other) {
-        const std::vector<uint32_t>& known = clocks_[other];
-        const Step step = steps_[node];
-        return step.stream < known.size() && known[step.stream] > step.position;
-      };
-      if (std::none_of(waits_for.begin(), waits_for.end(), implies)) needed.push_back(node);
-    }
-    std::sort(needed.begin(), needed.end());
-    needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
-    // Each node is a separate lane for its dependents: nodes of one step may run concurrently.
-    const uint32_t lane = LaneOf(needed);
-    const uint32_t node =
-        AddNode(std::move(operation), {.stream = lane, .position = next_position_[lane]++},
-                std::move(needed), std::move(clock));
+    std::sort(waits_for.begin(), waits_for.end());
+    waits_for.erase(std::unique(waits_for.begin(), waits_for.end()), waits_for.end());
+    std::vector<uint32_t> steps;
+    for (const uint32_t node : waits_for) steps.push_back(step_of_[node]);
+    const std::vector<uint32_t> after = precedence_.Latest(std::move(steps));
+    const auto is_implied = [&](uint32_t node) {
+      return !std::ranges::binary_search(after, step_of_[node], std::greater<>());
+    };
+    waits_for.erase(std::remove_if(waits_for.begin(), waits_for.end(), is_implied),
+                    waits_for.end());
+    const uint32_t step = precedence_.Add(LaneBehind(after), after);
+    const uint32_t node = AddNode(std::move(operation), step, std::move(waits_for));
     if (last != nullptr) *last = node;
     return node;
   }
 
-  // The lane of the last node that it waits for and that is the last of its lane, else a new one.
-  uint32_t LaneOf(const Nodes& needed) {
-    for (size_t i = needed.size(); i > 0; --i) {
-      const Step step = steps_[needed[i - 1]];
-      if (next_position_[step.stream] == step.position + 1) return step.stream;
+  // Returns the lane of the last of these steps that is the last one there, else one whose last
+  // step they follow, else a new one.
+  uint32_t LaneBehind(const std::vector<uint32_t>& steps) {
+    for (const uint32_t step : steps) {
+      if (precedence_.IsLastOfLane(step)) return precedence_.LaneOf(step);
     }
-    next_position_.push_back(0);
-    return static_cast<uint32_t>(next_position_.size() - 1);
+    const std::optional<uint32_t> lane = precedence_.LaneBehind(steps);
+    return lane ? *lane : precedence_.NewLane();
   }
 
-  uint32_t AddNode(GraphOperation operation, Step step, Nodes waits_for,
-                   std::vector<uint32_t> clock) {
+  uint32_t AddNode(GraphOperation operation, uint32_t step, Nodes waits_for) {
     operation.waits_for = std::move(waits_for);
     nodes_.push_back(std::move(operation));
-    steps_.push_back(step);
-    clocks_.push_back(std::move(clock));
+    step_of_.push_back(step);
     return static_cast<uint32_t>(nodes_.size() - 1);
-  }
-
-  // Clocks hold, by lane, one more than the last position that is done before.
-  static void Raise(const std::vector<uint32_t>& other, std::vector<uint32_t>& clock) {
-    if (clock.size() < other.size()) clock.resize(other.size(), 0);
-    for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
-  }
-  static void Raise(Step step, std::vector<uint32_t>& clock) {
-    if (clock.size() <= step.stream) clock.resize(step.stream + 1, 0);
-    clock[step.stream] = std::max(clock[step.stream], step.position + 1);
   }
 
   const Trace& trace_;
   const TraceGraphOptions& options_;
   const uint32_t rank_;
   std::vector<GraphOperation> nodes_;
-  std::vector<Step> steps_;
-  std::vector<std::vector<uint32_t>> clocks_;
-  std::vector<uint32_t> next_position_;  // by lane
-  std::vector<Nodes> ends_;              // by operation of the trace
+  std::vector<uint32_t> step_of_;  // by node: its step, of nodes that run side by side
+  Precedence precedence_;          // of steps
+  std::vector<Nodes> ends_;        // by operation of the trace
   std::map<std::tuple<CollectiveKind, uint32_t, uint64_t>, uint32_t> last_message_;
   std::map<uint32_t, Nodes> last_of_stream_;
   std::map<uint32_t, Nodes> last_of_communicator_;            // by its number in the program
@@ -313,6 +289,70 @@ uint64_t OperationsOf(const Trace& trace, bool expand_collectives) {
   }
   return count;
 }
+
+// Gives the operations of a rank the form in which a reader's trace is written again: computations
+// that nothing but each other separates are one, and a computation for which one call alone waits,
+// and that call for nothing else, stands before it, as the gap that readers take it for.
+class ComputationJoiner {
+ public:
+  explicit ComputationJoiner(std::vector<GraphOperation> nodes)
+      : nodes_(std::move(nodes)),
+        dependent_of_(nodes_.size(), kNone),
+        gap_of_(nodes_.size(), kNone) {
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      for (const uint32_t other : nodes_[i].waits_for) {
+        dependent_of_[other] = dependent_of_[other] == kNone ? i : kSeveral;
+      }
+    }
+  }
+
+  std::vector<GraphOperation> Join() {
+    std::vector<bool> is_moved(nodes_.size(), false);
+    for (uint32_t i = 0; i < nodes_.size(); ++i) is_moved[i] = JoinWithDependent(i);
+    std::vector<GraphOperation> joined;
+    std::vector<uint32_t> number_of(nodes_.size());
+    const auto put = [&](uint32_t i) {
+      for (uint32_t& other : nodes_[i].waits_for) other = number_of[other];
+      std::sort(nodes_[i].waits_for.begin(), nodes_[i].waits_for.end());
+      number_of[i] = static_cast<uint32_t>(joined.size());
+      joined.push_back(std::move(nodes_[i]));
+    };
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      if (gap_of_[i] != kNone) put(gap_of_[i]);
+      if (!is_moved[i]) put(i);
+    }
+    return joined;
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kSeveral = UINT32_MAX - 1;
+
+  // Returns false if the operation remains where it is.
+  bool JoinWithDependent(uint32_t i) {
+    GraphOperation& node = nodes_[i];
+    const uint32_t dependent = dependent_of_[i];
+    if (node.kind != CollectiveKind::kCompute || dependent >= nodes_.size()) return false;
+    GraphOperation& next = nodes_[dependent];
+    if (next.waits_for.size() != 1) return false;
+    if (next.kind != CollectiveKind::kCompute) {
+      if (node.waits_for.size() > 1) return false;
+      gap_of_[dependent] = i;
+      return true;
+    }
+    if (node.duration_ps > kGraphDurationMaxPs - next.duration_ps) return false;
+    next.duration_ps += node.duration_ps;
+    next.waits_for = std::move(node.waits_for);
+    for (const uint32_t other : next.waits_for) {
+      if (dependent_of_[other] == i) dependent_of_[other] = dependent;
+    }
+    return true;
+  }
+
+  std::vector<GraphOperation> nodes_;
+  std::vector<uint32_t> dependent_of_;  // by operation: what waits for it, if that is one
+  std::vector<uint32_t> gap_of_;        // by call: the computation that is to stand before it
+};
 
 // Until here the tag of a message is its communicator. Those of a pair are numbered in the order of
 // its first Sends on them.
@@ -347,7 +387,7 @@ std::optional<DependencyGraph> GraphOfTrace(const Trace& trace, const TraceGraph
   graph.source_files = trace.source_files;
   graph.communicators = trace.communicators;
   for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
-    graph.ranks.push_back(RankGraphBuilder(trace, options, rank).Build());
+    graph.ranks.push_back(ComputationJoiner(RankGraphBuilder(trace, options, rank).Build()).Join());
   }
   NumberTags(graph);
   return graph;

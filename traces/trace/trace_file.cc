@@ -261,6 +261,10 @@ class TraceFileWriter {
 
   void Write() {
     FindAllLoops();
+    for (uint32_t rank = 0; rank < trace_.operations.size(); ++rank) {
+      has_numbers_ =
+          has_numbers_ || !(trace_.operations[rank].empty() || trace_.NumbersAreIndices(rank));
+    }
     WriteHeader();
     std::vector<std::optional<uint32_t>> first_of_program(trace_.operations.program_count());
     for (uint32_t rank = 0; rank < trace_.operations.size(); ++rank) {
@@ -294,9 +298,9 @@ class TraceFileWriter {
 
   void WriteHeader() {
     protos::TraceHeader header;
-    header.set_schema_version(has_loops_                             ? kSchemaVersionOfLoops
-                              : trace_.communicators_of_rank.empty() ? kSchemaVersionMin
-                                                                     : kSchemaVersionOfNumbers);
+    header.set_schema_version(has_loops_     ? kSchemaVersionOfLoops
+                              : has_numbers_ ? kSchemaVersionOfNumbers
+                                             : kSchemaVersionMin);
     header.set_origin(trace_.origin);
     header.set_nccl_version(trace_.nccl_version);
     header.set_rank_count(trace_.rank_count);
@@ -372,6 +376,7 @@ class TraceFileWriter {
   const Trace& trace_;
   std::vector<std::vector<ProgramLoop>> loops_;  // by program
   bool has_loops_ = false;
+  bool has_numbers_ = false;  // operations whose communicators are numbers of their rank
   LoopBudget loop_budget_;
   uint64_t bytes_written_ = 0;
   protos::TraceRank message_;

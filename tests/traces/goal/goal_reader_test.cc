@@ -87,17 +87,20 @@ bool Ends(const Trace& trace) {
   return left == 0;
 }
 
-// 136 ranks that send to and receive from all others, without dependencies: more than there are
-// streams. A Send that waits for a stream may only wait for what precedes it on all ranks.
+// 5 ranks that send to and receive from all others, without dependencies, more messages than there
+// are streams. A Send that waits for a stream may only wait for what precedes it on all ranks.
 TEST(GoalReaderTest, MoreOperationsThanStreamsDoNotWaitInACircle) {
-  constexpr int kRanks = 136;
+  constexpr int kRanks = 5;
+  constexpr int kMessages = 520;  // of a pair, in each direction
   std::string text = "num_ranks " + std::to_string(kRanks) + "\n";
   for (int rank = 0; rank < kRanks; ++rank) {
     text += "rank " + std::to_string(rank) + " {\n";
+    int line = 0;
     for (const char* const kind : {"send 64b to ", "recv 64b from "}) {
-      for (int other = 0; other < kRanks; ++other) {
+      for (int i = 0; i < kMessages * kRanks; ++i) {
+        const int other = i % kRanks;
         if (other == rank) continue;
-        text += "l" + std::to_string(other) + kind[0] + ": " + kind + std::to_string(other) + "\n";
+        text += "l" + std::to_string(++line) + ": " + kind + std::to_string(other) + "\n";
       }
     }
     text += "}\n";
@@ -105,18 +108,18 @@ TEST(GoalReaderTest, MoreOperationsThanStreamsDoNotWaitInACircle) {
   ImportedFiles files;
   const TraceImport& import = files.Import({files.Write("a.goal", text)});
   ASSERT_TRUE(import.trace) << files.findings();
-  EXPECT_THAT(import.report.ToString(), HasSubstr("a rank has 128 streams"));
-  EXPECT_THAT(files.Kind(CollectiveKind::kSend),
-              Pair(kRanks * (kRanks - 1), kRanks * (kRanks - 1) * 64));
+  EXPECT_THAT(import.report.ToString(), HasSubstr("a rank has 4096 streams"));
+  constexpr int kSends = kRanks * (kRanks - 1) * kMessages;
+  EXPECT_THAT(files.Kind(CollectiveKind::kSend), Pair(kSends, kSends * 64));
   ExpectMatches(*import.trace);
   EXPECT_TRUE(Ends(*import.trace));
 }
 
-// The 130 messages are independent; those without a stream of their own follow small ones.
+// The 4,100 messages are independent; those without a stream of their own follow small ones.
 TEST(GoalReaderTest, LargeMessagesHoldUpNoOthers) {
   std::string sends;
   std::string recvs;
-  for (int i = 0; i < 130; ++i) {
+  for (int i = 0; i < 4100; ++i) {
     const std::string number = std::to_string(i);
     const std::string bytes = i == 0 ? "1000000000b" : "8b";
     sends += "s" + number + ": send " + bytes + " to 1 tag 0\n";
@@ -127,7 +130,7 @@ TEST(GoalReaderTest, LargeMessagesHoldUpNoOthers) {
       {files.Write("a.goal", "num_ranks 2\nrank 0 {\n" + sends + "}\nrank 1 {\n" + recvs + "}\n")});
   ASSERT_TRUE(import.trace) << files.findings();
   const auto& program = import.trace->operations[0];
-  ASSERT_EQ(program.size(), 130u);
+  ASSERT_EQ(program.size(), 4100u);
   EXPECT_EQ(program[0].count, 1'000'000'000u);
   for (size_t i = 1; i < program.size(); ++i) EXPECT_NE(program[i].stream, program[0].stream) << i;
 }

@@ -2,12 +2,14 @@
 // A trace written in another format is read back as the same job, and written again as the same
 // bytes.
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulator/units/units.h"
 #include "tests/support/reference_dir.h"
 #include "tests/traces/imported_files.h"
 #include "tests/traces/transform/small_traces.h"
@@ -168,18 +170,97 @@ TEST(TraceExportTest, ReferenceAllReduceOfManyMessagesIsWrittenAgainAsTheSameByt
   EXPECT_EQ(files.import().report.calls_imported(), 4256u);
 }
 
+// Imports what is written of a trace as Chakra, which `files` has then.
+void ExpectChakraIsWrittenAgain(const Trace& trace, ImportedFiles& files) {
+  const auto written = ChakraOf(trace);
+  std::vector<std::string> paths;
+  for (const auto& [name, bytes] : written) paths.push_back(files.Write(name, bytes));
+  files.Import(paths);
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  EXPECT_TRUE(ChakraOf(*files.import().trace) == written);
+}
+
 TEST(TraceExportTest, ReferenceRingInChakraIsWrittenAgainAsTheSameBytes) {
   RAILYARD_REQUIRE_REFERENCE_DIR();
   ImportedFiles files;
   files.Import({reference_dir + "/traces/astra-sim-et/custom_ring_allreduce_8npus_1MB"});
   ASSERT_TRUE(files.import().trace) << files.findings();
-  const auto written = ChakraOf(*files.import().trace);
-  std::vector<std::string> paths;
-  for (const auto& [name, bytes] : written) paths.push_back(files.Write(name, bytes));
-  files.Import(paths);
-  ASSERT_TRUE(files.import().trace) << files.findings();
+  const Trace trace = *files.import().trace;
+  ExpectChakraIsWrittenAgain(trace, files);
   EXPECT_THAT(files.Kind(CollectiveKind::kSend), Pair(8 * 14, 8 * 14 * 131072));
-  EXPECT_EQ(ChakraOf(*files.import().trace), written);
+}
+
+// Computations on which nothing depends, more of them at once than GPUs run kernels.
+TEST(TraceExportTest, ReferenceGraphOfPyTorchInChakraIsWrittenAgainAsTheSameBytes) {
+  RAILYARD_REQUIRE_REFERENCE_DIR();
+  ImportedFiles files;
+  files.Import({reference_dir + "/traces/chakra-feeder-et.tar.gz"});
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  const Trace trace = *files.import().trace;
+  ExpectChakraIsWrittenAgain(trace, files);
+  files.Import({files.Write("job.goal", GoalOf(trace))});
+  ASSERT_TRUE(files.import().trace) << files.findings();
+  EXPECT_TRUE(GoalOf(*files.import().trace) == GoalOf(trace));
+}
+
+// Draws programs of three ranks that make the same calls in one order, on streams drawn for each,
+// with computation, gaps and dependencies between them.
+class RandomTrace {
+ public:
+  explicit RandomTrace(uint32_t seed) : random_(seed) {}
+
+  Trace Draw() {
+    Trace trace;
+    trace.origin = "test";
+    trace.rank_count = 3;
+    trace.communicators = {{.name = "all", .ranks = {0, 1, 2}}, {.name = "pair", .ranks = {0, 2}}};
+    trace.operations.resize(trace.rank_count);
+    for (int i = 0; i < 40; ++i) AddCall(trace);
+    return trace;
+  }
+
+ private:
+  void AddCall(Trace& trace) {
+    constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                         CollectiveKind::kSend};
+    CollectiveKind kind = kKinds[Below(3)];
+    const uint32_t communicator = kind == CollectiveKind::kSend ? 1 : Below(2);
+    uint32_t peer = kind == CollectiveKind::kSend ? 1 : 0;
+    for (const uint32_t rank : trace.communicators[communicator].ranks) {
+      std::vector<TraceOperation>& program = trace.operations[rank];
+      while (Below(3) > 0) Append(Call(CollectiveKind::kCompute, 0, 0), program);
+      TraceOperation call = Call(kind, communicator, 4);
+      call.peer = peer;
+      Append(call, program);
+      if (kind == CollectiveKind::kSend) kind = CollectiveKind::kRecv;
+      peer = 0;
+    }
+  }
+
+  uint32_t Below(uint32_t end) { return static_cast<uint32_t>(random_() % end); }
+
+  void Append(TraceOperation operation, std::vector<TraceOperation>& program) {
+    operation.stream = Below(6);
+    operation.compute_before_ps = Below(3) * kPsPerUs;
+    if (!program.empty() && Below(2) == 0) {
+      operation.after = 1 + Below(static_cast<uint32_t>(program.size()));
+    }
+    program.push_back(operation);
+  }
+
+  std::mt19937 random_;
+};
+
+TEST(TraceExportTest, AnyTraceIsWrittenAgainAsTheSameBytes) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    const Trace trace = RandomTrace(seed).Draw();
+    ImportedFiles files;
+    ExpectChakraIsWrittenAgain(trace, files);
+    files.Import({files.Write("job.goal", GoalOf(trace))});
+    ASSERT_TRUE(files.import().trace) << files.findings();
+    EXPECT_EQ(GoalOf(*files.import().trace), GoalOf(trace));
+  }
 }
 
 }  // namespace
