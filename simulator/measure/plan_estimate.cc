@@ -32,7 +32,7 @@ std::vector<RankParts> PartsOfRanks(const Trace& trace, const CallTimes& times) 
           .tensor_ps = timeline.blocking_ps - timeline.expert_ps,
           .expert_ps = timeline.expert_ps - of_experts.alone_ps + of_experts.exchange_ps,
           .data_ps = timeline.exposed_ps,
-          .wait_ps = of_experts.wait_ps,
+          .wait_ps = timeline.wait_ps + of_experts.wait_ps,
           .overlap_ps = timeline.beside_ps - timeline.exposed_ps},
          rank});
   }

@@ -83,7 +83,7 @@ class RankFollower {
       return;
     }
     const int64_t there_ps = AllTherePs(after);
-    if (CollectiveOf(after).kind == CollectiveKind::kSend) {
+    if (CollectiveOf(after).kind == CollectiveKind::kSend && !CollectiveOf(after).is_all_to_all_v) {
       const int64_t bubble_ps = Common(idle, {idle.first, there_ps});
       parts().bubble_ps += bubble_ps;
       parts().pipeline_ps += idle_ps - bubble_ps;

@@ -62,6 +62,30 @@ TEST_F(TimeBreakdownTest, ACallInItsOwnStreamIsWaitingAndThenCommunication) {
   EXPECT_EQ(parts[0].overlap_ps, 0);
 }
 
+// As DLRM exchanges the rows of its tables beside the computation of its bottom.
+TEST_F(TimeBreakdownTest, AnAwaitedAllToAllIsNoTransferOfAPipeline) {
+  const auto program = [](uint32_t peer) {
+    std::vector<TraceOperation> operations;
+    for (const CollectiveKind kind : {CollectiveKind::kSend, CollectiveKind::kRecv}) {
+      operations.push_back({.kind = kind,
+                            .count = kFloats,
+                            .datatype = Datatype::kFloat32,
+                            .peer = peer,
+                            .stream = 1,
+                            .group = 1,
+                            .all_to_all = 1});
+    }
+    operations.push_back(WaitForFirst());
+    return operations;
+  };
+  const auto parts = PartsOf(0, program(1), program(0));
+  ASSERT_THAT(parts, SizeIs(1));
+  EXPECT_GT(parts[0].data_ps, 0);
+  EXPECT_EQ(parts[0].data_ps + parts[0].wait_ps, EndPs(0));
+  EXPECT_EQ(parts[0].pipeline_ps, 0);
+  EXPECT_EQ(parts[0].bubble_ps, 0);
+}
+
 TEST_F(TimeBreakdownTest, TheRankThatComesLastDoesNotWait) {
   const auto parts = PartsOf(1, {AllReduce(kFloats, kLong)}, {AllReduce(kFloats, 2 * kLong)});
   ASSERT_THAT(parts, SizeIs(1));

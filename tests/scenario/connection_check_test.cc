@@ -299,5 +299,42 @@ TEST(ConnectionCheckTest, GeneratedFabricsJoinWhatAJobConnects) {
   }
 }
 
+// The findings about 8 ranks that exchange tokens with DeepEP's low-latency kernel.
+std::string FindingsOfKernelOn(const std::string& platform, const std::string& more) {
+  const TextFile file(
+      "fabric { rail_optimized { mixed_servers { count: 1 platform: \"" + platform + "\" } } }\n" +
+      "workload { inline_plan { model { layers: 1 hidden: 1024 heads: 8 vocabulary: 1024 "
+      "experts { count: 8 per_token: 2 feed_forward: 256 kernel: DEEPEP_LOW_LATENCY } } "
+      "parallelism { data: 8 expert: 8 } "
+      "compute { given { attention: \"1us\" feed_forward: \"1us\" embedding: \"1us\" "
+      "output_layer: \"1us\" backward_ratio: 2 optimizer: \"1us\" } } "
+      "training { sequence: 8 micro_batch: 1 micro_batches: 1 } } }\n" +
+      more);
+  Diagnostics diagnostics;
+  const auto scenario = LoadScenario(file.path(), {}, diagnostics);
+  EXPECT_EQ(scenario == nullptr, diagnostics.HasErrors());
+  return file.WithoutPath(diagnostics.ToString());
+}
+
+// A DGX-1 has four NICs for its eight GPUs.
+TEST(ConnectionCheckTest, GpusThatShareANicCannotWriteToEachOtherByRdma) {
+  EXPECT_EQ(FindingsOfKernelOn("dgx-h100", ""), "");
+  EXPECT_THAT(FindingsOfKernelOn("dgx-1-v100", ""),
+              HasSubstr("the expert kernel writes from rank 0 to rank 4 by RDMA, but both have "
+                        "server0/nic0 (expected a NIC for each GPU, or kernel: NCCL)\n"));
+}
+
+TEST(ConnectionCheckTest, ExpertKernelsNeedRdma) {
+  const char* const expected =
+      "the job's kernels of experts write by RDMA over InfiniBand or RoCE (expected IB, or experts "
+      "of kernel: NCCL)";
+  EXPECT_THAT(FindingsOfKernelOn("dgx-h100", "nccl { NET: \"Socket\" }"),
+              HasSubstr(std::string(":3:8: error: nccl.NET: ") + expected));
+  EXPECT_THAT(FindingsOfKernelOn("dgx-h100", "nccl { NET: \"AWS Libfabric\" }"),
+              HasSubstr(std::string(":3:8: error: nccl.NET: ") + expected));
+  EXPECT_THAT(FindingsOfKernelOn("dgx-h100", "nccl { IB_DISABLE: true }"),
+              HasSubstr(std::string(":3:8: error: nccl.IB_DISABLE: ") + expected));
+}
+
 }  // namespace
 }  // namespace railyard

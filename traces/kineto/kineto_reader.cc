@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,7 @@ class KinetoImport {
     }
     if (file.host_calls > 0 && !file.first_kernel) without_kernels_ = stream.name();
     CheckOrder(file, rank, stream.name());
+    CountWithoutKernel(file);
     AddCalls(file, rank, file_index);
   }
 
@@ -82,6 +84,21 @@ class KinetoImport {
   }
 
  private:
+  // Counts the collectives of the host's records that no kernel of NCCL runs, where kernels name
+  // the records of theirs: kernels of other libraries or copy engines may. Sends and Recvs of a
+  // batch share a kernel.
+  void CountWithoutKernel(const KinetoFile& file) {
+    std::unordered_set<uint64_t> with_kernel;
+    for (const KinetoKernel& kernel : file.kernels) {
+      if (file.launches.contains(kernel.external_id)) with_kernel.insert(kernel.external_id);
+    }
+    if (with_kernel.empty()) return;
+    for (const auto& [id, launch] : file.launches) {
+      const auto kind = PytorchKind(file.records[launch.record - 1].collective);
+      if (kind && !IsSendOrRecv(*kind) && !with_kernel.contains(id)) ++without_kernel_;
+    }
+  }
+
   // Gives kernels without sizes the calls of the host's records or of the rank's execution trace.
   void Pair(KinetoFile& file, uint32_t rank) {
     unpaired_ = PairWithBatches(file);
@@ -251,6 +268,12 @@ class KinetoImport {
     }
     if (auto defect = CallOfRecord(stated, job_, call)) return defect;
     const CollectiveKind kind = call.operation.kind;
+    // PyTorch gathers unequal tensors by a Broadcast of each rank's (ProcessGroupNCCL::allgather),
+    // and the record has the rank's own size.
+    if (kind == CollectiveKind::kAllGather && kernel.name.find("Broadcast") != std::string::npos) {
+      return CommsDefect{CallDropReason::kSizesNotRecorded,
+                         "an all_gather by Broadcasts is of unequal sizes, of which it has one"};
+    }
     has_times_ = true;
     has_unstated_root_ = has_unstated_root_ ||
                          (!stated.root_or_peer &&
@@ -285,6 +308,12 @@ class KinetoImport {
       report_.assumed.push_back(
           "kernels without sizes are the calls of the execution trace of their rank, in order");
     }
+    if (without_kernel_ > 0) {
+      report_.assumed.push_back(fmt::format(
+          "{} collectives that the host recorded have no kernel of NCCL's (cut off by the window, "
+          "run by another library's kernels or by copy engines) and are left out",
+          without_kernel_));
+    }
     if (has_unstated_root_) {
       report_.assumed.push_back("roots are rank 0 of their groups where they are not recorded");
     }
@@ -306,6 +335,7 @@ class KinetoImport {
   std::map<uint32_t, uint32_t> batches_of_rank_;
   bool has_times_ = false;
   bool has_unstated_root_ = false;
+  uint64_t without_kernel_ = 0;  // collectives
   WrongDurations wrong_durations_;
   std::optional<std::string> without_kernels_;  // a profile with calls of the host alone
   struct Span {

@@ -47,8 +47,12 @@ int64_t SpanPs(int64_t from_ns, int64_t to_ns) {
 }  // namespace
 
 void NsysJob::NoteInit(const NsysRange& range, const ProcessId& id) {
-  if (!range.communicator || *range.communicator == 0 || !range.rank || !range.rank_count ||
-      *range.rank < 0 || *range.rank >= *range.rank_count || *range.rank_count > kTraceRanksMax) {
+  if (!range.communicator || !range.rank || !range.rank_count || *range.rank < 0 ||
+      *range.rank >= *range.rank_count || *range.rank_count > kTraceRanksMax) {
+    return;
+  }
+  if (*range.communicator == 0) {
+    if (!range.parent) processes_[id].unnamed_inits.push_back(range);
     return;
   }
   const std::string name = fmt::format("{:#x}", *range.communicator);
@@ -68,6 +72,28 @@ void NsysJob::Join(const std::string& communicator, uint32_t rank, const Process
                    uint64_t thread) {
   communicators_[communicator].process_of_rank.try_emplace(rank, NameOf(id));
   processes_[id].ranks_of[communicator][thread].insert(rank);
+}
+
+void NsysJob::JoinUnnamed() {
+  uint64_t joined = 0;
+  for (auto& [id, process] : processes_) {
+    if (process.unnamed_inits.size() != 1) continue;
+    std::set<uint64_t> unknown;
+    for (const Call& call : process.calls) {
+      const auto& used = call.range.communicator;
+      if (used && !process.ranks_of.contains(fmt::format("{:#x}", *used))) unknown.insert(*used);
+    }
+    if (unknown.size() != 1 || splits_.contains(fmt::format("{:#x}", *unknown.begin()))) continue;
+    NsysRange init = process.unnamed_inits.front();
+    init.communicator = *unknown.begin();
+    NoteInit(init, id);
+    ++joined;
+  }
+  if (joined == 0) return;
+  report_.assumed.push_back(
+      fmt::format("{} processes joined the one communicator that they use: what created it was "
+                  "within a group, or not blocking, and does not name it.",
+                  joined));
 }
 
 void NsysJob::JoinSplits() {
@@ -114,9 +140,11 @@ void NsysJob::Add(NsysRange&& range, uint32_t file) {
     if (depth++ == 0 && !is_within_call) begin_launch(INT64_MAX, true);
     return;
   }
-  if (range.name == "ncclGroupEnd") {
+  const bool is_simulated = range.name == "ncclGroupSimulateEnd";
+  if (range.name == "ncclGroupEnd" || is_simulated) {
     if (depth > 0 && --depth == 0 && process.is_inner_group.erase(range.thread) == 0) {
       process.launches[launches.back()].end_ns = range.end_ns;
+      if (is_simulated) LeaveOut(launches.back(), process, file);
     }
     return;
   }
@@ -137,6 +165,13 @@ void NsysJob::Add(NsysRange&& range, uint32_t file) {
   ++(IsSendOrRecv(known->kind) ? launch.messages : launch.collectives);
   process.calls.push_back(
       {.kind = known->kind, .launch = launches.back(), .range = std::move(range)});
+}
+
+void NsysJob::LeaveOut(size_t launch, Process& process, uint32_t file) {
+  const uint64_t left_out =
+      std::erase_if(process.calls, [&](const Call& call) { return call.launch == launch; });
+  simulated_ += left_out;
+  report_.files[file].calls_seen -= left_out;
 }
 
 void NsysJob::AddKernel(const NsysKernel& kernel, uint32_t file) {
@@ -202,7 +237,11 @@ std::optional<NsysJob::Drop> NsysJob::Place(const ProcessId& id, Process& proces
             ? fmt::format("communicator {} is a split of {}, of which not all ranks were "
                           "captured",
                           communicator, splits_.at(communicator).parent)
-            : fmt::format("no ncclCommInitRank of communicator {} was captured", communicator)};
+        : process.unnamed_inits.empty()
+            ? fmt::format("no ncclCommInitRank of communicator {} was captured", communicator)
+            : fmt::format("which ncclCommInitRank is that of communicator {} is not recorded: it "
+                          "was within a group, or not blocking",
+                          communicator)};
   }
   const auto rank_in = RankIn(process, communicator, range.thread);
   if (!rank_in) {
@@ -271,6 +310,12 @@ void NsysJob::Assume() {
     report_.assumed.push_back(
         "Measured durations are the kernels', in which they also wait for the slowest rank.");
   }
+  if (simulated_ > 0) {
+    report_.assumed.push_back(
+        fmt::format("{} calls of groups that ended with ncclGroupSimulateEnd were not made and are "
+                    "left out.",
+                    simulated_));
+  }
   if (kernels_without_call_ > 0) {
     report_.assumed.push_back(fmt::format(
         "{} of {} kernels of NCCL were not launched by a call (but by CUDA graphs, or by other "
@@ -280,6 +325,7 @@ void NsysJob::Assume() {
 }
 
 std::optional<Trace> NsysJob::Take(Diagnostics& diagnostics) {
+  JoinUnnamed();
   JoinSplits();
   separated_ = SeparateRanks(communicators_);
   placement_ = PlaceProcesses(communicators_, separated_.empty());

@@ -60,6 +60,8 @@ class NsysJob {
     std::map<uint64_t, std::vector<size_t>> launches_of;  // by thread, in order
     std::map<uint64_t, uint32_t> depth_of;                // depth of open groups, by thread
     std::set<uint64_t> is_inner_group;  // threads whose open group is a call's own
+    // Creations of communicators that do not name theirs.
+    std::vector<NsysRange> unnamed_inits;
     // By communicator: the ranks as which threads joined it.
     std::map<std::string, std::map<uint64_t, std::set<uint32_t>>> ranks_of;
   };
@@ -87,6 +89,11 @@ class NsysJob {
   // Notes the rank as which a thread of the process joined a communicator.
   void NoteInit(const NsysRange& range, const ProcessId& id);
   void Join(const std::string& communicator, uint32_t rank, const ProcessId& id, uint64_t thread);
+  // Lets a process with one unnamed creation of a communicator, and calls on one communicator of
+  // unknown creation, join that one.
+  void JoinUnnamed();
+  // Takes back the calls of a group that was only simulated.
+  void LeaveOut(size_t launch, Process& process, uint32_t file);
   // Gives the communicators of splits their ranks: those of one color in the order of keys, if all
   // ranks of the parent were captured.
   void JoinSplits();
@@ -110,6 +117,7 @@ class NsysJob {
   std::map<uint32_t, Timeline> timelines_;  // by rank
   uint64_t kernels_ = 0;
   uint64_t kernels_without_call_ = 0;
+  uint64_t simulated_ = 0;  // calls
   WrongDurations wrong_durations_;
   CapturedJob job_{"nsys"};
 };

@@ -116,6 +116,16 @@ std::optional<std::vector<uint64_t>> PartsOf(std::vector<uint64_t> split, uint64
   return split;
 }
 
+// torchcomms states all elements of a tensor as its one part, whatever is sent to each rank.
+bool ListsParts(const std::vector<uint64_t>& split, uint64_t elements, uint32_t size) {
+  const bool is_whole = size > 1 && split.size() == 1 && split.front() == elements;
+  return !split.empty() && !is_whole;
+}
+
+bool IsOfUnequalParts(const CommsRecord& record) {
+  return Simplified(record.collective).find("alltoallv") != std::string::npos;
+}
+
 // Elements as NCCL's call counts them.
 std::optional<CommsDefect> SetCount(const CommsRecord& record, uint64_t in, uint64_t out,
                                     CapturedCall& call) {
@@ -133,9 +143,14 @@ std::optional<CommsDefect> SetCount(const CommsRecord& record, uint64_t in, uint
     case CollectiveKind::kRecv:
       operation.count = record.out_elements && out > 0 ? out : in;
       return std::nullopt;
+    case CollectiveKind::kAllGather:
+      // torchcomms states input and output the other way round.
+      operation.count = in > out && in == out * size ? out : in;
+      return std::nullopt;
     case CollectiveKind::kAllToAll:
-      if (!record.in_split.empty() || !record.out_split.empty()) break;
-      call.has_unknown_parts = in % size != 0 || (record.out_elements && in != out);
+      if (ListsParts(record.in_split, in, size) || ListsParts(record.out_split, out, size)) break;
+      call.has_unknown_parts =
+          in % size != 0 || (record.out_elements && in != out) || IsOfUnequalParts(record);
       operation.count = in / size;
       return std::nullopt;
     default:
@@ -263,6 +278,9 @@ std::optional<CommsDefect> CallOfRecord(const CommsRecord& record, CapturedJob& 
   sized.group_size = size;
   if (auto defect = SetCount(sized, in, out, call)) return defect;
   if (is_barrier && call.operation.count == 0) call.operation.count = 1;
+  if (*kind == CollectiveKind::kAllGather && call.operation.count < in) {
+    call.stated_bytes = call.operation.count * DatatypeBytes(*datatype);
+  }
   if (IsSendOrRecv(*kind)) {
     const std::optional<uint32_t> peer = PeerOf(record);
     if (!peer) {

@@ -81,17 +81,23 @@ double RoutedTokens(const Plan& plan) {
   return tokens * (plan.model.layers - plan.model.experts->dense_layers);
 }
 
-// Returns the most tokens that a rank may send in one exchange.
+// Returns the most tokens that a rank may send to another in one exchange. Low-latency kernels send
+// a token once for each of its experts there.
 double MostTokens(const Plan& plan) {
+  const Experts& experts = *plan.model.experts;
+  const double copies =
+      experts.kernel == ExpertKernel::kDeepEpLowLatency
+          ? std::min(experts.per_token, std::max(1U, experts.count / plan.parallelism.expert))
+          : 1;
   if (std::holds_alternative<Training>(plan.job)) {
-    return static_cast<double>(plan.MicroBatchTokens());
+    return copies * static_cast<double>(plan.MicroBatchTokens());
   }
   const auto& inference = std::get<Inference>(plan.job);
   double longest = 0;
   for (const Request& request : inference.requests) {
     longest = std::max(longest, static_cast<double>(request.prompt_tokens));
   }
-  return longest * inference.batch;
+  return copies * longest * inference.batch;
 }
 
 // Checks that every iteration has captured data, and the limits of what is drawn.
@@ -99,7 +105,11 @@ void CheckRouting(const ProtoCursor& cursor, const Plan& plan, Diagnostics& diag
   const auto* const training = std::get_if<Training>(&plan.job);
   const uint32_t iterations = training != nullptr ? training->iterations : 1;
   const size_t captured = plan.routing.captured.size();
-  if (captured > 1 && captured < iterations) {
+  if (captured > 1 && training == nullptr) {
+    cursor.Child("expert_routing")
+        .Error(diagnostics, "captured",
+               fmt::format("{} iterations (expected one: inference has none)", captured));
+  } else if (captured > 1 && captured < iterations) {
     cursor.Child("expert_routing")
         .Error(diagnostics, "captured",
                fmt::format("{} iterations of {} (expected one for all, or {} or more)", captured,

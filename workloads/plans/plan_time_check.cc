@@ -9,6 +9,7 @@
 #include "simulator/units/units.h"
 #include "workloads/plans/inference/inference_schedule.h"
 #include "workloads/plans/model/layer_work.h"
+#include "workloads/plans/training/layered_plan.h"
 #include "workloads/plans/training/optimizer.h"
 #include "workloads/plans/training/stage_weights.h"
 #include "workloads/plans/training/training_times.h"
@@ -56,6 +57,14 @@ PassTime LayeredPassTime(const Plan& plan) {
                          OptimizerWork(static_cast<double>(DenseParameterCount(model)),
                                        training.gradient_precision, model.precision)),
            1.0 / training.micro_batches);
+  if (!model.tables) return pass;
+  // The update takes twice as long as the look-up, as a backward pass does.
+  const double look_up_bytes = LookUpBytes(plan, 0);
+  const auto time_ps = [&](double memory_bytes) {
+    return ComputeTimePs(plan.compute, model.precision, {.flops = 0, .memory_bytes = memory_bytes});
+  };
+  pass.Add(time_ps(look_up_bytes));
+  pass.Add(time_ps(2 * look_up_bytes), 0);
   return pass;
 }
 

@@ -162,12 +162,16 @@ RankTimeline TimelineOf(const Trace& trace, uint32_t rank,
       taken_ps += call_ps;
     }
     int64_t& stream = stream_ps[operation.stream];
+    if (operation.stream == 0 && after_ps > stream &&
+        program[operation.after - 1].kind == CollectiveKind::kCompute) {
+      timeline.wait_ps += after_ps - stream;
+    }
     stream = std::max(stream, after_ps) + taken_ps;
     for (size_t i = first; i < end; ++i) end_ps[i] = stream;
     last_ps = std::max(last_ps, stream);
     first = end;
   }
-  timeline.exposed_ps = last_ps - timeline.compute_ps - timeline.blocking_ps;
+  timeline.exposed_ps = last_ps - timeline.compute_ps - timeline.blocking_ps - timeline.wait_ps;
   return timeline;
 }
 

@@ -25,9 +25,10 @@ struct RankTimeline {
   int64_t compute_ps = 0;
   int64_t blocking_ps = 0;  // calls for which computation waits in its own stream
   int64_t expert_ps = 0;    // part of blocking_ps: calls of experts
+  int64_t wait_ps = 0;      // waits for computation of other streams: the arrival of requests
   int64_t exposed_ps = 0;   // remaining waits for other streams
   int64_t beside_ps = 0;    // calls of other streams
-  int64_t total_ps() const { return compute_ps + blocking_ps + exposed_ps; }
+  int64_t total_ps() const { return compute_ps + blocking_ps + wait_ps + exposed_ps; }
 };
 
 // Visits calls in the order of the program. A group is one call; calls that only receive are left

@@ -268,6 +268,18 @@ class ConnectionChecker {
     }
   }
 
+  // NICs do not send to themselves here: where GPUs share one, a kernel that writes to both by RDMA
+  // would wait for ever.
+  void CheckRemoteWrite(RankIndex from, RankIndex to) {
+    const auto nic = graph_.NicOfGpu(GpuOf(from));
+    if (shares_nic_ || !nic || nic != graph_.NicOfGpu(GpuOf(to))) return;
+    shares_nic_ = true;
+    required_.Error(fmt::format(
+        "the expert kernel writes from rank {} to rank {} by RDMA, but both have {} "
+        "(expected a NIC for each GPU, or kernel: NCCL)",
+        communicator_->ranks[from], communicator_->ranks[to], graph_.device(*nic).name));
+  }
+
   DeviceId GpuOf(RankIndex rank) const { return graph_.gpus()[communicator_->ranks[rank]]; }
   DeviceId InjectingGpu(RankIndex from, const ConnectionRoute& route) const {
     return gpu_at_.at({graph_.device(GpuOf(from)).server, route.sending_local_index});
@@ -276,6 +288,7 @@ class ConnectionChecker {
   void CheckConnection(const NcclPlanner& planner, uint32_t channel, RankIndex from, RankIndex to,
                        ConnectionUse use) {
     if (required_.IsEnough()) return;
+    if (use == ConnectionUse::kRemoteWrite) CheckRemoteWrite(from, to);
     const ConnectionRoute route = planner.RouteOf(channel, from, to, use);
     if (!route.network) {
       required_.RequireInServer(planner, from, to);
@@ -294,6 +307,7 @@ class ConnectionChecker {
   std::map<std::pair<int32_t, uint32_t>, DeviceId> gpu_at_;  // by server and local index
   const TraceCommunicator* communicator_ = nullptr;          // that is looked at
   uint64_t exchange_connections_ = 0;
+  bool shares_nic_ = false;  // an expert kernel's GPUs, which has been reported
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/scenario/load/scenario_loader.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -60,6 +61,19 @@ std::string LoadName(const ProtoCursor& scenario, Diagnostics& diagnostics) {
 void AddNotes(const ImportReport& report, std::vector<std::string>& notes) {
   notes.insert(notes.end(), report.reconstructed.begin(), report.reconstructed.end());
   notes.insert(notes.end(), report.assumed.begin(), report.assumed.end());
+}
+
+// Kernels of experts write by RDMA themselves, whatever NCCL uses.
+void CheckExpertKernels(const ProtoCursor& scenario, const Job& job, NetPlugin net,
+                        Diagnostics& diagnostics) {
+  const auto is_of_kernel = [](const JobCollective& collective) {
+    return collective.expert_kernel != ExpertKernel::kNone;
+  };
+  if (net == NetPlugin::kIb || std::ranges::none_of(job.collectives, is_of_kernel)) return;
+  const ProtoCursor nccl = scenario.Child("nccl");
+  nccl.Error(diagnostics, nccl.Has("NET") ? "NET" : "IB_DISABLE",
+             "the job's kernels of experts write by RDMA over InfiniBand or RoCE (expected IB, or "
+             "experts of kernel: NCCL)");
 }
 
 // If packets overtake one another, a gap does not indicate a loss.
@@ -264,6 +278,7 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   if (workload) {
     CheckTimes(cursor, workload->job, diagnostics);
     CheckLossTolerance(cursor, workload->job, net, diagnostics);
+    CheckExpertKernels(cursor, workload->job, net, diagnostics);
     scenario->restarts = LoadRestarts(cursor, fabric ? &*fabric : nullptr, *workload, diagnostics);
   }
   scenario->faults = LoadFaults(cursor, fabric ? &*fabric : nullptr,

@@ -305,6 +305,56 @@ TEST(KinetoReaderTest, KernelsOfMscclAreCalls) {
   EXPECT_EQ(imported.import.report.calls_imported(), 2u);
 }
 
+// The host's record of a call with this number, and as many elements in and out.
+std::string HostRecord(int external_id, const std::string& name, int in, int out,
+                       const std::string& more = "") {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": {0}, "dur": 1,
+"args": {{"External id": {0}, "Collective name": "{1}", "In msg nelems": {2}, "Out msg nelems": {3},
+"Group size": 2, "dtype": "Float", "Process Group Name": "0"{4}}}}})",
+      external_id, name, in, out, more);
+}
+
+// RCCL runs small AllReduces by kernels of MSCCL++, PyTorch copies by copy engines.
+TEST(KinetoReaderTest, CollectivesWithoutAKernelAreNoted) {
+  const Imported imported =
+      Import({File(0, HostRecord(1, "allreduce", 8, 8) + "," + HostRecord(2, "allreduce", 8, 8) +
+                          "," + HostRecord(3, "wait", 8, 8) + "," + Kernel("20", "1", 7, 1, ""))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(imported.import.report.calls_imported(), 1u);
+  EXPECT_THAT(
+      imported.import.report.assumed,
+      ::testing::Contains(HasSubstr("1 collectives that the host recorded have no kernel")));
+}
+
+TEST(KinetoReaderTest, AnAllGatherByBroadcastsIsOfUnequalSizes) {
+  std::string kernel = Kernel("20", "1", 7, 1, "");
+  kernel.replace(kernel.find("AllReduce_Sum_f32"), 17, "Broadcast");
+  const Imported imported = Import({File(0, HostRecord(1, "all_gather", 100, 300) + "," + kernel)});
+  EXPECT_FALSE(imported.import.trace);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 1u);
+}
+
+// As torchcomms records them: an AllGather's output is stated as its input, and an AllToAll's
+// tensors as one part each.
+TEST(KinetoReaderTest, TorchcommsStatesElementsInAWayOfItsOwn) {
+  const char* const whole = R"(, "In split size": "[4096]", "Out split size": "[4096]")";
+  const Imported imported =
+      Import({File(0, HostRecord(1, "all_gather", 4096, 2048) + "," +
+                          HostRecord(2, "all_to_all_single", 4096, 4096, whole) + "," +
+                          HostRecord(3, "all_to_all_v_single", 4096, 4096, whole) + "," +
+                          Kernel("20", "1", 7, 1, "") + "," + Kernel("30", "1", 7, 2, "") + "," +
+                          Kernel("40", "1", 7, 3, ""))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  const auto& program = imported.import.trace->operations[0];
+  ASSERT_EQ(program.size(), 2u);
+  EXPECT_EQ(program[0].kind, CollectiveKind::kAllGather);
+  EXPECT_EQ(program[0].count, 2048u);
+  EXPECT_EQ(program[1].kind, CollectiveKind::kAllToAll);
+  EXPECT_EQ(program[1].count, 2048u);
+  EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 1u);
+}
+
 TEST(KinetoReaderTest, HostileFilesAreFindingsOrCountedDrops) {
   const std::string nested(100'000, '[');
   const std::string huge =

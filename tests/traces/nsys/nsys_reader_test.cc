@@ -253,6 +253,58 @@ TEST(NsysReaderTest, KernelsOfGroups) {
   EXPECT_EQ(program[2].measured_ps, 0);
 }
 
+// PyTorch estimates times with groups that it only simulates.
+TEST(NsysReaderTest, SimulatedGroupsAreNotMade) {
+  ImportedFiles files;
+  const TraceImport& import = Import(files, [](NsysFile& made) {
+    for (const uint64_t rank : {0u, 1u}) {
+      const uint64_t process = 100 + rank;
+      made.Range(1, process, "ncclCommInitRank", 1, {0xabcd, 2 | rank << 32});
+      made.Range(10, process, "ncclGroupStart", 0, {});
+      made.Range(12, process, "ncclAllReduce", 2, {0xabcd, 1 << 20});
+      made.Range(14, process, "ncclGroupSimulateEnd", 0, {});
+      made.Range(20, process, "ncclAllReduce", 2, {0xabcd, 4096});
+      made.Kernel(25, 100, 150, process, 7);
+    }
+  });
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192));
+  EXPECT_EQ(import.report.calls_dropped(), 0u);
+  EXPECT_EQ(import.trace->operations[0][0].measured_ps, 50'000);
+  EXPECT_THAT(import.report.assumed,
+              Contains(HasSubstr("2 calls of groups that ended with ncclGroupSimulateEnd")));
+}
+
+// The payload of a creation within a group is written before its communicator is known.
+TEST(NsysReaderTest, CreationsWithinAGroupAreThatOfTheOneCommunicator) {
+  const auto init = [](NsysFile& made, uint64_t process, uint64_t rank) {
+    made.Range(1, process, "ncclCommInitRank", 1, {0, 2 | rank << 32});
+  };
+  ImportedFiles files;
+  const TraceImport& import = Import(files, [&](NsysFile& made) {
+    for (const uint64_t rank : {0u, 1u}) {
+      init(made, 100 + rank, rank);
+      made.Range(20, 100 + rank, "ncclAllReduce", 2, {0xabcd, 4096});
+    }
+  });
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192));
+  EXPECT_THAT(import.report.assumed,
+              Contains(HasSubstr("2 processes joined the one communicator that they use")));
+  // Two such creations may be of either communicator.
+  ImportedFiles others;
+  Import(others, [&](NsysFile& made) {
+    for (const uint64_t rank : {0u, 1u}) {
+      init(made, 100 + rank, rank);
+      init(made, 100 + rank, rank);
+      made.Range(20, 100 + rank, "ncclAllReduce", 2, {0xabcd, 4096});
+    }
+  });
+  EXPECT_EQ(others.Dropped(CallDropReason::kAmbiguousCommunicator), 2u);
+  EXPECT_THAT(others.import().report.ToString(),
+              HasSubstr("which ncclCommInitRank is that of communicator 0xabcd is not recorded"));
+}
+
 // Two servers whose process drives two GPUs, each by a thread, as with nccl-tests -t 2.
 TEST(NsysReaderTest, ThreadsOfAProcessAreRanks) {
   ImportedFiles files;

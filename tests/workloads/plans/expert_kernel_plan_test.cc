@@ -133,6 +133,11 @@ TEST(ExpertKernelPlanTest, WhatAKernelCannotDoIsAnError) {
               HasSubstr("nvlink_ranks: means nothing here (expected kernel: HYBRID_EP)"));
   EXPECT_THAT(FindingsOf("DEEPEP", {"expert_routing.capacity_factor=1"}),
               HasSubstr("capacity_factor: DEEPEP does no such thing"));
+  // Two of a token's experts may be one rank's.
+  EXPECT_EQ(FindingsOf("DEEPEP", {"training.sequence=524289"}), "");
+  EXPECT_THAT(FindingsOf("DEEPEP_LOW_LATENCY", {"training.sequence=524289"}),
+              HasSubstr("DEEPEP_LOW_LATENCY exchanges 1048578 tokens at once (expected at most "
+                        "1048576)"));
   const std::string text = PlanText("DEEPEP", 4);
   EXPECT_THAT(
       LoadedPlan(text.substr(0, text.find("expert_routing")), {"parallelism.expert=1"}).findings,

@@ -389,6 +389,7 @@ TEST(ExpertPlanTest, WhatCannotBeIsRefused) {
   EXPECT_EQ(findings({"expert_routing={ drift_iterations: 3 }"}),
             "error: expert_routing.drift_iterations: the gate is uniform already (expected gate: "
             "ZIPF, DIRICHLET or CAPTURED)\n");
+  EXPECT_EQ(findings({"expert_routing.correlation=0"}), "");
   EXPECT_EQ(findings({"training.micro_batches=65536", "training.sequence=4096"}),
             ":5:1: error: training: 6.44e+09 tokens to route, over all layers and iterations "
             "(expected at most 1e+08: fewer samples, layers or iterations)\n"
@@ -422,6 +423,11 @@ TEST(ExpertPlanTest, CapturedRoutingThatCannotBeIsRefused) {
       ":1:1: error: layer 1 of iteration 0 has no tokens (expected rows for each of the 3 layers "
       "with experts)\n");
   const std::string rows = "0,0,1,2\n0,1,1,2\n0,2,1,2\n1,0,1,2\n1,1,1,2\n1,2,1,2\n";
+  EXPECT_THAT(findings(header + rows, {"training=",
+                                       "inference={ queries: 8 batch: 1 prompt_tokens: 8 "
+                                       "output_tokens: 2 }"}),
+              ::testing::HasSubstr("expert_routing.captured: 2 iterations (expected one: inference "
+                                   "has none)"));
   EXPECT_NE(findings(header + rows, {"training.iterations=3"})
                 .find("error: expert_routing.captured: 2 iterations of 3 (expected one for all, or "
                       "3 or more)\n"),

@@ -49,6 +49,19 @@ TEST(RankTimelineTest, WhatOutlastsComputationIsExposed) {
   EXPECT_EQ(timeline.total_ps(), 61);
 }
 
+// A request arrives after 100; the rank has computed for 10 by then.
+TEST(RankTimelineTest, WhatIsWaitedForBeforeARequestIsNoCommunication) {
+  std::vector<TraceOperation> program = {Call(CollectiveKind::kCompute, 0, 2, 100),
+                                         Call(kAllReduce, 1, 0, 9), Call(kAllReduce, 5, 0, 20)};
+  program[2].after = 1;
+  const RankTimeline timeline = TimelineWhereBytesArePs(program);
+  EXPECT_EQ(timeline.compute_ps, 29);
+  EXPECT_EQ(timeline.blocking_ps, 6);
+  EXPECT_EQ(timeline.wait_ps, 90);
+  EXPECT_EQ(timeline.exposed_ps, 0);
+  EXPECT_EQ(timeline.total_ps(), 125);
+}
+
 TEST(RankTimelineTest, AGroupIsOneAllToAllOfItsMeanSize) {
   std::vector<TraceOperation> program = {
       Call(CollectiveKind::kSend, 40, 0, 7), Call(CollectiveKind::kRecv, 10, 0, 0),

@@ -46,7 +46,10 @@ ExpertRouting LoadRouting(const ProtoCursor& cursor, const ModelConfig& model, b
   only_with("captured", GateKind::kCaptured, "CAPTURED");
   reader.Ratio("zipf_exponent", kExponentMax, routing.zipf_exponent);
   reader.Ratio("dirichlet_concentration", kConcentrationMax, routing.dirichlet_concentration);
-  reader.Ratio("correlation", 1, routing.correlation);
+  // The default may be stated.
+  if (cursor.As<protos::ExpertRouting>().correlation() != 0) {
+    reader.Ratio("correlation", 1, routing.correlation);
+  }
   reader.Ratio("capacity_factor", kCapacityFactorMax, routing.capacity_factor);
   routing.seed = cursor.Number(diagnostics, "seed", routing.seed, 0, UINT64_MAX);
   if (reader.Has("dispatch_precision")) {

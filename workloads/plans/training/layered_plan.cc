@@ -72,7 +72,7 @@ class LayeredSynthesis {
   void MicroBatch() {
     uint32_t rows = ProgramWriter::kNone;
     if (model_.tables) {
-      Compute({.flops = 0, .memory_bytes = LookUpBytes()});
+      Compute({.flops = 0, .memory_bytes = LookUpBytes(plan_, place_)});
       rows = ExchangeRows(true);
     }
     for (const ConvolutionalLayer& layer : model_.bottom) Compute(WorkOf(layer, 1));
@@ -91,7 +91,7 @@ class LayeredSynthesis {
     if (!model_.tables) return;
     writer_.WaitFor(rows);
     // The rows are read and written.
-    Compute({.flops = 0, .memory_bytes = 2 * LookUpBytes()});
+    Compute({.flops = 0, .memory_bytes = 2 * LookUpBytes(plan_, place_)});
   }
 
   // Gradients of inputs and of weights, one forward pass's work each; not of the first `frozen`
@@ -134,11 +134,6 @@ class LayeredSynthesis {
 
   Work Interaction(double passes) const {
     return {.flops = passes * model_.InteractionFlops() * training_.micro_batch, .memory_bytes = 0};
-  }
-
-  double LookUpBytes() const {
-    return static_cast<double>(TablesOf(plan_, place_)) * training_.micro_batch * ranks_ *
-           model_.tables->width * PrecisionBytes(model_.precision);
   }
 
   // Rows to the ranks of their samples, or gradients back to the ranks of their tables. Returns the
@@ -188,6 +183,12 @@ uint32_t TablesOf(const Plan& plan, uint32_t place) {
   const auto tables = static_cast<uint32_t>(plan.layered->tables->rows.size());
   const uint32_t ranks = plan.parallelism.data();
   return tables / ranks + (place < tables % ranks ? 1 : 0);
+}
+
+double LookUpBytes(const Plan& plan, uint32_t place) {
+  const LayeredModel& model = *plan.layered;
+  return static_cast<double>(TablesOf(plan, place)) * std::get<Training>(plan.job).micro_batch *
+         plan.parallelism.data() * model.tables->width * PrecisionBytes(model.precision);
 }
 
 uint64_t LayeredOperationCount(const Plan& plan) {

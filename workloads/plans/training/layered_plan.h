@@ -21,5 +21,8 @@ Trace SynthesizeLayered(const Plan& plan);
 
 // Returns the embedding tables of the rank at that place of the data group.
 uint32_t TablesOf(const Plan& plan, uint32_t place);
+// Returns the bytes of the rows that this rank looks up for a micro-batch of all ranks.
+// Precondition: the model has tables.
+double LookUpBytes(const Plan& plan, uint32_t place);
 
 }  // namespace railyard
