@@ -164,6 +164,7 @@ bool RunMonitor::Look(const Watched& run) {
 void RunMonitor::SaveIfDue(const Watched& run) {
   const auto begin = std::chrono::steady_clock::now();
   if (!saving_.save || child_of_ != nullptr || begin < next_save_) return;
+  if (run.replay.is_complete()) return;  // the next result is that of the run
   run.save_so_far(saving_);
   const auto end = std::chrono::steady_clock::now();
   next_save_ = end + std::max<std::chrono::steady_clock::duration>(saving_.interval,

@@ -60,10 +60,10 @@ class Precedence {
   std::vector<Operation> operations_;
   std::vector<std::optional<uint32_t>> last_of_lane_;
   size_t entries_ = 0;  // in all lists
-  // The arguments and the result of the last call of FollowedBehind: siblings follow the same.
+  // The arguments and the result of the last call of FollowedBehind, for siblings follow the same.
   std::vector<uint32_t> last_before_;
   Followed last_followed_;
-  // The same of Latest.
+  // Those of the last call of Latest.
   std::vector<uint32_t> last_operations_;
   std::vector<uint32_t> last_latest_;
 };
