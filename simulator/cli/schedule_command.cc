@@ -37,7 +37,7 @@ class ScheduleCommand : public Command {
         ->add_option("--collective", collective_, "The operation, named as in nccl-tests")
         ->excludes(file)
         ->check(ShowNames(PerfCollectiveNames()));
-    parser()->add_option("--bytes", bytes_, "nccl-tests' size")->required()->type_name("SIZE");
+    parser()->add_option("--bytes", bytes_, "nccl-tests' size (default: 1MiB)")->type_name("SIZE");
     parser()
         ->add_option("--fabric", fabric_,
                      "A platform (its reference rail-optimized fabric), a preset or a file")
@@ -184,7 +184,7 @@ class ScheduleCommand : public Command {
 
   std::string file_;
   std::string collective_;
-  std::string bytes_;
+  std::string bytes_ = "1MiB";
   std::string fabric_;
   std::string fabric_name_;
   uint32_t nodes_ = 1;

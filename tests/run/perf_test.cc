@@ -175,6 +175,8 @@ TEST_F(PerfTest, AnAlgorithmOfOnesOwnIsListedAndTimed) {
   }
   const std::string file = scratch_.Write("halves.textproto", text);
   const ProgramExit listed = Railyard({"schedule", file, "--bytes", "1M", "--json", "-"});
+  EXPECT_EQ(Railyard({"schedule", file}).output,
+            Railyard({"schedule", file, "--bytes", "1M"}).output);
   ASSERT_EQ(listed.status, 0) << listed.errors;
   rapidjson::Document json;
   json.Parse(listed.output.c_str());

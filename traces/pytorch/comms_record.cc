@@ -122,6 +122,8 @@ bool ListsParts(const std::vector<uint64_t>& split, uint64_t elements, uint32_t 
   return !split.empty() && !is_whole;
 }
 
+// A call of such a name (PyTorch's all_to_allv, torchcomms' all_to_all_v_single) that does not list
+// its parts is dropped: its sizes are not recorded.
 bool IsOfUnequalParts(const CommsRecord& record) {
   return Simplified(record.collective).find("alltoallv") != std::string::npos;
 }
