@@ -45,6 +45,8 @@ enum class Field : uint8_t {
 };
 constexpr size_t kFieldCount = static_cast<size_t>(Field::kSequence) + 1;
 
+constexpr std::string_view kStepName = "ProfilerStep#";
+
 // Compares with a text of constant length, which takes a few instructions.
 template <size_t kBytes>
 bool Is(std::string_view key, const char (&text)[kBytes]) {
@@ -246,11 +248,21 @@ class EventCollector {
       const auto id = NumberOf<uint64_t>(Get(Field::kExternalId));
       ++file_.host_calls;
       const uint32_t record = RecordNumber();
-      if (id && *id != 0 && record != 0) file_.launches[*id] = {record, SequenceNumber()};
+      if (id && *id != 0 && record != 0) {
+        file_.launches[*id] = {record, SequenceNumber(), ParseEventTime(Get(Field::kStart))};
+      }
       AddMessage(record, id.value_or(0));
     } else if (Get(Field::kName).starts_with("nccl:") && category != "gpu_user_annotation") {
       AddHostEvent({.title = Get(Field::kName)});
+    } else if (Get(Field::kName).starts_with(kStepName) && category != "gpu_user_annotation") {
+      AddStep();
     }
+  }
+
+  void AddStep() {
+    const auto number = NumberOf<uint64_t>(Get(Field::kName).substr(kStepName.size()));
+    const auto start = ParseEventTime(Get(Field::kStart));
+    if (number && start) file_.steps.push_back({*number, *start});
   }
 
   void AddMessage(uint32_t record, uint64_t external_id) {

@@ -50,6 +50,13 @@ struct KinetoHostEvent {
 struct KinetoLaunch {
   uint32_t record = 0;
   uint32_t sequence = 0;
+  std::optional<EventTime> start = {};
+};
+
+// Describes a step of the profiler, which the training loop ends by its `step()`.
+struct KinetoStep {
+  uint64_t number = 0;
+  EventTime start = {};
 };
 
 struct KinetoFile {
@@ -63,6 +70,7 @@ struct KinetoFile {
   std::vector<CommsRecord> records;
   std::unordered_map<uint64_t, KinetoLaunch> launches;  // by external id; each has a record
   std::vector<KinetoHostEvent> host_events;
+  std::vector<KinetoStep> steps;  // as the file has them: a step may have several events
   // The records of Sends and Recvs that one kernel runs, by the numbers that KinetoKernel has.
   std::vector<std::vector<uint32_t>> batches;
   uint64_t host_calls = 0;   // records of calls as the host makes them

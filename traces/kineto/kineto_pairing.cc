@@ -64,8 +64,7 @@ std::vector<KinetoKernel*> KernelsOfBatches(KinetoFile& profile) {
 std::vector<std::vector<uint32_t>> UnlinkedBatches(KinetoFile& profile) {
   std::stable_sort(profile.host_events.begin(), profile.host_events.end(),
                    [](const KinetoHostEvent& a, const KinetoHostEvent& b) {
-                     return std::pair(a.start.microseconds, a.start.picoseconds) <
-                            std::pair(b.start.microseconds, b.start.picoseconds);
+                     return IsBefore(a.start, b.start);
                    });
   MessageBatches finder;
   std::vector<const KinetoHostEvent*> messages;

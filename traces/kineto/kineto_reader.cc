@@ -17,6 +17,7 @@
 #include "traces/kineto/kineto_events.h"
 #include "traces/kineto/kineto_pairing.h"
 #include "traces/kineto/kineto_skew.h"
+#include "traces/kineto/kineto_steps.h"
 #include "traces/pytorch/comms_record.h"
 #include "traces/pytorch_et/execution_trace_calls.h"
 #include "traces/reading/captured_job.h"
@@ -148,14 +149,12 @@ class KinetoImport {
     return time;
   }
 
-  static bool IsBefore(const EventTime& a, const EventTime& b) {
-    return std::pair(a.microseconds, a.picoseconds) < std::pair(b.microseconds, b.picoseconds);
-  }
-
   void AddCalls(KinetoFile& file, uint32_t rank, uint32_t file_index) {
     job_.AddRank(rank);
     std::set<std::tuple<uint64_t, uint64_t, int64_t>> seen;  // correlation, stream, start
     std::map<uint64_t, EventTime> stream_is_free;
+    const KinetoSteps steps(std::move(file.steps));
+    uint32_t& steps_before = steps_of_rank_[rank];
     for (const KinetoKernel& kernel : file.kernels) {
       const auto drop = [&](CallDropReason reason, std::string detail) {
         report_.Drop(reason, file_index, kernel.line, std::move(detail));
@@ -196,6 +195,7 @@ class KinetoImport {
       for (CapturedCall& call : calls) {
         call.operation.group = group;
         call.operation.measured_ps = kernel.duration_ps;
+        call.step = steps_before + steps.BegunBy(MadeAt(file, kernel));
         call.operation.stream = job_.StreamOf(rank, kernel.device_stream);
         call.operation.source_file = file_index;
         call.operation.source_line =
@@ -203,6 +203,14 @@ class KinetoImport {
         job_.Add(rank, std::move(call));
       }
     }
+    steps_before += steps.count();
+  }
+
+  // Returns when the host made the kernel's call or, if the profile does not say, when it began.
+  static EventTime MadeAt(const KinetoFile& file, const KinetoKernel& kernel) {
+    const auto launched = file.launches.find(kernel.external_id);
+    return launched == file.launches.end() ? *kernel.start
+                                           : launched->second.start.value_or(*kernel.start);
   }
 
   // Returns the numbers of the records of the calls that a kernel runs: its own, that of its launch
@@ -240,8 +248,7 @@ class KinetoImport {
 
   static bool StartsBefore(const KinetoKernel& a, const KinetoKernel& b) {
     if (!a.start || !b.start) return a.start.has_value() < b.start.has_value();
-    return std::pair(a.start->microseconds, a.start->picoseconds) <
-           std::pair(b.start->microseconds, b.start->picoseconds);
+    return IsBefore(*a.start, *b.start);
   }
 
   // Finds the size of a kernel's call in the record of this number.
@@ -333,6 +340,7 @@ class KinetoImport {
   bool has_pairs_ = false;
   bool has_batches_ = false;
   std::map<uint32_t, uint32_t> batches_of_rank_;
+  std::map<uint32_t, uint32_t> steps_of_rank_;  // in the profiles so far
   bool has_times_ = false;
   bool has_unstated_root_ = false;
   uint64_t without_kernel_ = 0;  // collectives

@@ -55,4 +55,8 @@ std::optional<int64_t> PicosecondsBetween(const EventTime& from, const EventTime
   return microseconds * kPicosecondsPerMicrosecond + to.picoseconds - from.picoseconds;
 }
 
+bool IsBefore(const EventTime& a, const EventTime& b) {
+  return std::pair(a.microseconds, a.picoseconds) < std::pair(b.microseconds, b.picoseconds);
+}
+
 }  // namespace railyard

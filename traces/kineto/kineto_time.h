@@ -20,5 +20,6 @@ struct EventTime {
 std::optional<EventTime> ParseEventTime(std::string_view text);
 // Returns the time from `from` to `to`, negative if `to` is earlier; nullopt beyond 100 days.
 std::optional<int64_t> PicosecondsBetween(const EventTime& from, const EventTime& to);
+bool IsBefore(const EventTime& a, const EventTime& b);
 
 }  // namespace railyard

@@ -39,6 +39,7 @@ struct ExecutionTraceCalls::Nodes {
 
   std::vector<PlacedNode> nodes;
   std::vector<std::pair<uint64_t, std::string>> marks;  // id and title of works
+  std::vector<uint64_t> steps;                          // ids of the profiler's steps
   std::map<std::string, ProcessGroup> groups;           // by name and by pointer
   std::vector<RankInGroup> ranks;                       // that the process states of itself
 };
@@ -63,6 +64,8 @@ ExecutionTraceCalls::File& ExecutionTraceCalls::ReadFile(InputStream& stream, Im
       nodes.nodes.begin(), nodes.nodes.end(),
       [](const Nodes::PlacedNode& a, const Nodes::PlacedNode& b) { return a.node.id < b.node.id; });
   std::stable_sort(nodes.marks.begin(), nodes.marks.end());
+  std::sort(nodes.steps.begin(), nodes.steps.end());
+  file.steps = static_cast<uint32_t>(nodes.steps.size());
   file.rank = RankOf(nodes, stream.name(), report);
   MessageBatches batches;
   auto mark = nodes.marks.begin();
@@ -82,7 +85,10 @@ ExecutionTraceCalls::File& ExecutionTraceCalls::ReadFile(InputStream& stream, Im
     if (IsPointToPoint(record.collective)) {
       batches.AddMessage(record.group_name, placed.node.message_sequence);
     }
-    file.calls.push_back({placed.line, std::move(record)});
+    const auto next = std::lower_bound(nodes.steps.begin(), nodes.steps.end(), placed.node.id);
+    file.calls.push_back({.line = placed.line,
+                          .record = std::move(record),
+                          .step = static_cast<uint32_t>(next - nodes.steps.begin())});
   }
   for (; mark != nodes.marks.end(); ++mark) batches.AddMark(mark->second);
   const std::vector<uint32_t> numbers = batches.Numbers();
@@ -104,6 +110,9 @@ void ExecutionTraceCalls::AddNode(const Value& value, uint64_t line, Nodes& node
   }
   if (name.starts_with("nccl:")) {
     if (const auto id = value.UnsignedOf("id")) nodes.marks.emplace_back(*id, name);
+  }
+  if (name.starts_with("ProfilerStep#")) {
+    if (const auto id = value.UnsignedOf("id")) nodes.steps.push_back(*id);
   }
   if (name != "record_param_comms") return;
   auto node = ParseCommsNode(value);

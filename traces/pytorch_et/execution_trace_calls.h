@@ -29,6 +29,7 @@ class ExecutionTraceCalls {
     // Shared by the Sends and Recvs that PyTorch made in one batch, each of which is also one
     // kernel; 0 for other calls.
     uint32_t batch = 0;
+    uint32_t step = 0;  // how many of the profiler's steps have begun before it
   };
   struct Defect {
     uint64_t line = 0;
@@ -38,6 +39,7 @@ class ExecutionTraceCalls {
     uint32_t rank = 0;
     std::vector<Call> calls;      // in the order in which the process made them
     std::vector<Defect> defects;  // records that are not calls
+    uint32_t steps = 0;           // of the profiler
   };
 
   // Reads the file to its end, adds it and returns it, without the sizes of groups. Assumptions are

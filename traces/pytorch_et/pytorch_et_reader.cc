@@ -40,12 +40,14 @@ class ExecutionTraceImport {
 
   std::optional<Trace> Finish() {
     calls_.SizeGroups();
+    std::map<uint32_t, uint32_t> steps_of_rank;  // in the files so far
     for (uint32_t index = 0; index < calls_.files().size(); ++index) {
       const ExecutionTraceCalls::File& file = calls_.files()[index];
       std::map<uint32_t, uint32_t> batch_sizes;
       for (const ExecutionTraceCalls::Call& call : file.calls) ++batch_sizes[call.batch];
-      for (const auto& [line, record, batch] : file.calls) {
+      for (const auto& [line, record, batch, step] : file.calls) {
         CapturedCall call;
+        call.step = steps_of_rank[file.rank] + step;
         call.operation.group = batch_sizes[batch] > 1 ? batch : 0;
         if (auto defect = CallOfRecord(record, job_, call)) {
           report_.Drop(defect->reason, index, line, std::move(defect->detail));
@@ -56,6 +58,7 @@ class ExecutionTraceImport {
         call.operation.source_line = static_cast<uint32_t>(std::min<uint64_t>(line, UINT32_MAX));
         job_.Add(file.rank, std::move(call));
       }
+      steps_of_rank[file.rank] += file.steps;
     }
     if (!calls_.files().empty()) {
       report_.assumed.push_back(

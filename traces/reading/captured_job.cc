@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/reading/captured_iterations.h"
 #include "traces/reading/captured_matching.h"
 #include "traces/reading/captured_missing_ranks.h"
 #include "traces/trace/trace_check.h"
@@ -76,6 +77,7 @@ class Builder {
     const bool repeats_point_to_point =
         !is_complete && DropWhatCannotBeRepeated(job_, rank_count_, report_);
     if (!HasCalls()) return std::nullopt;
+    MarkIterations(job_, report_);
     Trace trace = EmptyTrace();
     for (auto& [rank, calls] : job_.calls()) EmitRank(rank, calls, trace);
     if ((!is_complete || has_silent_ranks) &&
@@ -83,6 +85,7 @@ class Builder {
                                  Where(), diagnostics_)) {
       return Fail(CallDropReason::kImportFailed);
     }
+    RemoveUnequalIterations(trace, report_);
     if (!CheckTrace(trace, Where().file, diagnostics_)) return Fail(CallDropReason::kImportFailed);
     CountImported();
     return trace;
@@ -247,6 +250,7 @@ class Builder {
         operation.count = count;
         program.push_back(operation);
         operation.compute_before_ps = 0;
+        operation.begins_iteration = false;
       }
     }
   }

@@ -34,6 +34,9 @@ struct CapturedCall {
   // calls as added; roots and peers are ranks of the group.
   TraceOperation operation;
   uint64_t stated_bytes = 0;  // of the rank's buffer as the file states them, for the report
+  // One more than the number of the step, such as PyTorch's profiler counts, in which the rank made
+  // it; 0 if none was, or none had begun. Steps of a rank rise.
+  uint32_t step = 0;
   // A number that is equal on all ranks of the group for one collective, and unique within a rank;
   // 0 if not stated.
   uint64_t identity = 0;

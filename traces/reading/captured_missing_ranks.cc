@@ -249,6 +249,7 @@ class Reconstructor {
       }
       operation.after = 0;
       operation.measured_ps = 0;
+      operation.begins_iteration = false;
       operation.source_file = operation.source_line = 0;
       collectives.push_back(operation);
     }

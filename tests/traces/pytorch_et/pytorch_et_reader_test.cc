@@ -76,6 +76,26 @@ TEST(PytorchEtReaderTest, CallsAreInTheOrderOfTheirNodes) {
 
 // Each rank sends to the other and receives from it in one batch, whose end is marked or whose
 // messages have one sequence number; then rank 0 sends by itself.
+// Nodes of steps may come after those of their calls, as they end later.
+TEST(PytorchEtReaderTest, StepsOfTheProfilerAreIterations) {
+  const auto all_reduce = [](int id) {
+    return Node(id, R"([1, 2, 0, 12, 4, "cuda:0"], 1, 5555, 0, "allreduce", [], [], 0, 1, 2)");
+  };
+  const auto step = [](int id, int number) {
+    return fmt::format(R"({{"name": "ProfilerStep#{}", "id": {}}})", number, id);
+  };
+  const Imported imported =
+      Import({File(all_reduce(5) + "," + all_reduce(7) + "," + step(3, 4) + "," + all_reduce(12) +
+                   "," + all_reduce(15) + "," + step(10, 5)),
+              File(step(3, 6) + "," + all_reduce(5))});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  std::vector<bool> begins;
+  for (const TraceOperation& call : imported.import.trace->operations[0]) {
+    begins.push_back(call.begins_iteration);
+  }
+  EXPECT_EQ(begins, (std::vector<bool>{false, false, true, false, true}));
+}
+
 TEST(PytorchEtReaderTest, BatchesOfMessagesAreGroups) {
   const auto mark = [](int id, const std::string& name) {
     return fmt::format(R"(,{{"name": "{}", "id": {}, "inputs": [], "outputs": []}})", name, id);
