@@ -122,9 +122,9 @@ TEST_F(HangTest, RanksThatWaitForEachOtherInTwoGroupsAreBothNamed) {
               HasSubstr("rank 2 has not begun AllReduce #1 of communicator first"));
   EXPECT_THAT(Unwrapped(run.exit.output),
               HasSubstr("rank 1 has not begun AllReduce #2 of communicator second"));
-  EXPECT_THAT(ReadText(scratch_.Path("hang.textproto")),
-              HasSubstr("in group \"first\": ranks 0, 1 wait for ranks 2, which have not come to "
-                        "it."));
+  EXPECT_THAT(
+      ReadText(scratch_.Path("hang.textproto")),
+      HasSubstr("in group \"first\": ranks 0, 1 wait for rank 2, which has not come to it."));
 }
 
 TEST_F(HangTest, WithoutAFileForTheTraceOrAScenarioNothingIsWritten) {

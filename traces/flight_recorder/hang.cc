@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -19,11 +20,16 @@ constexpr uint32_t kGpusOfServer = 8;
 constexpr size_t kListedRanksMax = 16;
 
 std::string Listed(const std::vector<uint32_t>& ranks) {
-  if (ranks.empty()) return "none";
-  if (ranks.size() <= kListedRanksMax) return fmt::format("{}", fmt::join(ranks, ", "));
-  return fmt::format("{} and {} more",
+  if (ranks.empty()) return "no rank";
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
+  if (ranks.size() <= kListedRanksMax) return fmt::format("ranks {}", fmt::join(ranks, ", "));
+  return fmt::format("ranks {} and {} more",
                      fmt::join(ranks.begin(), ranks.begin() + kListedRanksMax, ", "),
                      ranks.size() - kListedRanksMax);
+}
+
+std::string_view WaitOf(const std::vector<uint32_t>& ranks) {
+  return ranks.size() == 1 ? "waits" : "wait";
 }
 
 // The rank's call of this identity in the group, and the last identity that it has there.
@@ -93,8 +99,9 @@ bool FindMismatch(CapturedJob& job, uint32_t group, uint64_t identity,
   }
   for (const auto& [signature, ranks] : ranks_by_call) {
     if (signature == awaited->first) continue;
-    hang.other_calls += fmt::format("{}ranks {} make {}", hang.other_calls.empty() ? "" : "; ",
-                                    Listed(ranks), Described(call_of.at(ranks.front())->operation));
+    hang.other_calls += fmt::format("{}{} {} {}", hang.other_calls.empty() ? "" : "; ",
+                                    Listed(ranks), ranks.size() == 1 ? "makes" : "make",
+                                    Described(call_of.at(ranks.front())->operation));
   }
   return true;
 }
@@ -138,8 +145,8 @@ void PlaceHang(CapturedJob& job, const Hang& hang, uint64_t identity, ImportRepo
     if (call != nullptr && SignatureOf(call->operation) != SignatureOf(copy.operation)) {
       DropCapturedCall(
           *call, CallDropReason::kRanksDisagree,
-          fmt::format("rank {} makes {}, where ranks {} wait in {}", rank,
-                      Described(call->operation), Listed(hang.waiting), hang.collective),
+          fmt::format("rank {} makes {}, where {} {} in {}", rank, Described(call->operation),
+                      Listed(hang.waiting), WaitOf(hang.waiting), hang.collective),
           report);
       call = nullptr;
     }
@@ -189,10 +196,13 @@ HangSearch PlaceHangs(CapturedJob& job, const UnfinishedWork& unfinished, Import
 
 std::string Sentence(const Hang& hang) {
   std::string text =
-      fmt::format("{}: ranks {} wait for ranks {}", hang.collective, Listed(hang.waiting),
+      fmt::format("{}: {} {} for {}", hang.collective, Listed(hang.waiting), WaitOf(hang.waiting),
                   Listed(hang.late.empty() ? hang.without_dump : hang.late));
   if (hang.late.empty()) return text + ", of which there is no dump.";
-  if (hang.other_calls.empty()) return text + ", which have not come to it.";
+  if (hang.other_calls.empty()) {
+    return text +
+           (hang.late.size() == 1 ? ", which has not come to it." : ", which have not come to it.");
+  }
   return text + fmt::format(", because the calls differ: {}.", hang.other_calls);
 }
 

@@ -23,7 +23,7 @@ TEST(FlightRecorderHangTest, AHangBecomesAScenario) {
                                    {.hang_trace_path = "hang.trace"});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   const std::string& scenario = imported.import.hang_scenario;
-  EXPECT_THAT(scenario, HasSubstr("ranks 0 wait for ranks 1, which have not come to it."));
+  EXPECT_THAT(scenario, HasSubstr("rank 0 waits for rank 1, which has not come to it."));
   EXPECT_THAT(scenario, HasSubstr("workload { trace: \"hang.trace\" }"));
   const auto& late = imported.import.trace->operations[1];
   ASSERT_EQ(late.size(), 2u);
@@ -46,7 +46,7 @@ TEST(FlightRecorderHangTest, ARankWhoseGpuHasNotBegunIsLate) {
 TEST(FlightRecorderHangTest, ARankWithoutADumpIsWaitedFor) {
   const Imported imported = Import({Dump(Entry(0, 1, "started"))}, {.hang_trace_path = "t"});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_THAT(imported.import.hang_scenario, HasSubstr("ranks 1, of which there is no dump"));
+  EXPECT_THAT(imported.import.hang_scenario, HasSubstr("rank 1, of which there is no dump"));
   EXPECT_EQ(imported.import.trace->operations[1][0].compute_before_ps, kHangPs);
 }
 
@@ -59,8 +59,8 @@ TEST(FlightRecorderHangTest, RanksThatMakeAnotherCallAreLateAndNamed) {
   const Imported kinds = Import({usual, usual, gather}, {.hang_trace_path = "t"});
   ASSERT_TRUE(kinds.import.trace) << kinds.diagnostics.ToString();
   const std::string sentence =
-      "AllReduce of 12 float32 in group \"0\": ranks 0, 1 wait for ranks 2, because the calls "
-      "differ: ranks 2 make AllGather of 12 float32.";
+      "AllReduce of 12 float32 in group \"0\": ranks 0, 1 wait for rank 2, because the calls "
+      "differ: rank 2 makes AllGather of 12 float32.";
   EXPECT_THAT(kinds.import.hang_scenario, HasSubstr("# " + sentence));
   EXPECT_THAT(kinds.diagnostics.ToString(),
               HasSubstr("warning: the job hung in calls that differ"));
@@ -73,10 +73,9 @@ TEST(FlightRecorderHangTest, RanksThatMakeAnotherCallAreLateAndNamed) {
   // The first of two calls that as many ranks make is the awaited one.
   const Imported sizes =
       Import({Dump(call), Dump(Replaced(call, "[[3, 4]]", "[[3, 5]]"))}, {.hang_trace_path = "t"});
-  EXPECT_THAT(
-      sizes.import.hang_scenario,
-      HasSubstr("ranks 0 wait for ranks 1, because the calls differ: ranks 1 make AllReduce "
-                "of 15 float32."));
+  EXPECT_THAT(sizes.import.hang_scenario,
+              HasSubstr("rank 0 waits for rank 1, because the calls differ: rank 1 makes AllReduce "
+                        "of 15 float32."));
 }
 
 TEST(FlightRecorderHangTest, APeerWithoutItsRecvIsLate) {
@@ -88,8 +87,8 @@ TEST(FlightRecorderHangTest, APeerWithoutItsRecvIsLate) {
                {.hang_trace_path = "t"});
     ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
     EXPECT_THAT(imported.import.hang_scenario,
-                HasSubstr("Send of 12 float32 to rank 1 in group \"0\": ranks 0 wait for ranks 1, "
-                          "which have not come to it."));
+                HasSubstr("Send of 12 float32 to rank 1 in group \"0\": rank 0 waits for rank 1, "
+                          "which has not come to it."));
     EXPECT_THAT(imported.import.hang_scenario, HasSubstr("leaves without its Recv"));
     EXPECT_THAT(imported.import.hang_scenario, ::testing::Not(HasSubstr("expect: STALLED")));
     const auto& late = imported.import.trace->operations[1];
@@ -127,9 +126,9 @@ TEST(FlightRecorderHangTest, RingsWithoutTimesAreAlignedAtWhatHasEnded) {
   };
   EXPECT_THAT(scenario(send(4, "completed") + "," + send(5, "completed"),
                        recv(7, "completed") + "," + recv(8, "scheduled")),
-              HasSubstr("Recv of 12 float32 from rank 0 in group \"0\": ranks 1 wait for ranks 0"));
+              HasSubstr("Recv of 12 float32 from rank 0 in group \"0\": rank 1 waits for rank 0"));
   EXPECT_THAT(scenario(send(4, "completed") + "," + send(5, "scheduled"), recv(7, "completed")),
-              HasSubstr("Send of 12 float32 to rank 1 in group \"0\": ranks 0 wait for ranks 1"));
+              HasSubstr("Send of 12 float32 to rank 1 in group \"0\": rank 0 waits for rank 1"));
   // Both have come to it.
   EXPECT_EQ(scenario(send(5, "scheduled"), recv(7, "completed") + "," + recv(8, "scheduled")), "");
   // The collective before the Recv may be what rank 1 waits for.
@@ -158,7 +157,7 @@ TEST(FlightRecorderHangTest, MessagesOfDifferentSizesAreNamed) {
              {.hang_trace_path = "t"});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_THAT(imported.import.hang_scenario,
-              HasSubstr("Send of 12 float32 to rank 1 in group \"0\": ranks 0 wait for ranks 1, "
+              HasSubstr("Send of 12 float32 to rank 1 in group \"0\": rank 0 waits for rank 1, "
                         "because the calls differ: rank 1 receives 15 float32."));
 }
 

@@ -203,7 +203,7 @@ TEST(FlightRecorderReaderTest, CoalescedCollectivesHaveTheStateOfTheirEnd) {
   const Imported imported = Import(
       {Dump(coalesced + "," + Entry(3, 2, "started")), Dump(coalesced)}, {.hang_trace_path = "t"});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_THAT(imported.import.hang_scenario, HasSubstr("ranks 0 wait for ranks 1"));
+  EXPECT_THAT(imported.import.hang_scenario, HasSubstr("rank 0 waits for rank 1"));
   EXPECT_EQ(imported.import.report.calls_seen(), 5u);
 }
 
