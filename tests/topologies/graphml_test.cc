@@ -152,6 +152,25 @@ TEST_F(GraphMlTest, MistakesOfTheGraphAreAtTheirLines) {
       HasSubstr("f.graphml:4:1: error: a value of more than 4096 bytes\n"));
 }
 
+// Data of a node, and nodes in the graph alone.
+TEST_F(GraphMlTest, ElementsElsewhereAreFindings) {
+  for (const char* element : {"edge", "node", "data", "graph", "desc"}) {
+    EXPECT_THAT(
+        FindingsOf(fmt::format("<node id='a'><data key='s'>1<{}/></data></node>\n", element)),
+        HasSubstr(
+            fmt::format("f.graphml:4:1: error: \"{}\" in data (expected a text)\n", element)));
+  }
+  for (const char* outer : {"node", "edge"}) {
+    for (const char* inner : {"node", "edge"}) {
+      EXPECT_THAT(
+          FindingsOf(
+              fmt::format("<{0} id='a'><{1} id='b'/><data key='s'>1</data></{0}>\n", outer, inner)),
+          HasSubstr(fmt::format("\"{}\" in a {} (expected nodes and edges in the graph alone)\n",
+                                inner, outer)));
+    }
+  }
+}
+
 TEST_F(GraphMlTest, MistakesOfTheFabricAreAtTheirLines) {
   const std::string gpus = Gpu("a", 0) + Gpu("b", 1);
   EXPECT_THAT(FindingsOf(gpus + Edge("a", "a", "1Gbps")),

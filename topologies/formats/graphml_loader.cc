@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -65,6 +66,18 @@ class GraphMlReader {
     if (++errors_ >= kGraphMlFindingsMax) is_over_ = true;
   }
 
+  static std::string_view NameOf(Part part) {
+    switch (part) {
+      case Part::kDevice:
+        return "node";
+      case Part::kLink:
+        return "edge";
+      case Part::kFabric:
+        break;
+    }
+    return "graph";
+  }
+
   std::string Attribute(const char* name) const {
     const std::unique_ptr<xmlChar, decltype(xmlFree)> value(
         xmlTextReaderGetAttribute(reader_.get(), reinterpret_cast<const xmlChar*>(name)), xmlFree);
@@ -93,6 +106,14 @@ class GraphMlReader {
   }
 
   void StartElement(const std::string& name) {
+    if (key_ != nullptr) {
+      Error(Line(), fmt::format("{} in data (expected a text)", Quote(name)));
+      key_ = nullptr;
+    }
+    if ((name == "node" || name == "edge") && part_ != Part::kFabric) {
+      Error(Line(), fmt::format("{} in a {} (expected nodes and edges in the graph alone)",
+                                Quote(name), NameOf(part_)));
+    }
     if (name == "key") {
       AddKey();
     } else if (name == "graph") {
@@ -179,11 +200,9 @@ class GraphMlReader {
       Error(Line(), fmt::format("data of key {}, which is not declared", Quote(Attribute("key"))));
       return;
     }
-    static const std::map<Part, std::string> kPartNames = {
-        {Part::kFabric, "graph"}, {Part::kDevice, "node"}, {Part::kLink, "edge"}};
-    if (found->second.part != kPartNames.at(part_)) {
+    if (found->second.part != NameOf(part_)) {
       Error(Line(), fmt::format("key {} is for {}, not for {}", Quote(found->first),
-                                Quote(found->second.part), kPartNames.at(part_)));
+                                Quote(found->second.part), NameOf(part_)));
       return;
     }
     text_.clear();
