@@ -18,6 +18,9 @@ the files that it reads, by "cp FILE NAME" or "railyard ...". What needs the ref
 In blocks of both kinds a command may be 'sqlite3 FILE "QUERY"', which Python's sqlite3 answers, or
 "tshark ...", which is left out where tshark is not installed. Without output beneath it, it must print a line.
 
+A block ```python is one program, which must print a line and end with exit status 0. It is left out where what it
+imports is not installed; with CI=true that is an error.
+
 A line "$ railyard" anywhere but in a block ```console, one with nothing beneath, and a line "railyard ..." in any
 other block are errors, but for a synopsis, which has a word in capitals or in brackets.
 """
@@ -62,6 +65,7 @@ class Block:
     def __init__(self, place, info, given):
         self.place = place
         self.shows_output = info[0] == "console"
+        self.is_python = info[0] == "python"
         self.is_slow = "slow" in info[1:]
         self.given = given  # commands
         self.commands = []
@@ -95,9 +99,11 @@ def read_blocks(name, text):
         if line.lstrip().startswith("```"):
             info = line.lstrip()[3:].split()
             block = None
-            if not in_fence and info[:1] in (["console"], ["sh"]):
+            if not in_fence and info[:1] in (["console"], ["sh"], ["python"]):
                 block = Block(place, info, given)
                 blocks.append(block)
+                if block.is_python:
+                    block.commands.append(Command(place, ""))
             in_fence = not in_fence
             given = []
         elif block is None:
@@ -109,6 +115,8 @@ def read_blocks(name, text):
                 errors.append(f"{place}: a command outside of a block ```sh or ```console is not run")
             if re.match(r"\s*\$ railyard\b", line):
                 errors.append(f"{place}: a command outside of a block ```console is not checked")
+        elif block.is_python:
+            block.commands[0].text += line + "\n"
         elif not block.shows_output:
             read_plain_command(block, place, line, errors)
         elif line.startswith("$ "):
@@ -199,12 +207,30 @@ def errors_without_reference_data(block):
     return []
 
 
+def interpreter_of(code):
+    """The Python that has the modules which a program imports, or None; Debian's packages are /usr/bin's."""
+    imports = "\n".join(re.findall(r"^(?:import|from) .*", code, re.M))
+    for python in (sys.executable, "/usr/bin/python3"):
+        if os.path.exists(python) and subprocess.run([python, "-c", imports], stderr=subprocess.DEVNULL,
+                                                     check=False).returncode == 0:
+            return python
+    return None
+
+
 def run_plain_block(program, block):
-    """The errors of a block ```sh."""
+    """The errors of a block ```sh or ```python."""
+    python = interpreter_of(block.commands[0].text) if block.is_python else None
+    if block.is_python and python is None:
+        absent = f"{block.place}: no Python has the modules that it imports (package python3-pandas)"
+        if os.environ.get("CI") == "true":
+            return [absent]
+        print(f"{absent}, skipped")
+        return []
     commands = [Command(block.place, text) for text in block.given] + block.commands
     errors = []
     for command in commands:
-        words = expand(command.text)
+        is_python = block.is_python and command is block.commands[0]
+        words = [python, "-c", command.text] if is_python else expand(command.text)
         if words[0] == "cp":
             shutil.copy(words[1], words[2])
             continue

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import tempfile
 import unittest
+import unittest.mock
 
 import documents
 
@@ -53,6 +54,22 @@ class ReadBlocks(unittest.TestCase):
         self.assertEqual(len(blocks), 1)
         self.assertTrue(blocks[0].is_slow)
         self.assertEqual([c.shown for c in blocks[0].commands], [["a: 1"], ["b"]])
+
+    def test_a_python_program_is_one_command(self):
+        blocks, errors = documents.read_blocks("a.md", "```python\nx = 1\nprint(x)\n```\n")
+        self.assertEqual(errors, [])
+        self.assertEqual([c.text for c in blocks[0].commands], ["x = 1\nprint(x)\n"])
+        self.assertEqual(documents.run_block("no program", blocks[0]), [])
+        for code, why in (("x = 1", "prints nothing"), ("1 / 0", "ends with status 1")):
+            blocks, _ = documents.read_blocks("a.md", f"```python\n{code}\n```\n")
+            self.assertIn(why, documents.run_block("no program", blocks[0])[0])
+
+    def test_a_program_without_its_modules_is_an_error_in_ci(self):
+        blocks, _ = documents.read_blocks("a.md", "```python\nimport no_such_module\nprint(1)\n```\n")
+        with unittest.mock.patch.dict(os.environ, {"CI": "true"}):
+            self.assertIn("no Python has the modules", documents.run_block("no program", blocks[0])[0])
+        with unittest.mock.patch.dict(os.environ, {"CI": ""}):
+            self.assertEqual(documents.run_block("no program", blocks[0]), [])
 
     def test_plain_commands_have_a_status_and_files(self):
         blocks, errors = documents.read_blocks(
