@@ -26,6 +26,7 @@ EXTERNAL_LINKS = (
     ("CLI/", ("CLI11::CLI11",)),
     ("libxml/", ("LibXml2::LibXml2",)),
     ("xxhash.h", ("railyard_xxhash",)),
+    ("lemon/", ("railyard_lemon",)),
 )
 
 # The public headers' folders, in which programs that use the library see "railyard/…".

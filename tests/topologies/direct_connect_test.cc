@@ -103,6 +103,23 @@ TEST(DirectConnectTest, NoRouterHasMoreThanItsDegree) {
   }
 }
 
+// Boost 1.74's matching recursed without end on traffic such as this.
+TEST(DirectConnectTest, AllPairsOfManyServersGetCables) {
+  for (const uint32_t servers : {24u, 32u}) {
+    std::vector<ServerDemand> demands;
+    for (uint32_t i = 0; i < servers; ++i) {
+      for (uint32_t j = 0; j < servers; ++j) {
+        if (i != j) demands.push_back({.from = i, .to = j, .bytes = 1'000'000 + (37 * i + j) % 11});
+      }
+    }
+    const FabricGraph fabric = MakeDirectConnect(Spec(servers, demands));
+    // Two rings' ends, and a partner in each of two rounds.
+    for (const DeviceId router : testing::Switches(fabric)) {
+      EXPECT_EQ(boost::out_degree(router, fabric.graph()), 8u + 4);
+    }
+  }
+}
+
 TEST(DirectConnectTest, EachInvalidParameterHasItsMessage) {
   const auto check = [](auto change) {
     DirectConnectSpec spec = Spec(8, {{.from = 0, .to = 1, .bytes = 1}});

@@ -7,32 +7,19 @@
 #include <numeric>
 #include <utility>
 
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/maximum_weighted_matching.hpp>
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "topologies/generators/weighted_matching.h"
 #include "topologies/graph/fabric_builder.h"
-
-#ifdef RAILYARD_SANITIZE
-// Boost 1.74's matching leaks its blossoms, which are cycles of shared pointers: some KiB for each
-// call.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() {
-  return "leak:weighted_augmenting_path_finder\n";
-}
-#endif
 
 namespace railyard {
 namespace {
 
-constexpr uint32_t kMostServers = 512;  // matching takes time in the cube of their number
+constexpr uint32_t kMostServers = 512;  // a matching of all pairs takes a tenth of a second
 constexpr uint64_t kMostDemandBytes = uint64_t{1} << 60;
 
 using Pair = std::pair<uint32_t, uint32_t>;  // the smaller first
-using Weighted =
-    boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, boost::no_property,
-                          boost::property<boost::edge_weight_t, int64_t>>;
 
 // Returns strides that visit all servers, of which no two are each other's reverse: 1, and the
 // nearest to each power of N^(1/rings), so that any server is few steps from any other (TopoOpt's
@@ -56,20 +43,13 @@ std::vector<uint32_t> RingStrides(uint32_t servers, uint32_t rings) {
   return chosen;
 }
 
-std::vector<Pair> GreatestMatching(uint32_t servers, const std::map<Pair, int64_t>& traffic) {
-  Weighted graph(servers);
+// The pairs between which the most traffic flows together, each server in one at most.
+std::vector<Pair> BusiestPairs(uint32_t servers, const std::map<Pair, int64_t>& traffic) {
+  std::vector<WeightedEdge> edges;
   for (const auto& [pair, bytes] : traffic) {
-    if (bytes > 0) boost::add_edge(pair.first, pair.second, bytes, graph);
+    if (bytes > 0) edges.push_back({.from = pair.first, .to = pair.second, .weight = bytes});
   }
-  std::vector<Weighted::vertex_descriptor> mate(servers);
-  boost::maximum_weighted_matching(graph, mate.data());
-  std::vector<Pair> pairs;
-  for (uint32_t a = 0; a < servers; ++a) {
-    if (mate[a] != Weighted::null_vertex() && mate[a] > a) {
-      pairs.emplace_back(a, static_cast<uint32_t>(mate[a]));
-    }
-  }
-  return pairs;
+  return HeaviestMatching(servers, edges);
 }
 
 }  // namespace
@@ -136,7 +116,7 @@ FabricGraph MakeDirectConnect(const DirectConnectSpec& spec) {
     traffic[std::minmax(demand.from, demand.to)] += static_cast<int64_t>(demand.bytes);
   }
   for (uint32_t round = 2 * spec.rings; round < spec.degree; ++round) {
-    for (const Pair& pair : GreatestMatching(servers, traffic)) {
+    for (const Pair& pair : BusiestPairs(servers, traffic)) {
       builder.Join(routers[pair.first], routers[pair.second], Tier::kDirect, spec.direct);
       traffic[pair] /= 2;
     }
