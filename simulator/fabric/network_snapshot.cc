@@ -8,6 +8,8 @@
 namespace railyard {
 
 void FabricNetwork::Visit(StateArchive& archive) {
+  static_assert(NamesEveryMember<IngressAccount>() && NamesEveryMember<Pool>() &&
+                NamesEveryMember<IngressPause>() && NamesEveryMember<SharedBuffer>());
   if (flow_ledger_.settle) flow_ledger_.settle();
   // Otherwise ports and switches decide by more than this walk knows.
   archive.Require(tables_.settings.load_balancing == LoadBalancing::kEcmp &&

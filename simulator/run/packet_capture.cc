@@ -37,8 +37,7 @@ bool IsAnswer(PacketKind kind) {
 
 // Returns whether the packet goes from the queue pair's sender to its receiver.
 bool IsForward(const Packet& packet) {
-  const bool is_data_queue = packet.flow % 2 == 0;
-  return is_data_queue != IsAnswer(packet.kind);
+  return IsDataQueue(QueueId{packet.flow}) != IsAnswer(packet.kind);
 }
 
 }  // namespace
@@ -180,7 +179,7 @@ std::optional<Frame> PacketCapture::FrameOf(const Packet& packet) const {
 }
 
 FrameEnds PacketCapture::EndsOf(const Packet& packet) const {
-  const QueuePair& pair = queue_pairs_.pair(packet.flow / 2);
+  const QueuePair& pair = queue_pairs_.pair(QueuePairOf(QueueId{packet.flow}));
   FrameEnds ends{.source_nic = pair.source_nic,
                  .destination_nic = pair.destination_nic,
                  .link_source = graph_.link_source(packet.link),
@@ -189,7 +188,7 @@ FrameEnds PacketCapture::EndsOf(const Packet& packet) const {
   return ends;
 }
 
-PacketCapture::Position PacketCapture::PositionBefore(uint32_t queue, uint32_t sequence) const {
+PacketCapture::Position PacketCapture::PositionBefore(QueueId queue, uint32_t sequence) const {
   const auto last = queue_pairs_.MessageOf(queue, sequence - 1);
   if (!last) return {};  // nothing has come
   if (sequence == last->message.end_sequence) {
@@ -213,7 +212,7 @@ std::optional<Frame> PacketCapture::RdmaFrameOf(const Packet& packet) const {
 
 std::optional<RdmaHeaders> PacketCapture::WriteHeaders(const Packet& packet) const {
   using Opcode = RdmaHeaders::Opcode;
-  const auto placed = queue_pairs_.MessageOf(packet.flow, packet.sequence);
+  const auto placed = queue_pairs_.MessageOf(QueueId{packet.flow}, packet.sequence);
   if (!placed) return std::nullopt;
   const bool is_last = (packet.flags & Packet::kLastOfMessage) != 0;
   RdmaHeaders headers{.asks_for_ack = is_last,
@@ -245,14 +244,15 @@ Frame PacketCapture::AnswerFrameOf(const Packet& packet) const {
     // An ACK has the number of the last packet in order, a NAK that of the missing one.
     headers.sequence = (packet.sequence - (headers.is_nak ? 0 : 1)) & kMask24;
     headers.messages =
-        static_cast<uint32_t>(PositionBefore(packet.flow, packet.sequence).messages) & kMask24;
+        static_cast<uint32_t>(PositionBefore(QueueId{packet.flow}, packet.sequence).messages) &
+        kMask24;
   }
   return RdmaFrame(packet, headers);
 }
 
 Frame PacketCapture::RdmaFrame(const Packet& packet, RdmaHeaders headers) const {
   headers.is_marked = (packet.flags & Packet::kEcnMarked) != 0;
-  const uint32_t queue_pair = packet.flow / 2;
+  const FlowId queue_pair = QueuePairOf(QueueId{packet.flow});
   const uint32_t end = IsForward(packet) ? 1 : 0;
   headers.queue_pair = (kFirstQueuePair + 2 * queue_pair + end) & kMask24;
   if (settings_.is_infiniband) return InfinibandFrame(EndsOf(packet), headers, snap_bytes_);
@@ -263,7 +263,7 @@ Frame PacketCapture::RdmaFrame(const Packet& packet, RdmaHeaders headers) const 
 // --- TCP -----------------------------------------------------------------------------------------
 
 std::optional<Frame> PacketCapture::TcpFrameOf(const Packet& packet) const {
-  const uint32_t stream = packet.flow / 2;
+  const FlowId stream = QueuePairOf(QueueId{packet.flow});
   const auto milliseconds = [](int64_t time_ps) {
     return static_cast<uint32_t>(time_ps / kPsPerMs);
   };
@@ -275,7 +275,7 @@ std::optional<Frame> PacketCapture::TcpFrameOf(const Packet& packet) const {
                      .payload_bytes = packet.payload_bytes};
   if (!IsForward(packet)) std::swap(headers.source_port, headers.destination_port);
   if (packet.kind != PacketKind::kAck) {
-    const auto placed = queue_pairs_.MessageOf(packet.flow, packet.sequence);
+    const auto placed = queue_pairs_.MessageOf(QueueId{packet.flow}, packet.sequence);
     if (!placed) return std::nullopt;
     const uint64_t packets = packet.sequence - placed->message.first_sequence;
     headers.sequence = number(placed->offset_bytes + packets * queue_pairs_.mtu_bytes());
@@ -286,7 +286,7 @@ std::optional<Frame> PacketCapture::TcpFrameOf(const Packet& packet) const {
   }
   const TcpAckWord word = TcpAckWord::Unpack(packet.acknowledged);
   const auto before = [&](uint32_t sequence) {
-    return number(PositionBefore(packet.flow, sequence).bytes);
+    return number(PositionBefore(QueueId{packet.flow}, sequence).bytes);
   };
   headers.sequence = 1;
   headers.acknowledged = before(packet.sequence);

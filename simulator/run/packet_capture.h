@@ -67,7 +67,7 @@ class PacketCapture {
   Frame AnswerFrameOf(const Packet& packet) const;
   Frame RdmaFrame(const Packet& packet, RdmaHeaders headers) const;
   std::optional<Frame> TcpFrameOf(const Packet& packet) const;
-  Position PositionBefore(uint32_t queue, uint32_t sequence) const;
+  Position PositionBefore(QueueId queue, uint32_t sequence) const;
 
   const FabricGraph& graph_;
   const FabricNetwork& network_;

@@ -130,10 +130,10 @@ void SeriesRecorder::AddQueues(int64_t time_ps) {
 void SeriesRecorder::AddLimits(NetworkBin& network) {
   const QueueTransport* const queue_pairs = replay_.executor().network_stack().queue_pairs();
   if (queue_pairs == nullptr) return;
-  const uint32_t count = queue_pairs->queue_count() / 2;
+  const uint32_t count = queue_pairs->queue_pair_count();
   const uint32_t step = 1 + count / kQueuePairsMax;
   for (uint32_t id = 0; id < count; id += step) {
-    const std::optional<SendLimits> limits = queue_pairs->LimitsNow(id);
+    const std::optional<SendLimits> limits = queue_pairs->LimitsNow(FlowId{id});
     if (!limits) continue;
     ++network.queue_pairs;
     network.rate_sum_bps += static_cast<double>(limits->rate_bps);

@@ -69,7 +69,7 @@ class CongestionTest : public testing::TransportFixture {
   }
   void OnPacketInMemory(PacketId index) override {
     const Packet& packet = network().packet(index);
-    delivered_bytes_[rdma_->UserOf(packet.flow).number] += packet.payload_bytes;
+    delivered_bytes_[rdma_->UserOf(QueueId{packet.flow}).number] += packet.payload_bytes;
     TransportFixture::OnPacketInMemory(index);
   }
   void RunUntil(int64_t time_ps) {

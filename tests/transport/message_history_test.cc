@@ -10,7 +10,7 @@ namespace {
 class MessageHistoryTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kFirst = UINT32_MAX - 7;
-  static constexpr uint32_t kQueue = 5;
+  static constexpr QueueId kQueue{5};
 
   void Complete(uint32_t messages) {
     for (; messages > 0; --messages) {
@@ -34,11 +34,11 @@ TEST_F(MessageHistoryTest, FindsTheMessageOfEachPacket) {
   }
   EXPECT_FALSE(history_.Find(kQueue, kFirst - 1)) << "before all";
   EXPECT_FALSE(history_.Find(kQueue, next_)) << "not complete";
-  EXPECT_FALSE(history_.Find(kQueue - 1, kFirst)) << "of a queue without messages";
-  EXPECT_FALSE(history_.Find(kQueue + 1, kFirst)) << "of a queue beyond all";
+  EXPECT_FALSE(history_.Find(QueueId{kQueue - 1}, kFirst)) << "of a queue without messages";
+  EXPECT_FALSE(history_.Find(QueueId{kQueue + 1}, kFirst)) << "of a queue beyond all";
   EXPECT_EQ(history_.Next(kQueue).number, 20u);
   EXPECT_EQ(history_.Next(kQueue).offset_bytes, 200u);
-  EXPECT_EQ(history_.Next(kQueue + 1).number, 0u);
+  EXPECT_EQ(history_.Next(QueueId{kQueue + 1}).number, 0u);
 }
 
 TEST_F(MessageHistoryTest, ForgetsTheOldestAndGoesOnCounting) {

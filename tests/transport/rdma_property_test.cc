@@ -217,7 +217,7 @@ class RdmaHostPropertyTest : public RdmaPropertyTest {
   void ExpectInTurn(const Packet& packet) override {
     uint32_t& next = next_in_memory_[packet.flow];
     EXPECT_GE(packet.sequence, next);
-    EXPECT_TRUE(packet.sequence == next || IsBroken(rdma_->UserOf(packet.flow).number));
+    EXPECT_TRUE(packet.sequence == next || IsBroken(rdma_->UserOf(QueueId{packet.flow}).number));
     next = packet.sequence + 1;
   }
 };

@@ -250,10 +250,10 @@ TEST_F(RdmaTransportTest, AClearToSendElementGoesFromNicToNic) {
 TEST_F(RdmaTransportTest, QueuesAndTheirConnectionsAreNumberedByQueuePair) {
   Connect({});
   EXPECT_EQ(Open(8, GpuIndex{1}, GpuIndex{0}, 5), 1u);
-  EXPECT_EQ(rdma_->queue_count(), 4u);
-  EXPECT_EQ(rdma_->UserOf(0).number, 7u);
-  EXPECT_EQ(rdma_->UserOf(1).number, 7u);
-  EXPECT_EQ(rdma_->UserOf(3).number, 8u);
+  EXPECT_EQ(rdma_->queue_pair_count(), 2u);
+  EXPECT_EQ(rdma_->UserOf(QueueId{0}).number, 7u);
+  EXPECT_EQ(rdma_->UserOf(QueueId{1}).number, 7u);
+  EXPECT_EQ(rdma_->UserOf(QueueId{3}).number, 8u);
   const PathRef path = rdma_->DataPath(queue_pair_);
   ASSERT_EQ(path.hop_count, 4);
   EXPECT_EQ(network().LinkOfPath(path, 1), out_);

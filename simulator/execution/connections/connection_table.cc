@@ -9,7 +9,6 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/execution/connections/ties.h"
-#include "simulator/transport/connections/nic_detours.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -304,9 +303,12 @@ void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
     return;
   }
   if (!is_send || connection.is_network_sum()) return;
-  if (!connection.network) load_store_.StartOver(connection.flow);
+  if (connection.network) {
+    connection.transport->StartOver(connection.flow);
+  } else {
+    load_store_.StartOver(connection.flow);
+  }
   if (connection.is_relayed()) load_store_.StartOver(connection.relay_flow);
-  if (connection.is_detoured) stack_.detours()->StartOver(connection.flow);
 }
 
 // --- Routes of connections -----------------------------------------------------------------------

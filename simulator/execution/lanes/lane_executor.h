@@ -113,7 +113,7 @@ class LaneExecutor final : public StateOwner {
   // Visits the counters of the network and of all NICs, to which a group contributes.
   void VisitCountersOfNics(StateArchive& archive);
   // Ignores the pending ACK timers of the group's queue pairs until PutTimers() (see
-  // RdmaTransport).
+  // QueueTransport).
   std::vector<uint8_t> TakeTimers(const NicGroup& group);
   void PutTimers(const NicGroup& group, const std::vector<uint8_t>& timers);
 

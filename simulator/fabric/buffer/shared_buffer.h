@@ -7,13 +7,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "simulator/fabric/buffer/buffer_settings.h"
 #include "simulator/fabric/fabric_ids.h"
+#include "simulator/state/field_table.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
+
+// Why members below are in no snapshot: it compares them where settings may differ.
+inline constexpr std::string_view kOfSettings = "of settings, FabricNetwork::VisitNicLinks";
 
 // Holds the account of one virtual channel, for the device at its end. It has only 8 bytes, because
 // every packet's arrival accesses two accounts.
@@ -28,6 +33,14 @@ struct IngressAccount {
   uint32_t is_waited_for : 1 = 0;  // the sender lacks credit
   uint32_t buffer_or_limit : kLimitBits = 0;
 
+  static constexpr auto Fields() {
+    constexpr auto kAny = [](const IngressAccount&) { return true; };
+    return FieldTable("ingress", field::Quiescent("bytes", &IngressAccount::bytes),
+                      field::Bits<IngressAccount>("has_credits", kAny),
+                      field::Bits<IngressAccount>("is_waited_for", kAny),
+                      field::Bits<IngressAccount>("buffer_or_limit", kAny));
+  }
+
   BufferId buffer() const { return BufferId{buffer_or_limit}; }
   uint32_t credit_limit() const { return buffer_or_limit; }
   void set_buffer_or_limit(uint64_t value) {
@@ -41,6 +54,11 @@ struct Pool {
   int64_t bytes = 0;  // in the shared part
   // No decision is needed up to this many bytes, because no single account can exceed its share.
   int64_t calm_bytes = INT64_MAX;
+
+  static constexpr auto Fields() {
+    return FieldTable("pool", field::Quiescent("bytes", &Pool::bytes),
+                      field::NoState("calm_bytes", &Pool::calm_bytes, kOfSettings));
+  }
 };
 
 // Holds the fields of a virtual channel into a lossless buffer that are accessed only when the
@@ -49,6 +67,14 @@ struct IngressPause {
   uint32_t headroom_bytes = 0;
   uint32_t headroom_bytes_max = 0;
   bool is_xoff = false;
+
+  static constexpr auto Fields() {
+    return FieldTable(
+        "ingress pause",
+        field::NoState("headroom_bytes", &IngressPause::headroom_bytes, "a part of the account"),
+        field::NoState("headroom_bytes_max", &IngressPause::headroom_bytes_max, kOfSettings),
+        field::Quiescent("is_xoff", &IngressPause::is_xoff));
+  }
 };
 
 // Describes a buffer: its settings in the form that decisions need, and the links that use it.
@@ -71,6 +97,27 @@ struct SharedBuffer {
   // Calls of SharedBuffers::BeginIndependent() without their EndIndependent().
   uint32_t independent_count = 0;
   std::vector<LinkId> ahead;  // links of `egress` that are now simulated ahead
+
+  static constexpr auto Fields() {
+    constexpr std::string_view kNoPause = "IngressPause::is_xoff of its channels";
+    constexpr std::string_view kForms = "decides how departures are counted, not what comes of it";
+    constexpr std::string_view kPartitions = "of the partitions that are simulated now";
+    return FieldTable(
+        "buffer", field::NoState("device", &SharedBuffer::device, kOfSettings),
+        field::NoState("is_lossless", &SharedBuffer::is_lossless, kOfSettings),
+        field::NoState("bytes_max", &SharedBuffer::bytes_max, kOfSettings),
+        field::NoState("alpha_128ths", &SharedBuffer::alpha_128ths, kOfSettings),
+        field::NoState("calm_bytes", &SharedBuffer::calm_bytes, kOfSettings),
+        field::NoState("xon_offset_bytes", &SharedBuffer::xon_offset_bytes, kOfSettings),
+        field::NoState("egress", &SharedBuffer::egress, "of the fabric"),
+        field::NoState("xoff", &SharedBuffer::xoff, kNoPause),
+        field::NoState("eventful_until_ps", &SharedBuffer::eventful_until_ps, kForms),
+        field::NoState("vain_settles", &SharedBuffer::vain_settles, kForms),
+        field::NoState("dropped_packets", &SharedBuffer::dropped_packets,
+                       "NetworkCounters counts each drop, so that the state does not recur"),
+        field::NoState("independent_count", &SharedBuffer::independent_count, kPartitions),
+        field::NoState("ahead", &SharedBuffer::ahead, kPartitions));
+  }
 
   // Returns whether an account of `bytes` exceeds its share when the pool holds `pool_bytes`.
   bool IsAbove(int64_t bytes, int64_t pool_bytes) const {

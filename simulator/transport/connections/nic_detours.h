@@ -45,9 +45,6 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   // they have arrived.
   void MarkRepeated(FlowId detour);
   std::vector<NicWay> WaysOf(FlowId detour) const;
-  // Must be called when a program begins to use the flow: its stores then start on the same plane
-  // as those of a new flow.
-  void StartOver(FlowId detour);
 
   // These functions implement Transport. Detours can only be opened with OpenOver(); calling Open()
   // is a programming error. Grants without `tells_sender` must precede those with it.
@@ -55,6 +52,8 @@ class NicDetours final : public CompositeTransport, public StateOwner {
               uint64_t entropy) override;
   void Post(FlowId detour, const PostedMessage& message) override;
   void Grant(FlowId detour, bool tells_sender) override;
+  // Lets the flow's stores start on the same plane as those of a new flow.
+  void StartOver(FlowId detour) override;
   // Puts the queue pairs into the error state. There are no more callbacks of the flow.
   void Close(FlowId detour) override;
   std::vector<LinkId> LinksOf(FlowId detour) const override;

@@ -90,6 +90,10 @@ class Transport {
   virtual void CountPayload(FlowId /*flow*/) {}
   virtual uint64_t counted_payload_bytes() const { return 0; }
 
+  // Must be called when a program begins to use a flow that earlier ones used, so that what the
+  // flow does by turns begins as for a new one.
+  virtual void StartOver(FlowId /*flow*/) {}
+
   // Must be called when the fabric's routes have changed.
   virtual void OnRoutesChanged() {}
 

@@ -7,7 +7,7 @@
 
 namespace railyard {
 
-void MessageHistory::Add(uint32_t queue, const MessageRing::Message& message) {
+void MessageHistory::Add(QueueId queue, const MessageRing::Message& message) {
   if (completed_.size() <= queue) completed_.resize(queue + size_t{1});
   PlacedMessage placed = Next(queue);
   placed.message = message;
@@ -16,7 +16,7 @@ void MessageHistory::Add(uint32_t queue, const MessageRing::Message& message) {
   if (completed.size() > kMessagesMax) completed.pop_front();
 }
 
-std::optional<PlacedMessage> MessageHistory::Find(uint32_t queue, uint32_t sequence) const {
+std::optional<PlacedMessage> MessageHistory::Find(QueueId queue, uint32_t sequence) const {
   if (queue >= completed_.size()) return std::nullopt;
   const std::deque<PlacedMessage>& completed = completed_[queue];
   const auto found = std::ranges::partition_point(completed, [&](const PlacedMessage& placed) {
@@ -27,7 +27,7 @@ std::optional<PlacedMessage> MessageHistory::Find(uint32_t queue, uint32_t seque
   return *found;
 }
 
-PlacedMessage MessageHistory::Next(uint32_t queue) const {
+PlacedMessage MessageHistory::Next(QueueId queue) const {
   if (queue >= completed_.size() || completed_[queue].empty()) return {};
   const PlacedMessage& last = completed_[queue].back();
   return {.message = {},

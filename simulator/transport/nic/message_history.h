@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simulator/transport/contract/message_ring.h"
+#include "simulator/transport/nic/queue_id.h"
 
 namespace railyard {
 
@@ -25,12 +26,12 @@ class MessageHistory {
   static constexpr size_t kMessagesMax = 1024;  // remembered per queue
 
   // Adds the oldest message of a queue, which the queue has completed.
-  void Add(uint32_t queue, const MessageRing::Message& message);
+  void Add(QueueId queue, const MessageRing::Message& message);
   // Returns the completed message that contains a packet of the queue. Returns nullopt if that
   // message is not complete, or too old.
-  std::optional<PlacedMessage> Find(uint32_t queue, uint32_t sequence) const;
+  std::optional<PlacedMessage> Find(QueueId queue, uint32_t sequence) const;
   // Returns the place of the queue's oldest message that is not complete; its `message` is empty.
-  PlacedMessage Next(uint32_t queue) const;
+  PlacedMessage Next(QueueId queue) const;
 
  private:
   std::vector<std::deque<PlacedMessage>> completed_;  // by queue, oldest first

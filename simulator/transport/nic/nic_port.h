@@ -16,7 +16,7 @@ namespace railyard {
 // Holds the time of a paced queue's next turn.
 struct PacedTurn {
   int64_t time_ps;
-  uint32_t queue;
+  QueueId queue;
   // Orders heaps so that the earliest turn is on top. Ties are broken by queue number, so the order
   // of insertion does not matter.
   bool operator<(const PacedTurn& other) const {
@@ -28,8 +28,8 @@ struct PacedTurn {
 // it, in order.
 struct NicPort {
   LinkId wire{0};
-  uint32_t first_active = SendQueue::kNone;
-  uint32_t last_active = SendQueue::kNone;
+  QueueId first_active = QueueId::kNone;
+  QueueId last_active = QueueId::kNone;
   int64_t event_ps = kNeverPs;       // of its next event; others are ignored
   int64_t next_paced_ps = kNeverPs;  // of the first of `paced`
   int64_t free_ps = 0;               // end of the last packet read, if the wire were idle
@@ -44,7 +44,7 @@ struct NicPort {
     constexpr std::string_view kFixed = "it is of the fabric and the settings";
     constexpr std::string_view kIdle = "no queue has a turn";
     return FieldTable("NIC port", field::NoState("wire", &NicPort::wire, kFixed),
-                      field::Quiescent("first_active", &NicPort::first_active, SendQueue::kNone),
+                      field::Quiescent("first_active", &NicPort::first_active, QueueId::kNone),
                       field::NoState("last_active", &NicPort::last_active, kIdle),
                       field::Quiescent("event_ps", &NicPort::event_ps, kNeverPs),
                       field::NoState("next_paced_ps", &NicPort::next_paced_ps, kIdle),

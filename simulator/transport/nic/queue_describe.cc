@@ -27,14 +27,14 @@ FlowStatus QueueTransport::StatusOf(FlowId queue_pair) const {
 }
 
 bool QueueTransport::IsUnderWay(FlowId queue_pair) const {
-  const auto waits = [this](uint32_t queue_id) {
+  const auto waits = [this](QueueId queue_id) {
     const SendQueue& queue = send_queues_[queue_id];
     return queue.posted_end != queue.unacknowledged;
   };
-  return waits(2 * queue_pair) || waits(2 * queue_pair + 1);
+  return waits(DataQueueOf(queue_pair)) || waits(GrantQueueOf(queue_pair));
 }
 
-std::optional<PlacedMessage> QueueTransport::MessageOf(uint32_t queue, uint32_t sequence) const {
+std::optional<PlacedMessage> QueueTransport::MessageOf(QueueId queue, uint32_t sequence) const {
   if (const auto completed = history_->Find(queue, sequence)) return completed;
   PlacedMessage placed = history_->Next(queue);
   const MessageRing& messages = backlogs_[queue].messages;
@@ -48,8 +48,8 @@ std::optional<PlacedMessage> QueueTransport::MessageOf(uint32_t queue, uint32_t 
   return std::nullopt;
 }
 
-std::optional<SendLimits> QueueTransport::LimitsNow(uint32_t queue_pair) const {
-  const SendQueue& queue = send_queues_[size_t{2} * queue_pair];
+std::optional<SendLimits> QueueTransport::LimitsNow(FlowId queue_pair) const {
+  const SendQueue& queue = send_queues_[DataQueueOf(queue_pair)];
   if (queue.posted_end == queue.unacknowledged) return std::nullopt;
   const NicKind& kind = kinds_[queue.nic_kind];
   SendLimits limits = kind.control->limits(queue_pair);
@@ -102,8 +102,8 @@ std::string QueueTransport::WhyNoRoute(const QueuePair& pair) const {
 std::vector<std::string> QueueTransport::ObstaclesOf(FlowId queue_pair) const {
   std::vector<std::string> obstacles;
   bool has_route = true;
-  uint32_t most_tried = 2 * queue_pair;
-  for (const uint32_t id : {2 * queue_pair, 2 * queue_pair + 1}) {
+  QueueId most_tried = DataQueueOf(queue_pair);
+  for (const QueueId id : {DataQueueOf(queue_pair), GrantQueueOf(queue_pair)}) {
     const SendQueue& queue = send_queues_[id];
     if (queue.posted_end == queue.unacknowledged) continue;
     AddObstacles(queue.path(), obstacles);

@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-void QueueTransport::PostMessage(uint32_t queue_id, const MessageSize& size,
+void QueueTransport::PostMessage(QueueId queue_id, const MessageSize& size,
                                  uint32_t tolerance_ppm) {
   const uint64_t bytes = size.bytes;
   SIM_CHECK(bytes < UINT32_MAX, "an RDMA message of 4 GiB or more");
@@ -51,7 +51,7 @@ uint32_t QueueTransport::FindMessage(const MessageRing& messages, uint32_t seque
 }
 
 // Makes `sequence` the next packet to be sent.
-void QueueTransport::Seek(uint32_t queue_id, uint32_t sequence) {
+void QueueTransport::Seek(QueueId queue_id, uint32_t sequence) {
   SendQueue& queue = send_queues_[queue_id];
   SendBacklog& backlog = backlogs_[queue_id];
   queue.next_sequence = sequence;
@@ -60,7 +60,7 @@ void QueueTransport::Seek(uint32_t queue_id, uint32_t sequence) {
   if (backlog.next_message != backlog.messages.end()) TakeMessage(queue, backlog);
 }
 
-int64_t QueueTransport::SendPacket(uint32_t queue_id) {
+int64_t QueueTransport::SendPacket(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   if (queue.Is(SendQueue::kHasRepairs)) [[unlikely]]
     return SendRepair(queue_id);
@@ -71,7 +71,7 @@ int64_t QueueTransport::SendPacket(uint32_t queue_id) {
 }
 
 // Returns the packet's time on the port's wire.
-int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
+int64_t QueueTransport::SendPacketOf(QueueId queue_id, uint32_t sequence,
                                      const MessageRing::Message& message) {
   SendQueue& queue = send_queues_[queue_id];
   const uint32_t offset = (sequence - message.first_sequence) * settings_.mtu_bytes;
@@ -82,7 +82,7 @@ int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
   packet.sequence = sequence;
   packet.path = queue.first_link;
   packet.hop_count = queue.hop_count;
-  packet.kind = IsData(queue_id) ? PacketKind::kNetworkData : PacketKind::kClearToSend;
+  packet.kind = IsDataQueue(queue_id) ? PacketKind::kNetworkData : PacketKind::kClearToSend;
   packet.payload_bytes =
       static_cast<uint16_t>(std::min(message.bytes - offset, settings_.mtu_bytes));
   packet.wire_bytes = static_cast<uint16_t>(packet.payload_bytes + framing_.header_bytes +
@@ -94,7 +94,7 @@ int64_t QueueTransport::SendPacketOf(uint32_t queue_id, uint32_t sequence,
   if (sequence + 1 == message.end_sequence) packet.flags = Packet::kLastOfMessage;
   if (SequenceDistance(sequence, queue.sent_end) < 0) [[unlikely]] {
     packet.flags |= Packet::kRetransmitted;
-    MarkRepeated(queue_id, IsData(queue_id) ? DataBytes(packet) : 0);
+    MarkRepeated(queue_id, IsDataQueue(queue_id) ? DataBytes(packet) : 0);
   } else {
     queue.sent_end = sequence + 1;
     if (framing_.follows_segments) [[unlikely]]
@@ -122,7 +122,7 @@ uint16_t QueueTransport::FlagBytes(const Packet& packet, uint32_t offset) const 
                                size.Part(offset, offset + packet.payload_bytes).data_bytes);
 }
 
-void QueueTransport::MarkRepeated(uint32_t queue_id, uint32_t payload_bytes) {
+void QueueTransport::MarkRepeated(QueueId queue_id, uint32_t payload_bytes) {
   ++counters_.retransmitted_packets;
   const SinkRef user = UserOf(queue_id);
   SendQueue& queue = send_queues_[queue_id];
@@ -133,7 +133,7 @@ void QueueTransport::MarkRepeated(uint32_t queue_id, uint32_t payload_bytes) {
   user.sink->OnPacketRepeated(user.number, payload_bytes);
 }
 
-void QueueTransport::ClockRecovery(uint32_t queue_id, int64_t RecoveryTimes::*part) {
+void QueueTransport::ClockRecovery(QueueId queue_id, int64_t RecoveryTimes::*part) {
   RecoveryClock& recovery = recoveries_[queue_id];
   if (recovery.since_ps < 0) return;
   const int64_t now_ps = network_.engine().NowPs();
@@ -142,7 +142,7 @@ void QueueTransport::ClockRecovery(uint32_t queue_id, int64_t RecoveryTimes::*pa
 }
 
 RecoveryTimes QueueTransport::RecoveryOf(FlowId queue_pair, bool of_data) const {
-  const uint32_t queue_id = of_data ? 2 * queue_pair : 2 * queue_pair + 1;
+  const QueueId queue_id = of_data ? DataQueueOf(queue_pair) : GrantQueueOf(queue_pair);
   const RecoveryClock& recovery = recoveries_[queue_id];
   RecoveryTimes times = recovery.times;
   const SendQueue& queue = send_queues_[queue_id];
@@ -153,21 +153,21 @@ RecoveryTimes QueueTransport::RecoveryOf(FlowId queue_pair, bool of_data) const 
   return times;
 }
 
-void QueueTransport::Pace(uint32_t queue_id, uint32_t wire_bytes) {
+void QueueTransport::Pace(QueueId queue_id, uint32_t wire_bytes) {
   const int64_t now_ps = network_.engine().NowPs();
-  KindOf(queue_id).control->OnSend(queue_id / 2, now_ps, wire_bytes);
+  KindOf(queue_id).control->OnSend(QueuePairOf(queue_id), now_ps, wire_bytes);
   ApplyLimits(queue_id);
-  Pacer& pacer = pacers_[queue_id / 2];
+  Pacer& pacer = pacers_[QueuePairOf(queue_id)];
   if (!send_queues_[queue_id].Is(SendQueue::kPaced)) return;
   pacer.next_send_ps =
       now_ps + (wire_bytes == FullPacketBytes() ? pacer.full_packet_ps
                                                 : TransferTimePs(wire_bytes, pacer.rate_bps));
 }
 
-void QueueTransport::ApplyLimits(uint32_t queue_id) {
+void QueueTransport::ApplyLimits(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   const NicKind& kind = kinds_[queue.nic_kind];
-  const SendLimits& limits = kind.control->limits(queue_id / 2);
+  const SendLimits& limits = kind.control->limits(QueuePairOf(queue_id));
   queue.window_packets = kind.window_packets;
   if (limits.window_bytes < kind.settings.window_bytes) {
     queue.window_packets =
@@ -175,7 +175,7 @@ void QueueTransport::ApplyLimits(uint32_t queue_id) {
   }
   if (framing_.follows_segments) [[unlikely]]
     OnLimits(queue_id);
-  Pacer& pacer = pacers_[queue_id / 2];
+  Pacer& pacer = pacers_[QueuePairOf(queue_id)];
   if (limits.rate_bps == pacer.rate_bps) return;
   pacer.rate_bps = limits.rate_bps;
   if (limits.rate_bps == SendLimits::kNoLimit) {
@@ -184,12 +184,13 @@ void QueueTransport::ApplyLimits(uint32_t queue_id) {
     queue.Set(SendQueue::kPaced);
     pacer.full_packet_ps = TransferTimePs(FullPacketBytes(), limits.rate_bps);
   }
-  NicOf(queue_id).NotifyRateChanged({network_.engine().NowPs(), queue_id / 2, limits.rate_bps});
+  NicOf(queue_id).NotifyRateChanged(
+      {network_.engine().NowPs(), QueuePairOf(queue_id), limits.rate_bps});
 }
 
 void QueueTransport::NotifyControl(PacketId index, uint32_t acknowledged_packets) {
   const Packet& packet = network_.packet(index);
-  const uint32_t queue_pair = packet.flow / 2;
+  const FlowId queue_pair = QueuePairOf(QueueId{packet.flow});
   const int64_t now_ps = network_.engine().NowPs();
   const SendQueue& queue = send_queues_[packet.flow];
   CongestionControl& control = *kinds_[queue.nic_kind].control;
@@ -201,20 +202,20 @@ void QueueTransport::NotifyControl(PacketId index, uint32_t acknowledged_packets
                                       .next_sequence = queue.next_sequence,
                                       .telemetry = network_.Telemetry(index)});
   if (packet.kind == PacketKind::kNack) control.OnNack(queue_pair, now_ps);
-  ApplyLimits(packet.flow);
+  ApplyLimits(QueueId{packet.flow});
 }
 
-void QueueTransport::StartTimer(uint32_t queue_id) {
+void QueueTransport::StartTimer(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   queue.timer_start_ps = network_.engine().NowPs();
   if (!queue.Is(SendQueue::kTimerPending)) ArmTimer(queue_id);
 }
 
-void QueueTransport::ScheduleTimer(uint32_t queue_id, int64_t time_ps) {
+void QueueTransport::ScheduleTimer(QueueId queue_id, int64_t time_ps) {
   network_.engine().ScheduleFabric(time_ps, event_order::kQueueTimer, queue_id, queue_id);
 }
 
-void QueueTransport::ReportRecovery(uint32_t queue_id) {
+void QueueTransport::ReportRecovery(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   if (!queue.Is(SendQueue::kHasLost)) return;
   if (SequenceDistance(queue.unacknowledged, backlogs_[queue_id].loss_end) < 0) return;
@@ -226,7 +227,7 @@ void QueueTransport::ReportRecovery(uint32_t queue_id) {
   recoveries_[queue_id].since_ps = -1;
   queue.Clear(SendQueue::kHasLost);
   queue.Clear(SendQueue::kHasRepeated);
-  if (HasUnrepairedLoss(FlowId{queue_id / 2})) return;
+  if (HasUnrepairedLoss(QueuePairOf(queue_id))) return;
   const SinkRef user = UserOf(queue_id);
   user.sink->OnLossRecovered(user.number);
 }
@@ -235,11 +236,11 @@ bool QueueTransport::HasUnrepairedLoss(FlowId queue_pair) const {
   const auto is_lost = [](const SendQueue& queue) {
     return queue.Is(SendQueue::kHasLost) && !queue.Is(SendQueue::kBroken);
   };
-  const uint32_t data = 2 * queue_pair;
-  return is_lost(send_queues_[data]) || is_lost(send_queues_[data + 1]);
+  return is_lost(send_queues_[DataQueueOf(queue_pair)]) ||
+         is_lost(send_queues_[GrantQueueOf(queue_pair)]);
 }
 
-void QueueTransport::CompleteMessages(uint32_t queue_id) {
+void QueueTransport::CompleteMessages(QueueId queue_id) {
   // The sink may post, and open queue pairs, which moves queues.
   while (!backlogs_[queue_id].messages.empty()) {
     SendQueue& queue = send_queues_[queue_id];
@@ -250,12 +251,12 @@ void QueueTransport::CompleteMessages(uint32_t queue_id) {
     messages.PopFront();
     if (!messages.empty()) queue.oldest_end = messages.at(messages.first()).end_sequence;
     const SinkRef user = UserOf(queue_id);
-    if (IsData(queue_id)) user.sink->OnCompleted(user.number);
+    if (IsDataQueue(queue_id)) user.sink->OnCompleted(user.number);
   }
 }
 
 void QueueTransport::Deliver(PacketId index, uint64_t completed) {
-  const uint32_t queue_id = network_.packet(index).flow;
+  const QueueId queue_id{network_.packet(index).flow};
   if (!is_counted_.empty()) [[unlikely]]
     CountDelivered(index);
   network_.Deliver(index);
@@ -271,7 +272,7 @@ void QueueTransport::Deliver(PacketId index, uint64_t completed) {
 
 void QueueTransport::CountDelivered(PacketId index) {
   const Packet& packet = network_.packet(index);
-  const uint32_t queue_pair = packet.flow / 2;
+  const FlowId queue_pair = QueuePairOf(QueueId{packet.flow});
   if (queue_pair < is_counted_.size() && is_counted_[queue_pair]) {
     counted_payload_bytes_ += packet.payload_bytes;
   }

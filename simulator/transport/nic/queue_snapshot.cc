@@ -31,14 +31,14 @@ std::string QueueTransport::WhyNeverReplayed() const {
 void QueueTransport::Visit(StateArchive& archive) {
   archive.Named("queues").Constant(send_queues_.size());
   archive.Section();
-  for (uint32_t queue = 0; queue < send_queues_.size(); ++queue) Visit(queue, archive);
+  for (QueueId queue{0}; queue < send_queues_.size(); ++queue) Visit(queue, archive);
   archive.Section();
   VisitFields(ports_, archive);
   VisitCounters(archive);
 }
 
 void QueueTransport::VisitQueuePair(FlowId queue_pair, StateArchive& archive) {
-  for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
+  for (const QueueId queue : {DataQueueOf(queue_pair), GrantQueueOf(queue_pair)}) {
     archive.Require(!send_queues_[queue].Is(SendQueue::kBroken) &&
                     !receive_queues_[queue].is_broken);
     VisitEnds(queue, archive);
@@ -52,27 +52,33 @@ void QueueTransport::VisitPorts(DeviceId nic, StateArchive& archive) {
   }
 }
 
+// The bits of TakeTimers().
+constexpr uint8_t kDataTimer = 1;
+constexpr uint8_t kGrantTimer = 2;
+
 uint8_t QueueTransport::TakeTimers(FlowId queue_pair) {
   uint8_t timers = 0;
-  for (const uint32_t end : {0u, 1u}) {
-    SendQueue& queue = send_queues_[size_t{2} * queue_pair + end];
-    if (queue.Is(SendQueue::kTimerPending)) timers |= static_cast<uint8_t>(1u << end);
+  const auto take = [&](QueueId queue_id, uint8_t timer) {
+    SendQueue& queue = send_queues_[queue_id];
+    if (queue.Is(SendQueue::kTimerPending)) timers |= timer;
     queue.Clear(SendQueue::kTimerPending);
-  }
+  };
+  take(DataQueueOf(queue_pair), kDataTimer);
+  take(GrantQueueOf(queue_pair), kGrantTimer);
   return timers;
 }
 
 void QueueTransport::PutTimers(FlowId queue_pair, uint8_t timers) {
-  for (const uint32_t end : {0u, 1u}) {
-    if ((timers >> end & 1) != 0) {
-      send_queues_[size_t{2} * queue_pair + end].Set(SendQueue::kTimerPending);
-    }
-  }
+  const auto put = [&](QueueId queue_id, uint8_t timer) {
+    if ((timers & timer) != 0) send_queues_[queue_id].Set(SendQueue::kTimerPending);
+  };
+  put(DataQueueOf(queue_pair), kDataTimer);
+  put(GrantQueueOf(queue_pair), kGrantTimer);
 }
 
 void QueueTransport::VisitCounters(StateArchive& archive) { VisitFields(counters_, archive); }
 
-void QueueTransport::Visit(uint32_t id, StateArchive& archive) {
+void QueueTransport::Visit(QueueId id, StateArchive& archive) {
   if (archive.is_naming()) archive.BeginRecord("queue", id);
   SendQueue& sender = send_queues_[id];
   // The remaining state of a queue that is never used again has no effect.
@@ -86,7 +92,7 @@ void QueueTransport::Visit(uint32_t id, StateArchive& archive) {
   VisitEnds(id, archive);
 }
 
-void QueueTransport::VisitEnds(uint32_t id, StateArchive& archive) {
+void QueueTransport::VisitEnds(QueueId id, StateArchive& archive) {
   SendQueue& sender = send_queues_[id];
   ReceiveQueue& receiver = receive_queues_[id];
   archive.Require(receiver.expected == sender.posted_end);
@@ -101,10 +107,10 @@ void QueueTransport::VisitEnds(uint32_t id, StateArchive& archive) {
     }
   }
   VisitFields(receiver, id, archive);
-  if (!IsData(id)) return;
+  if (!IsDataQueue(id)) return;
   const NicKind& kind = kinds_[sender.nic_kind];
   archive.Require(!kind.is_never_replayed);
-  if (!kind.is_never_replayed) kind.control->Visit(id / 2, archive);
+  if (!kind.is_never_replayed) kind.control->Visit(QueuePairOf(id), archive);
 }
 
 uint64_t QueueTransport::HashOfPath(PathRef path) const {

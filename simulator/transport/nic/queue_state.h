@@ -13,6 +13,7 @@
 #include "simulator/transport/congestion/congestion_control_base.h"
 #include "simulator/transport/contract/message_ring.h"
 #include "simulator/transport/contract/transport.h"
+#include "simulator/transport/nic/queue_id.h"
 #include "topologies/graph/fabric_graph.h"
 #include "topologies/routing/routing.h"
 
@@ -45,7 +46,7 @@ struct alignas(64) SendQueue {
   uint8_t retries = 0;
   uint8_t nic_kind = 0;  // of the NIC that sends: QueueTransport::NicKind
   uint32_t port = kNone;
-  uint32_t next_active = kNone;
+  QueueId next_active = QueueId::kNone;
   uint32_t window_packets = 0;
   uint32_t next_sequence = 0;   // to be sent next
   uint32_t unacknowledged = 0;  // oldest

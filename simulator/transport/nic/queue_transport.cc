@@ -97,17 +97,17 @@ FlowId QueueTransport::OpenBound(const SinkRef& sink, GpuIndex source_gpu, GpuIn
   pair.destination_nic = graph_.NicOfGpu(pair.destination_gpu).value();
   pair.entropy = entropy;
   queue_pairs_.push_back(pair);
-  const uint32_t data = AddQueue();
-  const uint32_t grants = AddQueue();
+  const QueueId data = AddQueue();
+  const QueueId grants = AddQueue();
   SetAckPolicy(data);
   SetAckPolicy(grants);
-  const FlowId id{data / 2};
+  const FlowId id = QueuePairOf(data);
   OpenControl(id);
   return id;
 }
 
 void QueueTransport::OpenControl(FlowId queue_pair) {
-  const uint32_t data = 2 * queue_pair;
+  const QueueId data = DataQueueOf(queue_pair);
   const SendQueue& queue = send_queues_[data];
   // The NIC answers a queue pair's packets; the host behind it answers a stream's segments.
   PathRef path = queue.path();
@@ -131,16 +131,16 @@ void QueueTransport::OpenControl(FlowId queue_pair) {
   ApplyLimits(data);
 }
 
-uint32_t QueueTransport::AddQueue() {
-  const auto id = static_cast<uint32_t>(send_queues_.size());
+QueueId QueueTransport::AddQueue() {
+  const QueueId id{send_queues_.size()};
   const QueuePair& pair = PairOf(id);
-  const DeviceId nic = IsData(id) ? pair.source_nic : pair.destination_nic;
+  const DeviceId nic = IsDataQueue(id) ? pair.source_nic : pair.destination_nic;
   SendQueue queue;
   queue.nic_kind = kind_of_device_[nic];
   queue.port = first_port_of_device_[nic];
   if (pair.data_pins) {
-    queue.port = port_of_link_[IsData(id) ? pair.data_pins->first
-                                          : graph_.ReverseLink(pair.data_pins->last)];
+    queue.port = port_of_link_[IsDataQueue(id) ? pair.data_pins->first
+                                               : graph_.ReverseLink(pair.data_pins->last)];
   }
   SIM_CHECK(queue.port != SendQueue::kNone, "a queue pair on a NIC without a cable");
   queue.window_packets = kinds_[queue.nic_kind].window_packets;
@@ -154,7 +154,7 @@ uint32_t QueueTransport::AddQueue() {
 }
 
 // A window smaller than the number of packets per ACK would never open again.
-void QueueTransport::SetAckPolicy(uint32_t queue) {
+void QueueTransport::SetAckPolicy(QueueId queue) {
   const NicKind& sender = KindOf(queue);
   receive_queues_[queue].ack_every_packets =
       sender.needs.every_packet
@@ -202,9 +202,9 @@ PathRef QueueTransport::FindOrAddPath(const Path& path, std::optional<uint32_t> 
   return added;
 }
 
-void QueueTransport::Resolve(uint32_t queue_id) {
+void QueueTransport::Resolve(QueueId queue_id) {
   const QueuePair& pair = PairOf(queue_id);
-  const bool is_data = IsData(queue_id);
+  const bool is_data = IsDataQueue(queue_id);
   const DeviceId source_nic = is_data ? pair.source_nic : pair.destination_nic;
   const DeviceId destination_nic = is_data ? pair.destination_nic : pair.source_nic;
   SendQueue& queue = send_queues_[queue_id];
@@ -229,7 +229,7 @@ void QueueTransport::Resolve(uint32_t queue_id) {
 }
 
 void QueueTransport::Close(FlowId queue_pair) {
-  for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
+  for (const QueueId queue : {DataQueueOf(queue_pair), GrantQueueOf(queue_pair)}) {
     send_queues_[queue].Set(SendQueue::kBroken);
   }
 }
@@ -240,13 +240,13 @@ void QueueTransport::CountPayload(FlowId queue_pair) {
 }
 
 void QueueTransport::SetError(FlowId queue_pair, bool at_sender) {
-  const uint32_t data = 2 * queue_pair;
-  send_queues_[at_sender ? data : data + 1].Set(SendQueue::kBroken);
-  receive_queues_[at_sender ? data + 1 : data].is_broken = true;
+  const QueueId sent = at_sender ? DataQueueOf(queue_pair) : GrantQueueOf(queue_pair);
+  send_queues_[sent].Set(SendQueue::kBroken);
+  receive_queues_[OtherQueueOf(sent)].is_broken = true;
 }
 
 void QueueTransport::ClockTimeouts(FlowId queue_pair) {
-  for (const uint32_t queue : {2 * queue_pair, 2 * queue_pair + 1}) {
+  for (const QueueId queue : {DataQueueOf(queue_pair), GrantQueueOf(queue_pair)}) {
     if (!send_queues_[queue].Is(SendQueue::kBroken)) {
       ClockRecovery(queue, &RecoveryTimes::timeout_ps);
     }
@@ -255,41 +255,42 @@ void QueueTransport::ClockTimeouts(FlowId queue_pair) {
 
 void QueueTransport::OnRoutesChanged() {
   routes_have_changed_ = true;
-  for (uint32_t id = 0; id < send_queues_.size(); ++id) Resolve(id);
+  for (QueueId id{0}; id < send_queues_.size(); ++id) Resolve(id);
 }
 
 void QueueTransport::OnPacketDropped(PacketId index, DropReason reason, LinkId link) {
   const Packet& packet = network_.packet(index);
   if (reason == DropReason::kOutOfSequence || reason == DropReason::kDuplicate) return;
-  SendQueue& queue = send_queues_[packet.flow];
+  const QueueId queue_id{packet.flow};
+  SendQueue& queue = send_queues_[queue_id];
   const bool is_never_repeated =
       packet.kind == PacketKind::kCnp || packet.kind == PacketKind::kUnreliableSend;
   const bool says_nothing_new = queue.unacknowledged == queue.sent_end;  // a repeated ACK
   const bool needs_repair = !is_never_repeated && !says_nothing_new;
   if (reason != DropReason::kQueuePairError) {
-    const SinkRef& user = UserOf(packet.flow);
+    const SinkRef& user = UserOf(queue_id);
     user.sink->OnPacketLost(user.number,
                             {.reason = reason, .link = link, .needs_repair = needs_repair});
   }
   if ((packet.flags & Packet::kAccepted) != 0) {
-    Break(packet.flow, {.why = fmt::format("a packet acknowledged to its sender was lost on {}",
-                                           graph_.link(link).name)});
+    Break(queue_id, {.why = fmt::format("a packet acknowledged to its sender was lost on {}",
+                                        graph_.link(link).name)});
     return;
   }
   if (!needs_repair) return;
   queue.Set(SendQueue::kHasLost);
-  backlogs_[packet.flow].loss_end = queue.sent_end;
-  RecoveryClock& recovery = recoveries_[packet.flow];
+  backlogs_[queue_id].loss_end = queue.sent_end;
+  RecoveryClock& recovery = recoveries_[queue_id];
   if (recovery.since_ps < 0) recovery.since_ps = network_.engine().NowPs();
 }
 
-void QueueTransport::Break(uint32_t queue_id, const FlowError& error) {
+void QueueTransport::Break(QueueId queue_id, const FlowError& error) {
   SendQueue& queue = send_queues_[queue_id];
   if (queue.Is(SendQueue::kBroken)) return;
   queue.Set(SendQueue::kBroken);
   ++counters_.queue_pair_errors;
   const SinkRef user = UserOf(queue_id);
-  user.sink->OnFailed(user.number, IsData(queue_id), error);
+  user.sink->OnFailed(user.number, IsDataQueue(queue_id), error);
 }
 
 // --- Queries -------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ namespace railyard {
 class QueueTransport : public Transport, public PacketSink, public StateOwner {
  public:
   // Flows are queue pairs. Precondition of all functions with a flow: its number is below
-  // queue_count() / 2.
+  // queue_pair_count().
   FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) override {
     return OpenBound(sink, source_gpu, destination_gpu, entropy, std::nullopt);
@@ -48,11 +48,11 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Appends a message to the data queue: an RDMA write with immediate (0 bytes: only the
   // immediate), or an application's write to a stream.
   void Post(FlowId queue_pair, const PostedMessage& message) override {
-    PostMessage(2 * queue_pair, message.size, message.tolerance_ppm);
+    PostMessage(DataQueueOf(queue_pair), message.size, message.tolerance_ppm);
   }
   // Posts `count` more receives. Precondition: fewer than 2^32 are open at once.
   void PostReceives(FlowId queue_pair, uint32_t count) {
-    receive_queues_[size_t{2} * queue_pair].receives += count;
+    receive_queues_[DataQueueOf(queue_pair)].receives += count;
   }
   void Close(FlowId queue_pair) override;
   // Puts one end into the error state, in which it neither sends nor receives.
@@ -99,13 +99,13 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   uint8_t TakeTimers(FlowId queue_pair);
   void PutTimers(FlowId queue_pair, uint8_t timers);
 
-  uint32_t queue_count() const { return static_cast<uint32_t>(send_queues_.size()); }
-  PathRef DataPath(FlowId queue_pair) const { return send_queues_[size_t{2} * queue_pair].path(); }
+  uint32_t queue_pair_count() const { return static_cast<uint32_t>(queue_pairs_.size()); }
+  PathRef DataPath(FlowId queue_pair) const { return send_queues_[DataQueueOf(queue_pair)].path(); }
   PathRef AckPath(FlowId queue_pair) const {
-    return receive_queues_[size_t{2} * queue_pair].ack_path();
+    return receive_queues_[DataQueueOf(queue_pair)].ack_path();
   }
   // Returns the sink of the user of a queue's pair.
-  const SinkRef& UserOf(uint32_t queue) const { return PairOf(queue).user; }
+  const SinkRef& UserOf(QueueId queue) const { return PairOf(queue).user; }
   uint32_t FirstPortOf(DeviceId nic) const { return first_port_of_device_[nic]; }
   // Returns the bytes on the wire of a message of `payload_bytes`.
   uint64_t WireBytes(uint64_t payload_bytes) const;
@@ -117,17 +117,17 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Returns the limits that its congestion control sets to a queue pair, or nullopt if the queue
   // pair has nothing to send and nothing unacknowledged. Where the control sets no lower limit,
   // they are the rate of its port and the NIC's window.
-  std::optional<SendLimits> LimitsNow(uint32_t queue_pair) const;
-  const QueuePair& pair(uint32_t queue_pair) const { return queue_pairs_[queue_pair]; }
+  std::optional<SendLimits> LimitsNow(FlowId queue_pair) const;
+  const QueuePair& pair(FlowId queue_pair) const { return queue_pairs_[queue_pair]; }
   uint32_t mtu_bytes() const { return settings_.mtu_bytes; }
   // Makes MessageOf() find completed messages too. Must be called before the first message.
   void KeepMessages() { history_ = std::make_unique<MessageHistory>(); }
   // Returns the message that contains a packet of a queue, or nullopt if no known message does.
   // Precondition: KeepMessages() was called.
-  std::optional<PlacedMessage> MessageOf(uint32_t queue, uint32_t sequence) const;
+  std::optional<PlacedMessage> MessageOf(QueueId queue, uint32_t sequence) const;
   // Returns the congestion control of the queue pair's sender.
   const CongestionControl& congestion_control(FlowId queue_pair) const {
-    return *KindOf(2 * queue_pair).control;
+    return *KindOf(DataQueueOf(queue_pair)).control;
   }
 
  protected:
@@ -163,28 +163,27 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Called when the path's round trip on an idle fabric is known.
   virtual void OnOpened(FlowId /*queue_pair*/, int64_t /*base_rtt_ps*/) {}
   // Sends one of the packets for which SendQueue::kHasRepairs is set. Returns its time on the wire.
-  virtual int64_t SendRepair(uint32_t queue) = 0;
+  virtual int64_t SendRepair(QueueId queue) = 0;
   // Called when the timer restarts and has no pending event.
-  virtual void ArmTimer(uint32_t queue) = 0;
+  virtual void ArmTimer(QueueId queue) = 0;
   // Called when an event of the timer is due.
-  virtual void OnTimer(uint32_t queue) = 0;
+  virtual void OnTimer(QueueId queue) = 0;
   // Called when a segment was sent for the first time.
-  virtual void OnSegmentSent(uint32_t /*queue*/) {}
+  virtual void OnSegmentSent(QueueId /*queue*/) {}
   // Called when the congestion control's limits have changed.
-  virtual void OnLimits(uint32_t /*queue*/) {}
+  virtual void OnLimits(QueueId /*queue*/) {}
   // Returns a text such as "sent again 3 of 7 times". Precondition: the queue has retransmitted.
-  virtual std::string DescribeRetries(uint32_t queue) const = 0;
+  virtual std::string DescribeRetries(QueueId queue) const = 0;
 
   // --- For the protocol --------------------------------------------------------------------------
-  static bool IsData(uint32_t queue) { return queue % 2 == 0; }
-  const QueuePair& PairOf(uint32_t queue) const { return queue_pairs_[queue / 2]; }
+  const QueuePair& PairOf(QueueId queue) const { return queue_pairs_[QueuePairOf(queue)]; }
   // Returns the kind of the NIC that sends the queue's packets.
-  const NicKind& KindOf(uint32_t queue) const { return kinds_[send_queues_[queue].nic_kind]; }
+  const NicKind& KindOf(QueueId queue) const { return kinds_[send_queues_[queue].nic_kind]; }
   // Returns the kind of the NIC that receives the queue's packets, which sends those of the pair's
   // other queue.
-  const NicKind& KindOfReceiver(uint32_t queue) const { return KindOf(queue ^ 1); }
-  const Nic& NicOf(uint32_t queue) const {
-    return *nics_[IsData(queue) ? PairOf(queue).source_nic : PairOf(queue).destination_nic];
+  const NicKind& KindOfReceiver(QueueId queue) const { return KindOf(OtherQueueOf(queue)); }
+  const Nic& NicOf(QueueId queue) const {
+    return *nics_[IsDataQueue(queue) ? PairOf(queue).source_nic : PairOf(queue).destination_nic];
   }
   uint32_t PacketsOf(uint64_t bytes) const {
     return static_cast<uint32_t>(std::max<uint64_t>(1, DivideUp(bytes, settings_.mtu_bytes)));
@@ -197,41 +196,41 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
     return queue.next_sequence != queue.posted_end &&
            queue.next_sequence - queue.unacknowledged < queue.window_packets;
   }
-  void Activate(uint32_t queue);
+  void Activate(QueueId queue);
 
   // These functions handle messages and packets (queue_send.cc). Functions that send return the
   // packet's time on the wire.
-  void PostMessage(uint32_t queue, const MessageSize& size, uint32_t tolerance_ppm);
+  void PostMessage(QueueId queue, const MessageSize& size, uint32_t tolerance_ppm);
   // Returns the position of the oldest message that ends beyond `sequence`, or the end.
   static uint32_t FindMessage(const MessageRing& messages, uint32_t sequence);
   // Makes `sequence` the next packet to be sent.
-  void Seek(uint32_t queue, uint32_t sequence);
-  int64_t SendPacketOf(uint32_t queue, uint32_t sequence, const MessageRing::Message& message);
-  void StartTimer(uint32_t queue);
-  void ScheduleTimer(uint32_t queue, int64_t time_ps);
-  void ApplyLimits(uint32_t queue);
+  void Seek(QueueId queue, uint32_t sequence);
+  int64_t SendPacketOf(QueueId queue, uint32_t sequence, const MessageRing::Message& message);
+  void StartTimer(QueueId queue);
+  void ScheduleTimer(QueueId queue, int64_t time_ps);
+  void ApplyLimits(QueueId queue);
   void NotifyControl(PacketId packet, uint32_t acknowledged_packets);
   // Ends a phase of the current recovery, and begins the next one.
-  void ClockRecovery(uint32_t queue, int64_t RecoveryTimes::*part);
+  void ClockRecovery(QueueId queue, int64_t RecoveryTimes::*part);
   // Must be called when the oldest unacknowledged packet has changed.
-  void ReportRecovery(uint32_t queue);
-  void CompleteMessages(uint32_t queue);
-  void Break(uint32_t queue, const FlowError& error);
+  void ReportRecovery(QueueId queue);
+  void CompleteMessages(QueueId queue);
+  void Break(QueueId queue, const FlowError& error);
   // Must be called when a packet is in memory that completes `completed_messages`.
   void Deliver(PacketId packet, uint64_t completed_messages);
   // Drops a packet at the receiver.
   void Refuse(PacketId packet, DropReason reason);
 
   // Returns when the queue's rate lets it send again; 0 if its rate is not limited.
-  int64_t PacedUntilPs(const SendQueue& queue, uint32_t queue_id) const {
-    return queue.Is(SendQueue::kPaced) ? pacers_[queue_id / 2].next_send_ps : 0;
+  int64_t PacedUntilPs(const SendQueue& queue, QueueId queue_id) const {
+    return queue.Is(SendQueue::kPaced) ? pacers_[QueuePairOf(queue_id)].next_send_ps : 0;
   }
 
   // The state of both halves of a protocol.
   FabricNetwork& network_;
   const NicSettings settings_;  // of most NICs; variants agree on those used here
   const Framing framing_;
-  std::vector<SendQueue> send_queues_;        // 2q: data of queue pair q; 2q+1: its grants
+  std::vector<SendQueue> send_queues_;        // by QueueId
   std::vector<ReceiveQueue> receive_queues_;  // the same
   std::vector<SendBacklog> backlogs_;         // the same
   std::vector<NicKind> kinds_;                // by SendQueue::nic_kind
@@ -243,10 +242,10 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void AddKind(const NicSettings& settings);
   void AddNics(std::span<const NicVariant> variants);
   void AddPorts(DeviceId nic);
-  uint32_t AddQueue();
-  void SetAckPolicy(uint32_t queue);
+  QueueId AddQueue();
+  void SetAckPolicy(QueueId queue);
   void OpenControl(FlowId queue_pair);
-  void Resolve(uint32_t queue);
+  void Resolve(QueueId queue);
   // `is_forward` is true for the direction of the data.
   PathRef PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward, PathRef last);
   PathRef FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop);
@@ -257,28 +256,28 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   uint32_t FullPacketBytes() const { return full_packet_bytes_; }
 
   // These functions control the turns of queues (queue_turns.cc).
-  bool MustWait(const SendQueue& queue, uint32_t queue_id) const {
+  bool MustWait(const SendQueue& queue, QueueId queue_id) const {
     return queue.Is(SendQueue::kPaced) && PacedUntilPs(queue, queue_id) > network_.engine().NowPs();
   }
   static void HandlePort(void* self, uint32_t port);
   static void HandleTimer(void* self, uint32_t queue);
   void Serve(uint32_t port);
-  void Append(NicPort& port, uint32_t queue);
+  void Append(NicPort& port, QueueId queue);
   void TakePaced(NicPort& port);
   void ScheduleServe(uint32_t port, int64_t time_ps);
   void ScheduleNextTurn(uint32_t port);
 
   // These functions handle messages and packets (queue_send.cc).
   static void TakeMessage(SendQueue& queue, SendBacklog& backlog);
-  int64_t SendPacket(uint32_t queue);
+  int64_t SendPacket(QueueId queue);
   [[gnu::noinline]] uint16_t FlagBytes(const Packet& packet, uint32_t offset) const;
-  void MarkRepeated(uint32_t queue, uint32_t payload_bytes);
-  void Pace(uint32_t queue, uint32_t wire_bytes);
+  void MarkRepeated(QueueId queue, uint32_t payload_bytes);
+  void Pace(QueueId queue, uint32_t wire_bytes);
   void CountDelivered(PacketId packet);
 
   // These functions take and restore snapshots (queue_snapshot.cc).
-  void Visit(uint32_t queue, StateArchive& archive);
-  void VisitEnds(uint32_t queue, StateArchive& archive);
+  void Visit(QueueId queue, StateArchive& archive);
+  void VisitEnds(QueueId queue, StateArchive& archive);
   uint64_t HashOfPath(PathRef path) const;
 
   const FabricGraph& graph_;

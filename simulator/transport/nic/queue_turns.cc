@@ -7,14 +7,14 @@
 
 namespace railyard {
 
-void QueueTransport::Activate(uint32_t queue_id) {
+void QueueTransport::Activate(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   if (queue.Is(SendQueue::kActive) || !MaySend(queue)) return;
   queue.Set(SendQueue::kActive);
   network_.FetchPath(queue.first_link);
   NicPort& port = ports_[queue.port];
   if (MustWait(queue, queue_id)) [[unlikely]] {
-    port.paced.push_back({pacers_[queue_id / 2].next_send_ps, queue_id});
+    port.paced.push_back({pacers_[QueuePairOf(queue_id)].next_send_ps, queue_id});
     std::push_heap(port.paced.begin(), port.paced.end());
     port.next_paced_ps = port.paced.front().time_ps;
   } else {
@@ -23,9 +23,9 @@ void QueueTransport::Activate(uint32_t queue_id) {
   ScheduleNextTurn(queue.port);
 }
 
-void QueueTransport::Append(NicPort& port, uint32_t queue_id) {
-  send_queues_[queue_id].next_active = SendQueue::kNone;
-  if (port.first_active == SendQueue::kNone) {
+void QueueTransport::Append(NicPort& port, QueueId queue_id) {
+  send_queues_[queue_id].next_active = QueueId::kNone;
+  if (port.first_active == QueueId::kNone) {
     port.first_active = queue_id;
   } else {
     send_queues_[port.last_active].next_active = queue_id;
@@ -54,7 +54,7 @@ inline void QueueTransport::ScheduleServe(uint32_t port_id, int64_t time_ps) {
 
 inline void QueueTransport::ScheduleNextTurn(uint32_t port_id) {
   const NicPort& port = ports_[port_id];
-  if (port.first_active != SendQueue::kNone) [[likely]] {
+  if (port.first_active != QueueId::kNone) [[likely]] {
     ScheduleServe(port_id, port.free_ps);
   } else if (port.next_paced_ps != kNeverPs) {
     ScheduleServe(port_id, std::max(port.free_ps, port.next_paced_ps));
@@ -70,7 +70,7 @@ void QueueTransport::HandlePort(void* self, uint32_t port) {
 }
 
 void QueueTransport::HandleTimer(void* self, uint32_t queue) {
-  static_cast<QueueTransport*>(self)->OnTimer(queue);
+  static_cast<QueueTransport*>(self)->OnTimer(QueueId{queue});
 }
 
 void QueueTransport::Serve(uint32_t port_id) {
@@ -88,7 +88,7 @@ void QueueTransport::Serve(uint32_t port_id) {
   }
   if (port.next_paced_ps <= now_ps) [[unlikely]]
     TakePaced(port);
-  const uint32_t queue_id = port.first_active;
+  const QueueId queue_id = port.first_active;
   SendQueue& queue = send_queues_[queue_id];
   port.first_active = queue.next_active;
   // While a queue waited for its turn, it may have lost its permission to send or moved to another

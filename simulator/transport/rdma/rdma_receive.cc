@@ -8,7 +8,7 @@
 namespace railyard {
 
 void RdmaTransport::OnWrite(PacketId index) {
-  const uint32_t queue_id = network_.packet(index).flow;
+  const QueueId queue_id{network_.packet(index).flow};
   if (receive_queues_[queue_id].is_broken) [[unlikely]] {
     Refuse(index, DropReason::kQueuePairError);
     return;
@@ -106,7 +106,7 @@ bool RdmaTransport::DoWithout(PacketId index, uint32_t distance) {
   queue.nack_sent = false;
   queue.reported = 0;
   queue.unreported = 0;
-  Acknowledge(packet.flow, PacketKind::kAck, index, queue.beyond);
+  Acknowledge(QueueId{packet.flow}, PacketKind::kAck, index, queue.beyond);
   Accept(index, is_last ? 1 : 0);
   return true;
 }
@@ -114,7 +114,7 @@ bool RdmaTransport::DoWithout(PacketId index, uint32_t distance) {
 // Handles a packet that arrived `distance` beyond the expected one.
 void RdmaTransport::OnAhead(PacketId index, uint32_t distance) {
   if (network_.packet(index).acknowledged != 0 && DoWithout(index, distance)) return;
-  const uint32_t queue_id = network_.packet(index).flow;
+  const QueueId queue_id{network_.packet(index).flow};
   ReceiveQueue& queue = receive_queues_[queue_id];
   const uint32_t tolerance = settings_.reorder_tolerance_packets;
   const bool is_selective = settings_.recovery == Recovery::kSelectiveRepeat;
@@ -159,8 +159,8 @@ bool RdmaTransport::ReportGaps(ReceiveQueue& queue, uint32_t distance) const {
 
 void RdmaTransport::Accept(PacketId index, uint32_t completed) {
   Packet& packet = network_.packet(index);
-  const uint32_t queue_id = packet.flow;
-  if (IsData(queue_id)) {
+  const QueueId queue_id{packet.flow};
+  if (IsDataQueue(queue_id)) {
     packet.flags |= Packet::kAccepted;
     packet.acknowledged = completed;  // for OnPacketInMemory()
     network_.SendOn(index);
@@ -171,7 +171,7 @@ void RdmaTransport::Accept(PacketId index, uint32_t completed) {
   for (; completed > 0; --completed) user.sink->OnGranted(user.number);
 }
 
-void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, PacketId cause, uint64_t kept) {
+void RdmaTransport::Acknowledge(QueueId queue_id, PacketKind kind, PacketId cause, uint64_t kept) {
   ReceiveQueue& queue = receive_queues_[queue_id];
   network_.FetchPath(queue.ack_first_link);
   const PacketId index = network_.AllocatePacket();
@@ -191,7 +191,7 @@ void RdmaTransport::Acknowledge(uint32_t queue_id, PacketKind kind, PacketId cau
 }
 
 // Handles the arrival of a packet that was marked by a switch.
-void RdmaTransport::OnMarked(uint32_t queue_id) {
+void RdmaTransport::OnMarked(QueueId queue_id) {
   ++counters_.ecn_marked;
   ReceiveQueue& queue = receive_queues_[queue_id];
   ++queue.marked;
@@ -199,7 +199,7 @@ void RdmaTransport::OnMarked(uint32_t queue_id) {
   if (!KindOf(queue_id).needs.cnp || now_ps < queue.next_cnp_ps) return;
   queue.next_cnp_ps = now_ps + KindOfReceiver(queue_id).settings.cnp_interval_ps;
   ++counters_.cnp;
-  NicOf(queue_id ^ 1).NotifyCnpSent({now_ps, queue_id / 2});
+  NicOf(OtherQueueOf(queue_id)).NotifyCnpSent({now_ps, QueuePairOf(queue_id)});
   const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = queue_id;

@@ -15,13 +15,13 @@ void RdmaTransport::Grant(FlowId queue_pair, bool tells_sender) {
 }
 
 void RdmaTransport::PostToSender(FlowId queue_pair, uint32_t bytes) {
-  PostMessage(2 * queue_pair + 1, MessageSize::OfData(bytes), 0);
+  PostMessage(GrantQueueOf(queue_pair), MessageSize::OfData(bytes), 0);
 }
 
 void RdmaTransport::SendUnreliable(FlowId queue_pair, bool to_receiver, uint32_t immediate) {
-  const uint32_t queue_id = to_receiver ? 2 * queue_pair : 2 * queue_pair + 1;
+  const QueueId queue_id = to_receiver ? DataQueueOf(queue_pair) : GrantQueueOf(queue_pair);
   // The packet takes the path of the ACKs of the opposite direction, from NIC to NIC.
-  const PathRef path = receive_queues_[to_receiver ? queue_id + 1 : queue_id - 1].ack_path();
+  const PathRef path = receive_queues_[OtherQueueOf(queue_id)].ack_path();
   const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = queue_id;
@@ -33,7 +33,7 @@ void RdmaTransport::SendUnreliable(FlowId queue_pair, bool to_receiver, uint32_t
   network_.Inject(index);
 }
 
-int64_t RdmaTransport::SendRepair(uint32_t queue_id) {
+int64_t RdmaTransport::SendRepair(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   Repair& repair = repairs_[queue_id];
   const uint32_t sequence =
@@ -44,18 +44,18 @@ int64_t RdmaTransport::SendRepair(uint32_t queue_id) {
   return SendPacketOf(queue_id, sequence, messages.at(FindMessage(messages, sequence)));
 }
 
-void RdmaTransport::OnCnp(uint32_t queue_id) {
-  KindOf(queue_id).control->OnCnp(queue_id / 2, network_.engine().NowPs());
+void RdmaTransport::OnCnp(QueueId queue_id) {
+  KindOf(queue_id).control->OnCnp(QueuePairOf(queue_id), network_.engine().NowPs());
   ApplyLimits(queue_id);
 }
 
-void RdmaTransport::ArmTimer(uint32_t queue_id) {
+void RdmaTransport::ArmTimer(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   queue.Set(SendQueue::kTimerPending);
   ScheduleTimer(queue_id, queue.timer_start_ps + KindOf(queue_id).settings.LocalAckTimeoutPs());
 }
 
-void RdmaTransport::OnTimer(uint32_t queue_id) {
+void RdmaTransport::OnTimer(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   queue.Clear(SendQueue::kTimerPending);
   if (queue.Is(SendQueue::kBroken) || queue.unacknowledged == queue.sent_end) return;
@@ -75,16 +75,16 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
   }
   ++counters_.timeouts;
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
-  NicOf(queue_id).NotifyTimeout({now_ps, queue_id / 2});
+  NicOf(queue_id).NotifyTimeout({now_ps, QueuePairOf(queue_id)});
   if (queue.retries == kind.settings.ib_retry_cnt) {
     Break(queue_id,
           {.is_unanswered = true,
-           .why = fmt::format("{} on {}", kRetryExceeded, Describe(FlowId{queue_id / 2}))});
+           .why = fmt::format("{} on {}", kRetryExceeded, Describe(QueuePairOf(queue_id)))});
     return;
   }
   ++queue.retries;
-  if (IsData(queue_id)) {
-    kind.control->OnTimeout(queue_id / 2, now_ps);
+  if (IsDataQueue(queue_id)) {
+    kind.control->OnTimeout(QueuePairOf(queue_id), now_ps);
     ApplyLimits(queue_id);
   }
   // The timer is restarted here as well, because the port may be blocked for a long time.
@@ -92,7 +92,7 @@ void RdmaTransport::OnTimer(uint32_t queue_id) {
   GoBack(queue_id, queue.unacknowledged);
 }
 
-void RdmaTransport::GoBack(uint32_t queue_id, uint32_t sequence) {
+void RdmaTransport::GoBack(QueueId queue_id, uint32_t sequence) {
   Seek(queue_id, sequence);
   if (settings_.recovery == Recovery::kSelectiveRepeat) {
     repairs_[queue_id] = {};
@@ -103,7 +103,7 @@ void RdmaTransport::GoBack(uint32_t queue_id, uint32_t sequence) {
 
 // Handles the bitmap of a NACK, which counts from the packet after the oldest unacknowledged one.
 // Packets missing before its last bit are sent again, once, unless they are scheduled already.
-void RdmaTransport::RepeatMissing(uint32_t queue_id, uint64_t beyond) {
+void RdmaTransport::RepeatMissing(QueueId queue_id, uint64_t beyond) {
   SendQueue& queue = send_queues_[queue_id];
   Repair& repair = repairs_[queue_id];
   const auto last = static_cast<uint32_t>(std::bit_width(beyond));  // so far beyond the oldest
@@ -120,7 +120,7 @@ void RdmaTransport::RepeatMissing(uint32_t queue_id, uint64_t beyond) {
 }
 
 // Shifts the bitmap after the oldest unacknowledged packet has advanced by `count`.
-void RdmaTransport::AdvanceRepair(uint32_t queue_id, uint32_t count) {
+void RdmaTransport::AdvanceRepair(QueueId queue_id, uint32_t count) {
   Repair& repair = repairs_[queue_id];
   repair.repeat = count >= 64 ? 0 : repair.repeat >> count;
   repair.requested -= std::min(repair.requested, count);
@@ -129,7 +129,7 @@ void RdmaTransport::AdvanceRepair(uint32_t queue_id, uint32_t count) {
 
 void RdmaTransport::OnAcknowledgement(PacketId index) {
   const Packet ack = network_.packet(index);
-  const uint32_t queue_id = ack.flow;
+  const QueueId queue_id{ack.flow};
   const uint32_t expected = ack.sequence;
   const bool is_nack = ack.kind == PacketKind::kNack;
   SendQueue& queue = send_queues_[queue_id];
@@ -138,7 +138,7 @@ void RdmaTransport::OnAcknowledgement(PacketId index) {
   const bool is_stale = queue.Is(SendQueue::kBroken) ||
                         SequenceDistance(expected, queue.sent_end) > 0 ||
                         SequenceDistance(expected, queue.unacknowledged) < 0;
-  if (!is_stale && IsData(queue_id) && (KindOf(queue_id).needs.acknowledgements || is_nack)) {
+  if (!is_stale && IsDataQueue(queue_id) && (KindOf(queue_id).needs.acknowledgements || is_nack)) {
     NotifyControl(index, progress);
   }
   network_.FreePacket(index);
@@ -158,7 +158,7 @@ void RdmaTransport::OnAcknowledgement(PacketId index) {
     // counts as a retry. With selective repeat the request may be for another gap.
     Break(queue_id,
           {.is_unanswered = true,
-           .why = fmt::format("{} on {}", kRetryExceeded, Describe(FlowId{queue_id / 2}))});
+           .why = fmt::format("{} on {}", kRetryExceeded, Describe(QueuePairOf(queue_id)))});
     return;
   }
   if (is_nack) ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);

@@ -26,29 +26,29 @@ void RdmaTransport::OnPacketAtNic(PacketId index) {
   if (packet.kind == PacketKind::kAck || packet.kind == PacketKind::kNack) {
     OnAcknowledgement(index);
   } else if (packet.kind == PacketKind::kCnp) {
-    const uint32_t queue_id = packet.flow;
+    const QueueId queue_id{packet.flow};
     network_.FreePacket(index);
     OnCnp(queue_id);
   } else if (packet.kind == PacketKind::kUnreliableSend) {
-    const uint32_t queue_id = packet.flow;
+    const QueueId queue_id{packet.flow};
     const uint32_t immediate = packet.sequence;
     network_.FreePacket(index);
     const SinkRef user = UserOf(queue_id);
-    user.sink->OnUnreliableSend(user.number, IsData(queue_id), immediate);
+    user.sink->OnUnreliableSend(user.number, IsDataQueue(queue_id), immediate);
   } else {
     OnWrite(index);
   }
 }
 
 std::string RdmaTransport::Describe(FlowId queue_pair) const {
-  const SendQueue& data = send_queues_[size_t{2} * queue_pair];
-  const SendQueue& grants = send_queues_[size_t{2} * queue_pair + 1];
+  const SendQueue& data = send_queues_[DataQueueOf(queue_pair)];
+  const SendQueue& grants = send_queues_[GrantQueueOf(queue_pair)];
   return fmt::format("{} ({} data packets and {} clear-to-send unacknowledged)",
                      NamesOf(queue_pair), data.sent_end - data.unacknowledged,
                      grants.sent_end - grants.unacknowledged);
 }
 
-std::string RdmaTransport::DescribeRetries(uint32_t queue) const {
+std::string RdmaTransport::DescribeRetries(QueueId queue) const {
   return fmt::format("sent again {} of {} times", send_queues_[queue].retries,
                      KindOf(queue).settings.ib_retry_cnt);
 }

@@ -55,16 +55,16 @@ class RdmaTransport final : public QueueTransport {
 
  private:
   void AddQueueState() override;
-  int64_t SendRepair(uint32_t queue) override;
-  void ArmTimer(uint32_t queue) override;
-  void OnTimer(uint32_t queue) override;
-  std::string DescribeRetries(uint32_t queue) const override;
+  int64_t SendRepair(QueueId queue) override;
+  void ArmTimer(QueueId queue) override;
+  void OnTimer(QueueId queue) override;
+  std::string DescribeRetries(QueueId queue) const override;
 
   // These functions implement the sending ends (rdma_send.cc).
-  void OnCnp(uint32_t queue);
-  void GoBack(uint32_t queue, uint32_t sequence);
-  void RepeatMissing(uint32_t queue, uint64_t beyond);
-  void AdvanceRepair(uint32_t queue, uint32_t count);
+  void OnCnp(QueueId queue);
+  void GoBack(QueueId queue, uint32_t sequence);
+  void RepeatMissing(QueueId queue, uint64_t beyond);
+  void AdvanceRepair(QueueId queue, uint32_t count);
   void OnAcknowledgement(PacketId packet);
 
   // These functions implement the receiving ends (rdma_receive.cc).
@@ -78,8 +78,8 @@ class RdmaTransport final : public QueueTransport {
   void NoteRefused(ReceiveQueue& queue, const Packet& packet) const;
   // `kept` has a bit for each packet beyond the expected one that was kept; without any, a NACK
   // makes the sender go back.
-  void Acknowledge(uint32_t queue, PacketKind kind, PacketId cause, uint64_t kept);
-  void OnMarked(uint32_t queue);
+  void Acknowledge(QueueId queue, PacketKind kind, PacketId cause, uint64_t kept);
+  void OnMarked(QueueId queue);
 
   std::vector<Repair> repairs_;  // by queue, with selective repeat
 };

@@ -24,14 +24,14 @@ void TcpTransport::AddQueueState() {
 }
 
 void TcpTransport::OnOpened(FlowId stream, int64_t base_rtt_ps) {
-  senders_[size_t{2} * stream].timeout.OnRoundTrip(base_rtt_ps);
+  senders_[DataQueueOf(stream)].timeout.OnRoundTrip(base_rtt_ps);
 }
 
 // --- Sending end ---------------------------------------------------------------------------------
 
 // Sets how far the stream may send: the segments that the congestion window allows beyond those
 // that arrived or are lost, as far as the receiver has room. Lost segments are sent first.
-void TcpTransport::SetWindow(uint32_t queue_id) {
+void TcpTransport::SetWindow(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   const TcpSender& tcp = senders_[queue_id];
   const TcpScoreboard& segments = tcp.scoreboard;
@@ -44,18 +44,18 @@ void TcpTransport::SetWindow(uint32_t queue_id) {
   }
 }
 
-void TcpTransport::OnLimits(uint32_t queue_id) {
+void TcpTransport::OnLimits(QueueId queue_id) {
   senders_[queue_id].congestion_packets = send_queues_[queue_id].window_packets;
   SetWindow(queue_id);
 }
 
-int64_t TcpTransport::SendRepair(uint32_t queue_id) {
+int64_t TcpTransport::SendRepair(QueueId queue_id) {
   const uint32_t lost = TakeLostSegment(queue_id);
   const MessageRing& messages = backlogs_[queue_id].messages;
   return SendPacketOf(queue_id, lost, messages.at(FindMessage(messages, lost)));
 }
 
-uint32_t TcpTransport::TakeLostSegment(uint32_t queue_id) {
+uint32_t TcpTransport::TakeLostSegment(QueueId queue_id) {
   const uint32_t sequence =
       send_queues_[queue_id].unacknowledged + senders_[queue_id].scoreboard.TakeLost();
   SetWindow(queue_id);
@@ -64,7 +64,7 @@ uint32_t TcpTransport::TakeLostSegment(uint32_t queue_id) {
 
 void TcpTransport::OnAcknowledgement(PacketId index) {
   const Packet ack = network_.packet(index);
-  const uint32_t queue_id = ack.flow;
+  const QueueId queue_id{ack.flow};
   SendQueue& queue = send_queues_[queue_id];
   TcpSender& tcp = senders_[queue_id];
   const uint32_t progress = ack.sequence - queue.unacknowledged;
@@ -99,7 +99,7 @@ void TcpTransport::OnAcknowledgement(PacketId index) {
     if (!tcp.in_recovery) {
       tcp.in_recovery = true;
       tcp.recovery_end = queue.next_sequence;
-      KindOf(queue_id).control->OnNack(queue_id / 2, now_ps);
+      KindOf(queue_id).control->OnNack(QueuePairOf(queue_id), now_ps);
     }
   }
   ApplyLimits(queue_id);
@@ -114,7 +114,7 @@ bool TcpTransport::IsWaitingForRoom(const SendQueue& queue) {
          queue.window_packets == 0;
 }
 
-void TcpTransport::ArmTimer(uint32_t queue_id) {
+void TcpTransport::ArmTimer(QueueId queue_id) {
   const SendQueue& queue = send_queues_[queue_id];
   TcpSender& tcp = senders_[queue_id];
   const int64_t deadline_ps =
@@ -124,7 +124,7 @@ void TcpTransport::ArmTimer(uint32_t queue_id) {
   ScheduleTimer(queue_id, deadline_ps);
 }
 
-void TcpTransport::OnTimer(uint32_t queue_id) {
+void TcpTransport::OnTimer(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   TcpSender& tcp = senders_[queue_id];
   const int64_t now_ps = network_.engine().NowPs();
@@ -145,11 +145,11 @@ void TcpTransport::OnTimer(uint32_t queue_id) {
   }
   ++counters_.timeouts;
   ClockRecovery(queue_id, &RecoveryTimes::timeout_ps);
-  NicOf(queue_id).NotifyTimeout({now_ps, queue_id / 2});
+  NicOf(queue_id).NotifyTimeout({now_ps, QueuePairOf(queue_id)});
   if (tcp.first_repeat_ps >= 0 && now_ps - tcp.first_repeat_ps >= kTcpGiveUpPs) {
     Break(queue_id,
           {.is_unanswered = true,
-           .why = fmt::format("{} on {}", kConnectionTimedOut, Describe(FlowId{queue_id / 2}))});
+           .why = fmt::format("{} on {}", kConnectionTimedOut, Describe(QueuePairOf(queue_id)))});
     return;
   }
   if (tcp.first_repeat_ps < 0) tcp.first_repeat_ps = now_ps;
@@ -158,7 +158,7 @@ void TcpTransport::OnTimer(uint32_t queue_id) {
   tcp.scoreboard.MarkAllLost();
   tcp.in_recovery = true;
   tcp.recovery_end = queue.next_sequence;
-  KindOf(queue_id).control->OnTimeout(queue_id / 2, now_ps);
+  KindOf(queue_id).control->OnTimeout(QueuePairOf(queue_id), now_ps);
   ApplyLimits(queue_id);
   // The timer is restarted here as well, because the port may be blocked for a long time.
   StartTimer(queue_id);
@@ -166,7 +166,7 @@ void TcpTransport::OnTimer(uint32_t queue_id) {
 }
 
 // Sends a segment that has arrived already, without payload. Its acknowledgement states the window.
-void TcpTransport::ProbeWindow(uint32_t queue_id) {
+void TcpTransport::ProbeWindow(QueueId queue_id) {
   const SendQueue& queue = send_queues_[queue_id];
   const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
@@ -197,7 +197,7 @@ void TcpTransport::OnPacketInMemory(PacketId index) {
 
 void TcpTransport::OnSegment(PacketId index) {
   const Packet& packet = network_.packet(index);
-  const uint32_t queue_id = packet.flow;
+  const QueueId queue_id{packet.flow};
   ReceiveQueue& queue = receive_queues_[queue_id];
   TcpReceiver& tcp = receivers_[queue_id];
   const int32_t distance = SequenceDistance(packet.sequence, queue.expected);
@@ -228,7 +228,7 @@ void TcpTransport::OnSegment(PacketId index) {
   }
 }
 
-void TcpTransport::Acknowledge(uint32_t queue_id, const TcpReassembly::Block& block) {
+void TcpTransport::Acknowledge(QueueId queue_id, const TcpReassembly::Block& block) {
   ReceiveQueue& queue = receive_queues_[queue_id];
   TcpReceiver& tcp = receivers_[queue_id];
   tcp.offered_end = tcp.read_end + window_packets_;
@@ -250,12 +250,12 @@ void TcpTransport::Acknowledge(uint32_t queue_id, const TcpReassembly::Block& bl
   network_.Inject(index);
 }
 
-void TcpTransport::ReadByHand(uint32_t stream) {
-  receivers_[size_t{2} * stream].is_read_by_hand = true;
+void TcpTransport::ReadByHand(FlowId stream) {
+  receivers_[DataQueueOf(stream)].is_read_by_hand = true;
 }
 
-void TcpTransport::Read(uint32_t stream, uint64_t bytes) {
-  const uint32_t queue_id = 2 * stream;
+void TcpTransport::Read(FlowId stream, uint64_t bytes) {
+  const QueueId queue_id = DataQueueOf(stream);
   ReceiveQueue& queue = receive_queues_[queue_id];
   TcpReceiver& tcp = receivers_[queue_id];
   tcp.read_end += PacketsOf(bytes);
@@ -271,12 +271,12 @@ void TcpTransport::Read(uint32_t stream, uint64_t bytes) {
 // --- Descriptions --------------------------------------------------------------------------------
 
 std::string TcpTransport::Describe(FlowId stream) const {
-  const SendQueue& data = send_queues_[size_t{2} * stream];
+  const SendQueue& data = send_queues_[DataQueueOf(stream)];
   return fmt::format("{} ({} segments unacknowledged)", NamesOf(stream),
                      data.sent_end - data.unacknowledged);
 }
 
-std::string TcpTransport::DescribeRetries(uint32_t queue) const {
+std::string TcpTransport::DescribeRetries(QueueId queue) const {
   return fmt::format("sent again {} times", send_queues_[queue].retries);
 }
 

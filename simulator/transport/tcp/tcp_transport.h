@@ -27,9 +27,9 @@ class TcpTransport final : public QueueTransport {
   // Posts one more receive. The sender is not informed.
   void Grant(FlowId stream, bool /*tells_sender*/) override { PostReceives(stream, 1); }
   // Makes received data occupy the receive buffer from now on until Read() is called for it.
-  void ReadByHand(uint32_t stream);
+  void ReadByHand(FlowId stream);
   // Reads one delivered message of `bytes`. It must not be called for more than has arrived.
-  void Read(uint32_t stream, uint64_t bytes);
+  void Read(FlowId stream, uint64_t bytes);
 
   void OnPacketAtNic(PacketId packet) override { network_.SendOn(packet); }
   void OnPacketInMemory(PacketId packet) override;
@@ -38,20 +38,20 @@ class TcpTransport final : public QueueTransport {
  private:
   void AddQueueState() override;
   void OnOpened(FlowId stream, int64_t base_rtt_ps) override;
-  int64_t SendRepair(uint32_t queue) override;
-  void ArmTimer(uint32_t queue) override;
-  void OnTimer(uint32_t queue) override;
-  void OnSegmentSent(uint32_t queue) override { senders_[queue].scoreboard.OnSend(); }
-  void OnLimits(uint32_t queue) override;
-  std::string DescribeRetries(uint32_t queue) const override;
+  int64_t SendRepair(QueueId queue) override;
+  void ArmTimer(QueueId queue) override;
+  void OnTimer(QueueId queue) override;
+  void OnSegmentSent(QueueId queue) override { senders_[queue].scoreboard.OnSend(); }
+  void OnLimits(QueueId queue) override;
+  std::string DescribeRetries(QueueId queue) const override;
 
-  void SetWindow(uint32_t queue);
-  uint32_t TakeLostSegment(uint32_t queue);
+  void SetWindow(QueueId queue);
+  uint32_t TakeLostSegment(QueueId queue);
   void OnAcknowledgement(PacketId packet);
   static bool IsWaitingForRoom(const SendQueue& queue);
-  void ProbeWindow(uint32_t queue);
+  void ProbeWindow(QueueId queue);
   void OnSegment(PacketId packet);
-  void Acknowledge(uint32_t queue, const TcpReassembly::Block& block);
+  void Acknowledge(QueueId queue, const TcpReassembly::Block& block);
 
   uint32_t window_packets_;             // segments that a receiver has room for
   std::vector<TcpSender> senders_;      // by queue
