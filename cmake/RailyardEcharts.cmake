@@ -8,8 +8,10 @@ set(digest e1b82487dd7f8d9f0438eec1f1433051148e0095ac7a15d4db890afda45cf610)
 set(RAILYARD_ECHARTS "" CACHE FILEPATH "The package echarts-${version}.tgz of the npm registry")
 
 set(cache $ENV{XDG_CACHE_HOME})
-if(NOT cache)
+if(NOT cache AND NOT "$ENV{HOME}" STREQUAL "")
   set(cache $ENV{HOME}/.cache)
+elseif(NOT cache)
+  set(cache /tmp/.cache)  # as scripts/setup does
 endif()
 set(package ${PROJECT_BINARY_DIR}/echarts-${version}.tgz)
 set(RAILYARD_ECHARTS_SCRIPT ${PROJECT_BINARY_DIR}/echarts-${version}/package/dist/echarts.min.js)

@@ -14,12 +14,14 @@
 #include <ns3/boolean.h>
 #include <ns3/bulk-send-helper.h>
 #include <ns3/config.h>
+#include <ns3/data-rate.h>
 #include <ns3/double.h>
 #include <ns3/drop-tail-queue.h>
 #include <ns3/inet-socket-address.h>
 #include <ns3/internet-stack-helper.h>
 #include <ns3/ipv4-address-helper.h>
 #include <ns3/node-container.h>
+#include <ns3/on-off-helper.h>
 #include <ns3/packet-sink-helper.h>
 #include <ns3/packet-sink.h>
 #include <ns3/pointer.h>
@@ -181,6 +183,26 @@ TEST_F(FabricSimulationTest, TcpAndAnAllReduceShareTheCables) {
   ASSERT_THAT(seen.durations, SizeIs(2));
   ASSERT_THAT(alone.durations, SizeIs(2));
   EXPECT_GT(seen.durations[1], alone.durations[1] * 11 / 10);
+}
+
+// 10 Gb/s of datagrams of 1,250 B for a millisecond are 1.25 MB, which cables of 400 Gb/s carry
+// beside an AllReduce.
+TEST_F(FabricSimulationTest, OnOffApplicationsSendAtTheirRate) {
+  const RailyardHelper helper(TwoServers(4));
+  Create(helper);
+  InstallHosts(helper);
+  const ns3::InetSocketAddress sink(addresses_.GetAddress(1), 9);
+  const auto sinks = ns3::PacketSinkHelper("ns3::UdpSocketFactory", sink).Install(hosts_.Get(1));
+  ns3::OnOffHelper source("ns3::UdpSocketFactory", sink);
+  source.SetConstantRate(ns3::DataRate("10Gbps"), 1'250);
+  auto sources = source.Install(hosts_.Get(0));
+  sources.Start(ns3::Seconds(0));
+  sources.Stop(ns3::MilliSeconds(1));
+  ns3::Simulator::Stop(ns3::MilliSeconds(2));
+  ns3::Simulator::Run();
+  const uint64_t bytes = ns3::DynamicCast<ns3::PacketSink>(sinks.Get(0))->GetTotalRx();
+  EXPECT_EQ(bytes % 1'250, 0u);
+  EXPECT_NEAR(static_cast<double>(bytes), 1.25e6, 1'250);
 }
 
 TEST_F(FabricSimulationTest, LinksHaveTraceSources) {
