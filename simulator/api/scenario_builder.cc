@@ -215,9 +215,9 @@ std::shared_ptr<const Scenario> ScenarioBuilder::Build(Diagnostics& diagnostics)
   return was_wrong ? nullptr : scenario;
 }
 
-std::shared_ptr<Scenario> ReadScenario(const std::string& path,
-                                       const std::vector<std::string>& sets,
-                                       Diagnostics& diagnostics) {
+std::shared_ptr<const Scenario> ReadScenario(const std::string& path,
+                                             const std::vector<std::string>& sets,
+                                             Diagnostics& diagnostics) {
   InitVirtualTime();
   return LoadScenario(path, sets, diagnostics);
 }

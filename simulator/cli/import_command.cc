@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +13,7 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
 #include "simulator/text_proto/text_proto.h"
+#include "simulator/units/number.h"
 #include "traces/import/import.h"
 #include "traces/import/trace_readers.h"
 #include "traces/trace/trace_check.h"
@@ -22,13 +21,6 @@
 
 namespace railyard {
 namespace {
-
-template <typename Number>
-bool ParseNumber(std::string_view text, Number& value) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end && !text.empty();
-}
 
 // "HOST:PID[:DEVICE]=RANK". A host's name holds no colon in NCCL's prefix.
 std::optional<ProcessRank> ParseRankOf(std::string_view text) {

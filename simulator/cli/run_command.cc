@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
-#include <charconv>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,7 +16,6 @@
 #include "analysis/writers/result_files.h"
 #include "railyard/result.h"
 #include "railyard/run.h"
-#include "railyard/scenario_builder.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/cli/progress_line.h"
@@ -30,8 +29,10 @@
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/run/baseline_file.h"
 #include "simulator/run/packet_capture.h"
+#include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/scenario/schema/scenario.h"
 #include "simulator/study/run_key.h"
+#include "simulator/units/number.h"
 
 namespace railyard {
 namespace {
@@ -42,10 +43,7 @@ constexpr uint32_t kFrameBytesMax = UINT16_MAX;
 constexpr uint32_t kThreadsMax = 64;
 
 std::string CheckWholeNumber(const std::string& text) {
-  uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && stop == end) return {};
+  if (NumberOf<uint64_t>(text)) return {};
   return fmt::format("{} is not a whole number, 0 to {}", Quote(text), UINT64_MAX);
 }
 
@@ -123,7 +121,8 @@ class RunCommand : public Command {
   ExitStatus Run() override {
     const std::vector<std::string> sets = AllSets();
     Diagnostics diagnostics;
-    const auto scenario = ReadScenario(scenario_, sets, diagnostics);
+    // ReadScenario()'s is constant; this one loses its trace when only the job is needed.
+    const std::unique_ptr<Scenario> scenario = LoadScenario(scenario_, sets, diagnostics);
     if (!quiet_ || diagnostics.HasErrors()) fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
     if (!baseline_file_.empty() && IsForeignFile(baseline_file_)) {

@@ -2,7 +2,6 @@
 #include "simulator/diagnostics/number_rows.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <optional>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "simulator/diagnostics/csv_line.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/number.h"
 
 namespace railyard {
 namespace {
@@ -41,7 +41,9 @@ class RowReader {
                              kLineBytesMax));
         return false;
       }
-      const std::optional<std::vector<CsvCell>> cells = SplitCsvLine(line.c_str());
+      const auto taken = static_cast<size_t>(stream.gcount());  // with the end of the line
+      const std::optional<std::vector<CsvCell>> cells =
+          SplitCsvLine({line.data(), stream.eof() ? taken : taken - 1});
       if (!cells) Error(1, "a quote is not closed");
       if (line_ == 1) {
         if (!cells || !ReadHeader(*cells)) return false;
@@ -86,9 +88,7 @@ class RowReader {
     values_.assign(columns_.size(), 0);
     for (size_t i = 0; i < columns_.size(); ++i) {
       const CsvCell& cell = cells[cell_of_column_[i]];
-      const char* const end = cell.text.data() + cell.text.size();
-      const auto [stop, error] = std::from_chars(cell.text.data(), end, values_[i]);
-      if (error == std::errc() && stop == end && values_[i] <= columns_[i].max) continue;
+      if (ParseNumber(cell.text, values_[i]) && values_[i] <= columns_[i].max) continue;
       Error(cell.column, fmt::format("{}: {} (expected a whole number, 0 to {})", columns_[i].name,
                                      Quote(cell.text), columns_[i].max));
       return false;

@@ -13,6 +13,7 @@
 
 #include "simulator/measure/platform_scenario.h"
 #include "simulator/units/divide_up.h"
+#include "traces/trace/nccl_version.h"
 #include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {

@@ -29,9 +29,6 @@ struct MeasuredRow {
   int line = 0;
 };
 
-// Readers refuse files larger than this.
-inline constexpr uint64_t kMeasuredFileBytesMax = 256u << 20;
-
 // Returns the rows. Every mistake is a finding at its line; rows that have one are left out.
 std::vector<MeasuredRow> ReadMeasuredTable(const std::string& path, Diagnostics& diagnostics);
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/number.h"
 
 namespace railyard {
 namespace {
@@ -19,12 +20,9 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
-std::optional<double> NumberOf(std::string_view text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
-  return number;
+std::optional<double> FiniteNumberOf(std::string_view text) {
+  const auto number = NumberOf<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 // Parses by recursive descent; the first mistake is thrown.
@@ -369,7 +367,7 @@ class ExpressionEvaluation {
   double NumberOfText(const Expression::Node& node) const {
     const std::string& text =
         node.kind == Kind::kText ? expression_.texts_[node.index] : values_[node.index];
-    if (const auto number = NumberOf(text)) return *number;
+    if (const auto number = FiniteNumberOf(text)) return *number;
     throw ExpressionError{.character = node.character,
                           .what = fmt::format("{} is no number", Quote(text))};
   }
@@ -378,7 +376,7 @@ class ExpressionEvaluation {
   bool AreEqual(const Expression::Node& node) const {
     const auto left = TextOf(node.left);
     const auto right = TextOf(node.right);
-    const bool are_texts = (left && !NumberOf(*left)) || (right && !NumberOf(*right));
+    const bool are_texts = (left && !FiniteNumberOf(*left)) || (right && !FiniteNumberOf(*right));
     if (!are_texts) return Number(node.left) == Number(node.right);
     return left && right && *left == *right;
   }

@@ -17,7 +17,7 @@ namespace railyard {
 
 // Returns the number if the whole `text` is one, e.g. "-1.5e3"; nullopt for other texts, infinities
 // and NaN.
-std::optional<double> NumberOf(std::string_view text);
+std::optional<double> FiniteNumberOf(std::string_view text);
 
 // Describes a mistake in an expression, or the reason why it has no value at a point.
 struct ExpressionError {

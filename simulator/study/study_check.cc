@@ -126,7 +126,7 @@ TellingValues TellingValuesOf(const Study& study, size_t axis) {
     return values;
   }
   std::vector<double> numbers;
-  for (const auto& point : study.points) numbers.push_back(NumberOf(point[axis]).value_or(0));
+  for (const auto& point : study.points) numbers.push_back(FiniteNumberOf(point[axis]).value_or(0));
   const auto [least, greatest] = std::ranges::minmax_element(numbers);
   for (const auto end : {least, greatest}) {
     const auto point = static_cast<size_t>(end - numbers.begin());

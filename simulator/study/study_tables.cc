@@ -68,8 +68,9 @@ StudyTables::StudyTables(const Study& study, const StudyResult& result,
     if (result.runs[run].exit >= 0) ended_.push_back(run);
   }
   for (size_t axis = 0; axis < study.axes.size(); ++axis) {
-    is_number_.push_back(std::ranges::all_of(
-        study.points, [axis](const auto& point) { return NumberOf(point[axis]).has_value(); }));
+    is_number_.push_back(std::ranges::all_of(study.points, [axis](const auto& point) {
+      return FiniteNumberOf(point[axis]).has_value();
+    }));
   }
   for (uint32_t seed = 0; seed < study.seeds; ++seed) {
     seeds_.push_back(fmt::format("{}", study.first_seed + seed));
@@ -176,7 +177,7 @@ void StudyTables::AppendAxes(size_t point, bool as_numbers, std::vector<Cell>& c
   for (size_t axis = 0; axis < study_.axes.size(); ++axis) {
     const std::string& value = study_.points[point][axis];
     if (as_numbers && is_number_[axis]) {
-      cells.emplace_back(*NumberOf(value));
+      cells.emplace_back(*FiniteNumberOf(value));
     } else {
       cells.emplace_back(std::string_view(value));
     }

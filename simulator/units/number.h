@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parses texts that consist of a number only.
+// Parses texts that consist of a number alone.
 #pragma once
 
 #include <charconv>

@@ -15,6 +15,7 @@ namespace railyard {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // RFC 4180: quoted cells may hold commas, and quotes doubled.
 TEST(CsvLineTest, QuotedCellsHoldCommasAndQuotes) {
@@ -63,6 +64,7 @@ TEST_F(NumberRowsTest, MistakesAreWhereTheyAre) {
             ":5:1: error: is unlucky\n"
             ":6:1: error: x: \"99999999999999999999\" (expected a whole number, 0 to 99)\n"
             ":7:1: error: a quote is not closed\n");
+  EXPECT_THAT(Read(std::string("x,y\n1,2\0003\n", 10)), HasSubstr(":2:3: error: y: "));
   EXPECT_EQ(Read("x,y\n" + std::string(5000, '1') + "\n"),
             ":2:1: error: too long or not readable (expected lines of 4096 bytes at most)\n");
 }

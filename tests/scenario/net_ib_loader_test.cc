@@ -64,6 +64,10 @@ TEST(NetIbLoaderTest, VariablesThatTheVersionHasNotAreRefused) {
                        "IB_SPLIT_DATA_ON_QPS: false }"),
             ":3:51: error: nccl.IB_SPLIT_DATA_ON_QPS: NCCL has it from 2.18 on, the job's is "
             "2.17.1\n");
+  EXPECT_EQ(FindingsOf("nccl { version: \"2.8.3\" IB_QPS_PER_CONNECTION: 2 "
+                       "IB_SPLIT_DATA_ON_QPS: false }"),
+            ":3:50: error: nccl.IB_SPLIT_DATA_ON_QPS: NCCL has it from 2.18 on, the job's is "
+            "2.8.3\n");
   EXPECT_EQ(FindingsOf("nic { link_aggregation: false }\nnccl { version: \"2.19.4\" }"),
             ":3:7: error: nic.link_aggregation: NCCL merges the ports of a NIC from 2.20 on, the "
             "job's is 2.19.4 (expected link_aggregation: true)\n");

@@ -119,10 +119,10 @@ TEST(ExpressionTest, NestingIsLimited) {
 }
 
 TEST(ExpressionTest, ANumberIsAWholeText) {
-  EXPECT_EQ(NumberOf("1e-4"), 1e-4);
-  EXPECT_EQ(NumberOf("-3"), -3);
+  EXPECT_EQ(FiniteNumberOf("1e-4"), 1e-4);
+  EXPECT_EQ(FiniteNumberOf("-3"), -3);
   for (const char* const text : {"", "64MiB", "inf", "nan", "1 ", "0x10"}) {
-    EXPECT_EQ(NumberOf(text), std::nullopt) << text;
+    EXPECT_EQ(FiniteNumberOf(text), std::nullopt) << text;
   }
 }
 

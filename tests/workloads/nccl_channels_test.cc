@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/layouts.h"
+#include "traces/trace/nccl_version.h"
 #include "workloads/nccl/communicator_layout.h"
 #include "workloads/nccl/nccl_graph.h"
 #include "workloads/nccl/nccl_settings.h"
@@ -37,6 +38,12 @@ TEST(ParseNcclVersion, EncodesAsNcclDoes) {
   EXPECT_EQ(ParseNcclVersion("2.30.7-1"), 23007u);
   EXPECT_EQ(ParseNcclVersion("2.27.5+cuda12.9"), 22705u);
   EXPECT_EQ(ParseNcclVersion("2.8.4"), 2804u);
+}
+
+TEST(NcclVersionText, IsWhatIsParsed) {
+  for (const char* text : {"2.27.5", "2.8.4", "2.9.6", "2.30.7"}) {
+    EXPECT_EQ(NcclVersionText(*ParseNcclVersion(text)), text);
+  }
 }
 
 TEST(ParseNcclVersion, RefusesWhatIsNoVersion) {

@@ -2,13 +2,13 @@
 #include "topologies/formats/nccl_topology_tree.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/number.h"
 #include "topologies/formats/xml_stream.h"
 #include "topologies/graph/pcie.h"
 #include "topologies/graph/spec_check.h"
@@ -116,9 +116,7 @@ class NcclTopologyTreeReader {
   std::optional<uint32_t> Number(const char* attribute, uint64_t least, uint64_t most) {
     const std::string text = xml_.Attribute(attribute);
     uint64_t value = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || stop != text.data() + text.size() || value < least ||
-        value > most) {
+    if (!ParseNumber(text, value) || value < least || value > most) {
       findings_.Error(xml_.line(), fmt::format("{} {} of {} (expected a number from {} to {})",
                                                attribute, Quote(text), xml_.name(), least, most));
       return std::nullopt;
@@ -158,10 +156,8 @@ class NcclTopologyTreeReader {
     const std::string width = xml_.Attribute("link_width");
     if (speed.empty() && width.empty()) return kPcieGen3X16Bps;  // as NCCL does
     const auto generation = FindPcieSpeed(speed);
-    uint32_t lanes = 0;
-    const auto [stop, failure] = std::from_chars(width.data(), width.data() + width.size(), lanes);
-    const bool has_lanes = failure == std::errc() && stop == width.data() + width.size();
-    if (!generation || !has_lanes || lanes > kMostPcieLanes) {
+    const auto lanes = NumberOf<uint32_t>(width);
+    if (!generation || !lanes || *lanes > kMostPcieLanes) {
       // Virtual machines do not know ("Unknown", 255); NCCL takes the same.
       if (!std::exchange(has_unknown_link_, true)) {
         findings_.Warning(xml_.line(),
@@ -172,7 +168,7 @@ class NcclTopologyTreeReader {
       return kPcieGen3X16Bps;
     }
     // NVSwitches and some bridges say 0.
-    return PciePayloadBps(*generation, lanes == 0 ? 16 : lanes);
+    return PciePayloadBps(*generation, *lanes == 0 ? 16 : *lanes);
   }
 
   void StartGpu() {

@@ -2,7 +2,6 @@
 #include "topologies/formats/ns3_topology_reader.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <fstream>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/number.h"
 #include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 #include "topologies/formats/line_findings.h"
@@ -119,9 +119,7 @@ class Ns3TopologyReader {
   std::optional<uint32_t> Number(const Word& word, const std::string& what, uint64_t least,
                                  uint64_t most) {
     uint64_t value = 0;
-    const char* const end = word.text.data() + word.text.size();
-    const auto [stop, error] = std::from_chars(word.text.data(), end, value);
-    if (error != std::errc() || stop != end || value < least || value > most) {
+    if (!ParseNumber(word.text, value) || value < least || value > most) {
       Error(word, fmt::format("{} is no {} (expected a number from {} to {})", Quote(word.text),
                               what, least, most));
       return std::nullopt;
@@ -246,9 +244,7 @@ class Ns3TopologyReader {
 
   void CheckErrorRate(const Word& word) {
     double value = 0;
-    const char* const end = word.text.data() + word.text.size();
-    const auto [stop, error] = std::from_chars(word.text.data(), end, value);
-    if (error != std::errc() || stop != end || !(value >= 0 && value <= 1)) {
+    if (!ParseNumber(word.text, value) || !(value >= 0 && value <= 1)) {
       Error(word, fmt::format("{} is not an error rate (expected 0 to 1)", Quote(word.text)));
     } else if (value > 0 && !has_error_rate_) {
       has_error_rate_ = true;

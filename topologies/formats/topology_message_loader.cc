@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/formats/topology_message_loader.h"
 
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/text_proto/text_proto_check.h"
+#include "simulator/units/number.h"
 #include "topologies/formats/topology.pb.h"
 #include "topologies/formats/topology_file_loader.h"
 
@@ -91,12 +91,11 @@ std::string TopologyMessage::Set(Part part, const std::string& field, const std:
     reflection.SetBool(&message, descriptor, text == "true");
     return {};
   }
-  uint32_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || stop != text.data() + text.size()) {
+  const auto number = NumberOf<uint32_t>(text);
+  if (!number) {
     return fmt::format("{} {} is not a number (expected 0 to {})", field, Quote(text), UINT32_MAX);
   }
-  reflection.SetUInt32(&message, descriptor, number);
+  reflection.SetUInt32(&message, descriptor, *number);
   return {};
 }
 

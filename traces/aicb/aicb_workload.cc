@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/number.h"
 #include "simulator/units/units.h"
-#include "traces/reading/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/chakra/chakra_json.h"
 
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,8 @@
 #include <fmt/format.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
+
+#include "simulator/units/number.h"
 
 namespace railyard {
 namespace {
@@ -146,10 +147,8 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
       }
     }
     // protobuf's JSON has 64-bit numbers as strings.
-    uint64_t number = 0;
-    const auto [stop, error] = std::from_chars(text, text + size, number);
-    if (error == std::errc() && stop == text + size && size > 0) return Number(number);
-    return true;
+    const auto number = NumberOf<uint64_t>(value);
+    return !number || Number(*number);
   }
 
  private:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/goal/goal_text_parser.h"
 
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -123,9 +123,7 @@ bool GoalTextParser::ReadNumber(uint64_t max, bool any_allowed, uint64_t& number
     number = kGoalAny;
     return true;
   }
-  const char* const end = token->text.data() + token->text.size();
-  const auto [stop, error] = std::from_chars(token->text.data(), end, number);
-  if (error == std::errc() && stop == end && number <= max) return true;
+  if (ParseNumber(token->text, number) && number <= max) return true;
   return Error(token->column, fmt::format("{} is out of range (expected a number up to {})",
                                           Quote(token->text), max));
 }

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "simulator/units/number.h"
 #include "simulator/units/units.h"
 #include "traces/reading/json_events.h"
-#include "traces/reading/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {

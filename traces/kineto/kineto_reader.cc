@@ -21,6 +21,7 @@
 #include "traces/pytorch/comms_record.h"
 #include "traces/pytorch_et/execution_trace_calls.h"
 #include "traces/reading/captured_job.h"
+#include "traces/trace/trace_check.h"
 
 namespace railyard {
 namespace {
@@ -282,10 +283,7 @@ class KinetoImport {
                          "an all_gather by Broadcasts is of unequal sizes, of which it has one"};
     }
     has_times_ = true;
-    has_unstated_root_ = has_unstated_root_ ||
-                         (!stated.root_or_peer &&
-                          (kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
-                           kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter));
+    has_unstated_root_ = has_unstated_root_ || (!stated.root_or_peer && HasRoot(kind));
     return std::nullopt;
   }
 

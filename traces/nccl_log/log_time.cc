@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstddef>
 
+#include "simulator/units/number.h"
 #include "traces/nccl_log/log_field_reader.h"
-#include "traces/reading/number.h"
 
 namespace railyard {
 namespace {

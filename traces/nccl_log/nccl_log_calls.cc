@@ -12,13 +12,13 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/number.h"
 #include "traces/nccl_log/log_line_reader.h"
 #include "traces/nccl_log/nccl_log_call_record.h"
 #include "traces/nccl_log/nccl_log_line.h"
 #include "traces/nccl_log/nccl_log_reader.h"
 #include "traces/nccl_log/wrapped_call.h"
 #include "traces/reading/input_files.h"
-#include "traces/reading/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {

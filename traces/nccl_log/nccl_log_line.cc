@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "simulator/units/number.h"
 #include "traces/nccl_log/log_field_reader.h"
 #include "traces/nccl_log/nccl_log_call_record.h"
 #include "traces/nccl_log/nccl_log_message.h"
-#include "traces/reading/number.h"
 
 namespace railyard {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "simulator/units/number.h"
 #include "traces/nccl_log/log_field_reader.h"
-#include "traces/reading/number.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "simulator/units/number.h"
 #include "simulator/units/units.h"
-#include "traces/reading/number.h"
 
 namespace railyard {
 

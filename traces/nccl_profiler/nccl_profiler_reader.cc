@@ -14,11 +14,11 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/number.h"
 #include "traces/nccl_profiler/nccl_profiler_event.h"
 #include "traces/pytorch/comms_record.h"
 #include "traces/reading/captured_job.h"
 #include "traces/reading/lines.h"
-#include "traces/reading/number.h"
 #include "traces/reading/process_placement.h"
 #include "traces/trace/trace_check.h"
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "traces/reading/number.h"
+#include "simulator/units/number.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -50,11 +50,6 @@ CollectiveKind KindOf(NcclTest test) {
   }
 }
 
-bool HasRoot(NcclTest test) {
-  return test == NcclTest::kBroadcast || test == NcclTest::kReduce || test == NcclTest::kGather ||
-         test == NcclTest::kScatter;
-}
-
 // Returns why the row is no call that can be replayed, and its detail; else fills the operation.
 std::optional<std::pair<CallDropReason, std::string>> OperationOf(const NcclTestsTable& table,
                                                                   const NcclTestsCall& call,
@@ -90,7 +85,7 @@ std::optional<std::pair<CallDropReason, std::string>> OperationOf(const NcclTest
                      fmt::format("{} bytes are not those of {} elements on {} ranks", call.bytes,
                                  call.count, table.ranks));
   }
-  if (!HasRoot(*table.test)) return std::nullopt;
+  if (!HasRoot(KindOf(*table.test))) return std::nullopt;
   if (!ParseNumber(call.root, operation.root) || operation.root >= table.ranks) {
     return std::pair(CallDropReason::kOutOfRange, fmt::format("root {}", call.root.substr(0, 40)));
   }

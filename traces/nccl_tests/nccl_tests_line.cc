@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "traces/reading/number.h"
+#include "simulator/units/number.h"
 
 namespace railyard {
 namespace {

@@ -10,13 +10,14 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/number.h"
 #include "simulator/units/units.h"
 #include "traces/nccl_tests/nccl_tests_job.h"
 #include "traces/nccl_tests/nccl_tests_line.h"
 #include "traces/nccl_tests/nccl_tests_text.h"
 #include "traces/reading/lines.h"
-#include "traces/reading/number.h"
 #include "traces/reading/value.h"
+#include "traces/trace/nccl_version.h"
 #include "traces/trace/trace_check.h"
 
 namespace railyard {
@@ -36,15 +37,6 @@ bool LooksLikeNcclTests(std::string_view head) {
   if (IsJson(head)) return holds("\"start_time\"") && holds("\"args\"") && holds("_perf");
   // Calls in NCCL's log say more: which rank made them.
   return !holds("opCount ") && holds("# nThread ") && holds(" nGpus ") && holds(" minBytes ");
-}
-
-// Returns "2.29.3" for 22903, and "2.7.8" for 2708 (NCCL_VERSION in nccl.h).
-std::string VersionText(uint64_t code) {
-  constexpr uint64_t kFiveDigits = 10'000;
-  if (code >= 2 * kFiveDigits) {
-    return fmt::format("{}.{}.{}", code / kFiveDigits, code / 100 % 100, code % 100);
-  }
-  return fmt::format("{}.{}.{}", code / 1'000, code / 100 % 10, code % 100);
 }
 
 class NcclTestsImport {
@@ -126,7 +118,7 @@ class NcclTestsImport {
   }
 
   void ReadVersion(std::optional<uint64_t> version) {
-    if (version) report_.nccl_version = VersionText(*version);
+    if (version) report_.nccl_version = NcclVersionText(*version);
   }
 
   void AddHalf(const NcclTestsLine& row, bool in_place) {

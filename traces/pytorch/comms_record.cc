@@ -292,8 +292,7 @@ std::optional<CommsDefect> CallOfRecord(const CommsRecord& record, CapturedJob& 
                              : "its peer is not recorded"};
     }
     call.operation.peer = *peer;
-  } else if (*kind == CollectiveKind::kBroadcast || *kind == CollectiveKind::kReduce ||
-             *kind == CollectiveKind::kGather || *kind == CollectiveKind::kScatter) {
+  } else if (HasRoot(*kind)) {
     call.operation.root = record.root_or_peer.value_or(0);
   }
   call.operation.communicator = job.GroupOf(record.group_name, size, record.group_ranks);

@@ -13,15 +13,14 @@
 namespace railyard {
 namespace {
 
-bool HasRoot(std::string_view collective) {
+bool IsRooted(std::string_view collective) {
   const auto kind = PytorchKind(collective);
-  return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce ||
-         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter;
+  return kind && HasRoot(*kind);
 }
 
 bool IsPointToPoint(std::string_view collective) {
   const auto kind = PytorchKind(collective);
-  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
+  return kind && IsSendOrRecv(*kind);
 }
 
 }  // namespace
@@ -124,7 +123,7 @@ void ExecutionTraceCalls::AddNode(const Value& value, uint64_t line, Nodes& node
   }
   const std::string& collective = node->record.collective;
   // The rank argument of a rooted collective is its root, and that of a Send or Recv its peer.
-  const bool is_own_rank = !HasRoot(collective) && !IsPointToPoint(collective);
+  const bool is_own_rank = !IsRooted(collective) && !IsPointToPoint(collective);
   const auto is_of_group = [&](const Nodes::RankInGroup& stated) {
     return stated.group == node->record.group_name;
   };

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "simulator/units/number.h"
 #include "traces/reading/json_events.h"
-#include "traces/reading/number.h"
 
 namespace railyard {
 namespace {

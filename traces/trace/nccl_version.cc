@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "workloads/nccl/nccl_settings.h"
+#include "traces/trace/nccl_version.h"
 
 #include <charconv>
 #include <system_error>
 
+#include <fmt/format.h>
+
 namespace railyard {
+namespace {
+
+constexpr uint32_t kWeightTo28 = 1'000;  // of the major version
+constexpr uint32_t kWeightFrom29 = 10'000;
+
+}  // namespace
 
 std::optional<uint32_t> ParseNcclVersion(const std::string& text) {
   uint32_t part[3] = {0, 0, 0};
@@ -21,9 +29,12 @@ std::optional<uint32_t> ParseNcclVersion(const std::string& text) {
   }
   if (at != end && *at != '-' && *at != '+') return std::nullopt;
   if (part[0] != 2) return std::nullopt;
-  // NCCL_VERSION in src/nccl.h.in.
-  const uint32_t major_weight = part[1] <= 8 ? 1000 : 10000;
-  return part[0] * major_weight + part[1] * 100 + part[2];
+  return part[0] * (part[1] <= 8 ? kWeightTo28 : kWeightFrom29) + part[1] * 100 + part[2];
+}
+
+std::string NcclVersionText(uint64_t code) {
+  const uint64_t weight = code < kWeightFrom29 ? kWeightTo28 : kWeightFrom29;
+  return fmt::format("{}.{}.{}", code / weight, code % weight / 100, code % 100);
 }
 
 }  // namespace railyard

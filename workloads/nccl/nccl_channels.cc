@@ -9,6 +9,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/units/divide_up.h"
+#include "traces/trace/nccl_version.h"
 #include "workloads/nccl/mesh_rings.h"
 #include "workloads/nccl/nccl_versions.h"
 #include "workloads/nccl/rccl.h"
@@ -313,29 +314,23 @@ void SetP2pChannels(const CommunicatorLayout& layout, const NcclSettings& settin
   channels.p2p_channels_per_peer = per_peer;
 }
 
-std::string VersionText(uint32_t version) {
-  const uint32_t major_weight = version < 10'000 ? 1'000 : 10'000;  // as ParseNcclVersion
-  return fmt::format("{}.{}.{}", version / major_weight, version % major_weight / 100,
-                     version % 100);
-}
-
 // Notes a version whose rules are not known, and what is taken in its place.
 void NoteVersion(const CommunicatorLayout& layout, const NcclSettings& settings,
                  std::vector<std::string>& assumptions) {
   if (settings.version >= kFirstUnknownVersion) {
     assumptions.push_back(
         fmt::format("NCCL {}: its rules are not known; taken as those of 2.32, the last that are",
-                    VersionText(settings.version)));
+                    NcclVersionText(settings.version)));
   } else if (settings.version >= kFirstPartlyKnownVersion) {
     assumptions.push_back(
         fmt::format("NCCL {}: of its rules those of the tuner are known; channels, chunks and "
                     "kernels are taken as those of 2.30",
-                    VersionText(settings.version)));
+                    NcclVersionText(settings.version)));
   } else if (layout.generation == GpuGeneration::kBlackwell &&
              settings.version < kFirstBlackwellVersion) {
     assumptions.push_back(
         fmt::format("NCCL {} with Blackwell, which it does not know: taken as 2.25 chooses",
-                    VersionText(settings.version)));
+                    NcclVersionText(settings.version)));
   }
 }
 

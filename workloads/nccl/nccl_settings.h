@@ -91,9 +91,5 @@ struct NcclSettings {
     return gpu_direct() || protocols.IsStatedFor(kind);
   }
 };
-// Returns the version as NCCL has encoded it since 2.9 ("2.27.5" → 22705) or before ("2.7.8" →
-// 2708), ignoring a build suffix ("2.27.5-1", "2.27.5+cuda12.9"); nullopt if the text is not a
-// version of NCCL 2.
-std::optional<uint32_t> ParseNcclVersion(const std::string& text);
 
 }  // namespace railyard

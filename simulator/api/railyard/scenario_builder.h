@@ -155,8 +155,8 @@ class ScenarioBuilder {
 
 // Reads a scenario file. `sets` are edits as `railyard run --set` takes them,
 // "faults[0].until=5ms". Returns null with findings as Build() does.
-std::shared_ptr<Scenario> ReadScenario(const std::string& path,
-                                       const std::vector<std::string>& sets,
-                                       Diagnostics& diagnostics);
+std::shared_ptr<const Scenario> ReadScenario(const std::string& path,
+                                             const std::vector<std::string>& sets,
+                                             Diagnostics& diagnostics);
 
 }  // namespace railyard

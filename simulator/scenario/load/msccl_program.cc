@@ -2,7 +2,6 @@
 #include "simulator/scenario/load/msccl_program.h"
 
 #include <algorithm>
-#include <charconv>
 #include <libxml/parser.h>
 #include <libxml/tree.h>
 #include <limits>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/units/number.h"
 #include "workloads/collectives/explicit_schedule.h"
 
 namespace railyard {
@@ -89,10 +89,7 @@ class ProgramParser {
 
   bool Number(const xmlNode* node, const char* name, int64_t min, int64_t max, int64_t& value) {
     const std::string text = Attribute(node, name);
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && stop == text.data() + text.size() && value >= min && value <= max) {
-      return true;
-    }
+    if (ParseNumber(text, value) && value >= min && value <= max) return true;
     return Error(LineOf(node), fmt::format("{}=\"{}\" is out of range (expected {} to {})", name,
                                            text.substr(0, 40), min, max));
   }

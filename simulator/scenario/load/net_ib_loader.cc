@@ -10,6 +10,7 @@
 
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/units/units.h"
+#include "traces/trace/nccl_version.h"
 
 namespace railyard {
 namespace {
@@ -42,10 +43,6 @@ constexpr std::array<Since, 8> kSince = {{{kSplit, 21800, "2.18"},
                                           {kAliveTimeout, 23000, "2.30"},
                                           {kAckTimeout, 23000, "2.30"},
                                           {kAttemptsMax, 23000, "2.30"}}};
-
-std::string VersionText(uint32_t version) {
-  return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
-}
 
 // The most ports that a NIC of a GPU has.
 size_t PortsMax(const FabricGraph& fabric) {
@@ -81,7 +78,7 @@ void CheckPorts(const ProtoCursor& scenario, uint32_t version, const FabricGraph
     refuse(
         fmt::format("NCCL merges the ports of a NIC from 2.20 on, the job's is {} (expected "
                     "link_aggregation: true)",
-                    VersionText(version)));
+                    NcclVersionText(version)));
   } else if (IsValiant(fabric.routing)) {
     refuse(
         fmt::format("false has no place on {} routes, whose detours are not of ports (expected "
@@ -124,9 +121,9 @@ NetIbSettings LoadNetIb(const ProtoCursor& scenario, uint32_t version, const Nic
   const ProtoCursor nccl = scenario.Child("nccl");
   for (const Since& since : kSince) {
     if (!nccl.Has(since.field) || version >= since.version || nccl.IsDoubtful("version")) continue;
-    nccl.Error(
-        diagnostics, since.field,
-        fmt::format("NCCL has it from {} on, the job's is {}", since.text, VersionText(version)));
+    nccl.Error(diagnostics, since.field,
+               fmt::format("NCCL has it from {} on, the job's is {}", since.text,
+                           NcclVersionText(version)));
   }
   const auto delay_ps = [&](const char* field, int64_t default_ps, uint32_t min) {
     const auto default_ms = static_cast<uint64_t>(default_ps / kPsPerMs);

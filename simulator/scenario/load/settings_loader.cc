@@ -21,6 +21,7 @@
 #include "topologies/platforms/platform.h"
 #include "topologies/routing/deadlock.h"
 #include "topologies/routing/lossless_classes.h"
+#include "traces/trace/nccl_version.h"
 #include "workloads/nccl/aws_libfabric.h"
 #include "workloads/nccl/nccl_versions.h"
 
