@@ -249,7 +249,9 @@ class EventCollector {
       ++file_.host_calls;
       const uint32_t record = RecordNumber();
       if (id && *id != 0 && record != 0) {
-        file_.launches[*id] = {record, SequenceNumber(), ParseEventTime(Get(Field::kStart))};
+        const auto [launch, is_new] = file_.launches.try_emplace(*id);
+        launch->second = {record, SequenceNumber(),
+                          is_new ? ParseEventTime(Get(Field::kStart)) : std::nullopt};
       }
       AddMessage(record, id.value_or(0));
     } else if (Get(Field::kName).starts_with("nccl:") && category != "gpu_user_annotation") {

@@ -50,7 +50,7 @@ struct KinetoHostEvent {
 struct KinetoLaunch {
   uint32_t record = 0;
   uint32_t sequence = 0;
-  std::optional<EventTime> start = {};
+  std::optional<EventTime> start = {};  // nullopt too if several records have the external id
 };
 
 // Describes a step of the profiler, which the training loop ends by its `step()`.

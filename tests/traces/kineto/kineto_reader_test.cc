@@ -362,6 +362,18 @@ TEST(KinetoReaderTest, StepsOfSeveralFilesOfARankFollowEachOther) {
             (std::vector<bool>{false, true}));
 }
 
+// Which of the host's records launched the kernel is not known then, but when it began is.
+TEST(KinetoReaderTest, ACallWhoseIdTheHostUsesTwiceIsInTheStepOfItsKernel) {
+  const std::string events =
+      Step(4, 10, 10) + "," + Step(5, 25, 10) + "," + HostRecord(12, "allreduce", 1000, 1000) +
+      "," + HostRecord(12, "allreduce", 1000, 1000) + "," + Kernel("13", "1", 7, 12, kAllReduce) +
+      "," + Kernel("26", "1", 9, 12, kAllReduce);
+  const Imported imported = Import({File(0, events), File(1, events)});
+  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
+  EXPECT_EQ(IterationBegins(imported.import.trace->operations[0]),
+            (std::vector<bool>{false, true}));
+}
+
 // The ranks' windows are not the same, or one made a call in another step.
 TEST(KinetoReaderTest, StepsOnWhichRanksDisagreeAreNoIterations) {
   const std::string kernels =
