@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <span>
+#include <utility>
 
 namespace railyard {
 namespace {
@@ -29,6 +30,8 @@ class Neighbours {
   std::vector<DeviceId> all_;
 };
 
+// Searches breadth first from up to 64 sources at once. A step takes time for the devices that it
+// leaves and reaches, not for all: a chain has as many steps as devices.
 class Batch {
  public:
   Batch(const FabricGraph& fabric, const Neighbours& neighbours)
@@ -36,19 +39,23 @@ class Batch {
         neighbours_(neighbours),
         seen_(fabric.device_count()),
         frontier_(fabric.device_count()),
-        next_(fabric.device_count()) {}
+        next_(fabric.device_count()),
+        is_gpu_(fabric.device_count()) {
+    for (const DeviceId gpu : fabric.gpus()) is_gpu_[gpu] = true;
+  }
 
   void Run(std::span<const DeviceId> sources, HopCounts& counts) {
     std::fill(seen_.begin(), seen_.end(), 0);
-    std::fill(frontier_.begin(), frontier_.end(), 0);
     for (size_t i = 0; i < sources.size(); ++i) {
       seen_[sources[i]] |= uint64_t{1} << i;
+      if (frontier_[sources[i]] == 0) active_.push_back(sources[i]);
       frontier_[sources[i]] |= uint64_t{1} << i;
     }
-    for (uint32_t hops = 1; Step(); ++hops) {
-      for (const DeviceId gpu : fabric_.gpus()) {
-        const auto reached = static_cast<uint64_t>(std::popcount(frontier_[gpu]));
-        if (reached == 0) continue;
+    for (uint32_t hops = 1; !active_.empty(); ++hops) {
+      Step();
+      for (const DeviceId device : active_) {
+        if (!is_gpu_[device]) continue;
+        const auto reached = static_cast<uint64_t>(std::popcount(frontier_[device]));
         counts.diameter = hops;
         counts.reached_pairs += reached;
         counts.hops_sum += reached * hops;
@@ -65,23 +72,24 @@ class Batch {
   }
 
  private:
-  // One link further; false if nothing new was reached.
-  bool Step() {
-    std::fill(next_.begin(), next_.end(), 0);
-    for (DeviceId device{0}; device < frontier_.size(); ++device) {
-      if (frontier_[device] == 0) continue;
+  // Goes one link further.
+  void Step() {
+    for (const DeviceId device : active_) {
       for (const DeviceId neighbour : neighbours_.Of(device)) {
+        if (next_[neighbour] == 0) touched_.push_back(neighbour);
         next_[neighbour] |= frontier_[device];
       }
     }
-    bool is_new = false;
-    for (DeviceId device{0}; device < next_.size(); ++device) {
-      next_[device] &= ~seen_[device];
-      seen_[device] |= next_[device];
-      is_new |= next_[device] != 0;
+    for (const DeviceId device : active_) frontier_[device] = 0;
+    active_.clear();
+    for (const DeviceId device : touched_) {
+      const uint64_t reached = std::exchange(next_[device], 0) & ~seen_[device];
+      if (reached == 0) continue;
+      seen_[device] |= reached;
+      frontier_[device] = reached;
+      active_.push_back(device);
     }
-    frontier_.swap(next_);
-    return is_new;
+    touched_.clear();
   }
 
   const FabricGraph& fabric_;
@@ -90,6 +98,9 @@ class Batch {
   std::vector<uint64_t> seen_;
   std::vector<uint64_t> frontier_;
   std::vector<uint64_t> next_;
+  std::vector<bool> is_gpu_;
+  std::vector<DeviceId> active_;   // whose frontier_ is not 0
+  std::vector<DeviceId> touched_;  // whose next_ is not 0, within a step
 };
 
 }  // namespace
