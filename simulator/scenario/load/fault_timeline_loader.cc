@@ -14,8 +14,10 @@ namespace {
 
 int64_t LoadTime(const ProtoCursor& cursor, const char* field, int64_t default_ps,
                  Diagnostics& diagnostics) {
+  const int errors_before = diagnostics.error_count();
   const int64_t time_ps = cursor.DurationPs(diagnostics, field, default_ps);
-  if (time_ps <= kFaultTimePsMax || !cursor.Has(field)) return time_ps;
+  const bool is_wrong = diagnostics.error_count() > errors_before;
+  if (time_ps <= kFaultTimePsMax || !cursor.Has(field) || is_wrong) return time_ps;
   cursor.Error(
       diagnostics, field,
       fmt::format("{} is out of range (expected at most 90 days)", Quote(cursor.Text(field, ""))));
