@@ -95,7 +95,7 @@ TEST(FaultLoaderTest, AFaultEndsAfterItBegins) {
   EXPECT_EQ(FindingsBeside(std::string(kDown) + "\nat: \"9000000s\" }"),
             ":4:1: error: faults[0].at: \"9000000s\" is out of range (expected at most 90 days)\n");
   EXPECT_EQ(
-      FindingsBeside(std::string(kDown) + "\nuntil: \"90days\" }"),
+      FindingsBeside(std::string(kDown) + " at: \"5ms\"\nuntil: \"90days\" }"),
       ":4:1: error: faults[0].until: \"90days\" has an unknown unit (expected ps, ns, us, ms, "
       "s, min or h)\n");
 }
