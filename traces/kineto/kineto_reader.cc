@@ -193,10 +193,11 @@ class KinetoImport {
       }
       NoteEnd(calls.front(), rank, EndOf(kernel), file.base_time_ns);
       const uint32_t group = kernel.batch == 0 ? 0 : ++batches_of_rank_[rank];
+      const uint32_t step = steps_before + steps.BegunBy(MadeAt(file, kernel));
       for (CapturedCall& call : calls) {
         call.operation.group = group;
         call.operation.measured_ps = kernel.duration_ps;
-        call.step = steps_before + steps.BegunBy(MadeAt(file, kernel));
+        call.step = step;
         call.operation.stream = job_.StreamOf(rank, kernel.device_stream);
         call.operation.source_file = file_index;
         call.operation.source_line =

@@ -80,12 +80,13 @@ class Builder {
     MarkIterations(job_, report_);
     Trace trace = EmptyTrace();
     for (auto& [rank, calls] : job_.calls()) EmitRank(rank, calls, trace);
-    if ((!is_complete || has_silent_ranks) &&
-        !ReconstructMissingRanks(job_, {repeats_point_to_point, has_silent_ranks}, trace, report_,
-                                 Where(), diagnostics_)) {
-      return Fail(CallDropReason::kImportFailed);
+    if (!is_complete || has_silent_ranks) {
+      if (!ReconstructMissingRanks(job_, {repeats_point_to_point, has_silent_ranks}, trace, report_,
+                                   Where(), diagnostics_)) {
+        return Fail(CallDropReason::kImportFailed);
+      }
+      RemoveUnequalIterations(trace, report_);
     }
-    RemoveUnequalIterations(trace, report_);
     if (!CheckTrace(trace, Where().file, diagnostics_)) return Fail(CallDropReason::kImportFailed);
     CountImported();
     return trace;

@@ -3,7 +3,6 @@
 
 #include <regex>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -304,103 +303,6 @@ TEST(KinetoReaderTest, KernelsOfMscclAreCalls) {
   const Imported imported = Import({File(0, kernel), File(1, kernel)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_EQ(imported.import.report.calls_imported(), 2u);
-}
-
-// The host's record of a call with this number, and as many elements in and out.
-std::string HostRecord(int external_id, const std::string& name, int in, int out,
-                       const std::string& more = "") {
-  return fmt::format(
-      R"({{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": {0}, "dur": 1,
-"args": {{"External id": {0}, "Collective name": "{1}", "In msg nelems": {2}, "Out msg nelems": {3},
-"Group size": 2, "dtype": "Float", "Process Group Name": "0"{4}}}}})",
-      external_id, name, in, out, more);
-}
-
-// A step of the profiler as the host has it.
-std::string Step(int number, int start, int duration) {
-  return fmt::format(
-      R"({{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#{}", "ts": {}, "dur": {}}})",
-      number, start, duration);
-}
-
-// Whether each operation begins an iteration.
-std::vector<bool> IterationBegins(const std::vector<TraceOperation>& program) {
-  std::vector<bool> begins;
-  for (const TraceOperation& call : program) begins.push_back(call.begins_iteration);
-  return begins;
-}
-
-// The host makes the call of kernel 30 in step 5, although the kernel runs in step 6; no record of
-// the host has that of kernel 70. Call 5 is before the first step.
-TEST(KinetoReaderTest, StepsOfTheProfilerAreIterations) {
-  const std::string host = HostRecord(5, "allreduce", 1000, 1000) + "," +
-                           HostRecord(12, "allreduce", 1000, 1000) + "," +
-                           HostRecord(30, "allreduce", 1000, 1000) + ",";
-  const std::string kernels =
-      Kernel("6", "1", 7, 5, kAllReduce) + "," + Kernel("13", "1", 7, 12, kAllReduce) + "," +
-      Kernel("45", "1", 7, 30, kAllReduce) + "," + Kernel("70", "1", 7, 70, kAllReduce);
-  const std::string steps = Step(6, 40, 20) + "," + Step(4, 10, 10) + "," + Step(5, 25, 10) + ",";
-  const Imported imported =
-      Import({File(0, steps + host + kernels), File(1, steps + host + kernels)});
-  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  for (const uint32_t rank : {0U, 1U}) {
-    EXPECT_EQ(IterationBegins(imported.import.trace->operations[rank]),
-              (std::vector<bool>{false, false, true, true}));
-  }
-  EXPECT_THAT(imported.import.report.assumed, ::testing::Contains(HasSubstr("3 steps are")));
-}
-
-TEST(KinetoReaderTest, StepsOfSeveralFilesOfARankFollowEachOther) {
-  const auto file = [](uint32_t rank, int step, int start) {
-    return File(rank, Step(step, start, 10) + "," +
-                          Kernel(std::to_string(start + 1), "1", 7, start, kAllReduce));
-  };
-  const Imported imported =
-      Import({file(0, 4, 10), file(0, 5, 20), file(1, 4, 10), file(1, 5, 20)});
-  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(IterationBegins(imported.import.trace->operations[1]),
-            (std::vector<bool>{false, true}));
-}
-
-// Which of the host's records launched the kernel is not known then, but when it began is.
-TEST(KinetoReaderTest, ACallWhoseIdTheHostUsesTwiceIsInTheStepOfItsKernel) {
-  const std::string events =
-      Step(4, 10, 10) + "," + Step(5, 25, 10) + "," + HostRecord(12, "allreduce", 1000, 1000) +
-      "," + HostRecord(12, "allreduce", 1000, 1000) + "," + Kernel("13", "1", 7, 12, kAllReduce) +
-      "," + Kernel("26", "1", 9, 12, kAllReduce);
-  const Imported imported = Import({File(0, events), File(1, events)});
-  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(IterationBegins(imported.import.trace->operations[0]),
-            (std::vector<bool>{false, true}));
-}
-
-// The ranks' windows are not the same, or one made a call in another step.
-TEST(KinetoReaderTest, StepsOnWhichRanksDisagreeAreNoIterations) {
-  const std::string kernels =
-      Kernel("11", "1", 7, 1, kAllReduce) + "," + Kernel("21", "1", 7, 2, kAllReduce);
-  const std::string more = kernels + "," + Kernel("31", "1", 7, 3, kAllReduce);
-  for (const auto& [first, second, why] :
-       {std::tuple(Step(1, 10, 9) + "," + Step(2, 20, 9) + "," + kernels,
-                   Step(1, 10, 9) + "," + kernels,
-                   "call 2 of group \"0\" is in iteration 1 of rank 0 and 0 of rank 1"),
-        std::tuple(Step(1, 10, 9) + "," + Step(2, 20, 9) + "," + more,
-                   Step(1, 10, 9) + "," + Step(2, 30, 9) + "," + more,
-                   "call 2 of group \"0\" is in iteration 1 of rank 0 and 0 of rank 1")}) {
-    const Imported imported = Import({File(0, first), File(1, second)});
-    ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-    EXPECT_THAT(IterationBegins(imported.import.trace->operations[0]), ::testing::Each(false));
-    EXPECT_THAT(imported.import.report.assumed, ::testing::Contains(HasSubstr(why)));
-  }
-}
-
-// A missing rank makes the calls of the one that was captured, in its steps.
-TEST(KinetoReaderTest, MissingRanksAreInTheSameSteps) {
-  const Imported imported = Import(
-      {File(0, Step(1, 10, 9) + "," + Step(2, 20, 9) + "," + Kernel("11", "1", 7, 1, kAllReduce) +
-                   "," + Kernel("21", "1", 7, 2, kAllReduce))});
-  ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(IterationBegins(imported.import.trace->operations[1]),
-            (std::vector<bool>{false, true}));
 }
 
 // RCCL runs small AllReduces by kernels of MSCCL++, PyTorch copies by copy engines.

@@ -59,4 +59,14 @@ inline constexpr const char* kAllReduce =
     R"(, "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000,
 "Group size": 2, "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1]")";
 
+// The host's record of a call with this number, and as many elements in and out.
+inline std::string HostRecord(int external_id, const std::string& name, int in, int out,
+                              const std::string& more = "") {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "ts": {0}, "dur": 1,
+"args": {{"External id": {0}, "Collective name": "{1}", "In msg nelems": {2}, "Out msg nelems": {3},
+"Group size": 2, "dtype": "Float", "Process Group Name": "0"{4}}}}})",
+      external_id, name, in, out, more);
+}
+
 }  // namespace railyard
