@@ -17,7 +17,8 @@
 
 namespace railyard {
 
-// Why members below are in no snapshot: it compares them where settings may differ.
+// Members with this reason are in no snapshot; VisitNicLinks compares them where settings may
+// differ.
 inline constexpr std::string_view kOfSettings = "of settings, FabricNetwork::VisitNicLinks";
 
 // Holds the account of one virtual channel, for the device at its end. It has only 8 bytes, because
