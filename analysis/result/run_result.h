@@ -320,8 +320,8 @@ struct RunResult {
   uint64_t replayed_collectives = 0;
   // These count the replayed collectives that their part of the network had been through before,
   // and those that an equal part had. The whole network had been through the others.
-  uint64_t replayed_by_part = 0;
-  uint64_t replayed_by_like_part = 0;
+  uint64_t replayed_by_partition = 0;
+  uint64_t replayed_by_like_partition = 0;
   uint64_t verified_episodes = 0;  // of the replay cache, simulated once more and found equal
   // Names an owner of state that prevents the run, or the collectives that involve it, from being
   // replayed from the cache, and the reason.

@@ -133,10 +133,10 @@ class SummaryWriter {
     json_.Number("simulated", result_.simulated_collectives);
     json_.Number("replayed", result_.replayed_collectives);
     json_.StartObject("replayed_by");
-    json_.Number("network", result_.replayed_collectives - result_.replayed_by_part -
-                                result_.replayed_by_like_part);
-    json_.Number("part", result_.replayed_by_part);
-    json_.Number("like_part", result_.replayed_by_like_part);
+    json_.Number("network", result_.replayed_collectives - result_.replayed_by_partition -
+                                result_.replayed_by_like_partition);
+    json_.Number("part", result_.replayed_by_partition);
+    json_.Number("like_part", result_.replayed_by_like_partition);
     json_.EndObject();
     json_.Number("verified_episodes", result_.verified_episodes);
     json_.StartArray("never_replayed");

@@ -167,7 +167,7 @@ void FaultInjector::BeginAnchored(uint32_t fault, bool at_end) {
   }
 }
 
-void FaultInjector::OnCollectiveProgress(uint32_t collective, double progress) {
+void FaultInjector::OnCollectiveProgress(CollectiveIndex collective, double progress) {
   if (disarmed_) return;
   for (uint32_t f = 0; f < faults_.size(); ++f) {
     const FaultAnchor& anchor = faults_[f].timeline.anchor;

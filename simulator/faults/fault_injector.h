@@ -17,6 +17,7 @@
 #include "simulator/faults/fault_spec.h"
 #include "simulator/faults/link_effects.h"
 #include "simulator/faults/link_news.h"
+#include "simulator/units/job_ids.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {
@@ -43,7 +44,7 @@ class FaultInjector {
 
   // Must be called when a collective has received this share of its payload; begins the faults
   // anchored there.
-  void OnCollectiveProgress(uint32_t collective, double progress);
+  void OnCollectiveProgress(CollectiveIndex collective, double progress);
 
   // Records the history of a fault so far.
   struct History {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/units/job_ids.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -21,10 +22,10 @@ struct FaultInterval {
 struct FaultAnchor {
   static constexpr uint32_t kNone = UINT32_MAX;
   bool is_set() const { return fault != kNone || !collectives.empty(); }
-  uint32_t fault = kNone;             // its first begin
-  bool at_end = false;                // its last end instead
-  std::vector<uint32_t> collectives;  // the first that gets there counts
-  double progress = 0;                // share of its payload received; 0: its first rank begins
+  uint32_t fault = kNone;                    // its first begin
+  bool at_end = false;                       // its last end instead
+  std::vector<CollectiveIndex> collectives;  // the first that gets there counts
+  double progress = 0;  // share of its payload received; 0: its first rank begins
 };
 
 // Describes the intervals of a fault. They do not overlap and are in order. Draws are keyed with

@@ -241,7 +241,7 @@ void FabricSimulation::Begin() {
     parts_->bridge->Attach(DeviceId{device->nic()}, *device);
   }
   replay.SetOnCollective(
-      [this](uint32_t collective, bool has_ended) { OnCollective(collective, has_ended); });
+      [this](CollectiveIndex collective, bool has_ended) { OnCollective(collective, has_ended); });
   replay.SetOnCallEnd([this](const Call& call, int64_t begin_ps, int64_t end_ps) {
     if (call_end_.IsEmpty()) return;
     const CallTable& calls = parts_->simulation->replay().calls();

@@ -61,10 +61,10 @@ IterationRecorder::IterationRecorder(const Scenario& scenario, const Job& job,
       layer_of_(job.collectives.size(), IterationPairResult::kNoLayer) {}
 
 void IterationRecorder::Record() {
-  for (uint32_t part = 0; part < job_.parts.size(); ++part) RecordPart(part);
+  for (PartIndex part{}; part < job_.parts.size(); ++part) RecordPart(part);
 }
 
-void IterationRecorder::RecordPart(uint32_t part) {
+void IterationRecorder::RecordPart(PartIndex part) {
   FindLayers(part);
   const std::vector<Iteration> iterations = IterationsOf(part);
   // One iteration alone has nothing to be compared with, and its matrix would not be kept.
@@ -120,7 +120,7 @@ void IterationRecorder::RecordPart(uint32_t part) {
   std::move(kept.rows().begin(), kept.rows().end(), std::back_inserter(all));
 }
 
-void IterationRecorder::FindLayers(uint32_t part) {
+void IterationRecorder::FindLayers(PartIndex part) {
   if (!scenario_.plan || job_.parts.size() > 1) return;
   const ExchangeLayers layers(*scenario_.plan);
   if (!layers.is_known()) return;
@@ -128,7 +128,7 @@ void IterationRecorder::FindLayers(uint32_t part) {
     std::vector<uint32_t> exchanges;
     for (const JobOperation& call : job_.operations[rank]) {
       if (call.p2p_count == 0) continue;
-      const uint32_t collective = job_.CollectiveOf(rank, call);
+      const CollectiveIndex collective = job_.CollectiveOf(rank, call);
       if (job_.collectives[collective].is_all_to_all_v) exchanges.push_back(collective);
     }
     const ExchangeLayers::OfRank of_rank = layers.Of(rank);
@@ -140,7 +140,7 @@ void IterationRecorder::FindLayers(uint32_t part) {
   }
 }
 
-std::vector<IterationRecorder::Iteration> IterationRecorder::IterationsOf(uint32_t part) const {
+std::vector<IterationRecorder::Iteration> IterationRecorder::IterationsOf(PartIndex part) const {
   const IterationBegins begins = FindIterations(job_, part);
   std::vector<Iteration> iterations(begins.count == UINT64_MAX ? 1 : begins.count);
   std::vector<bool> is_listed(job_.collectives.size());
@@ -154,7 +154,7 @@ std::vector<IterationRecorder::Iteration> IterationRecorder::IterationsOf(uint32
       if (call.is_compute()) continue;
       Iteration& iteration = iterations[next - 1];
       if (call.p2p_count > 0) iteration.p2p_calls.push_back({rank, own});
-      const uint32_t collective = job_.CollectiveOf(rank, call);
+      const CollectiveIndex collective = job_.CollectiveOf(rank, call);
       if (is_listed[collective]) continue;
       is_listed[collective] = true;
       iteration.collectives.push_back(collective);
@@ -164,7 +164,7 @@ std::vector<IterationRecorder::Iteration> IterationRecorder::IterationsOf(uint32
 }
 
 bool IterationRecorder::HasEnded(const Iteration& iteration) const {
-  return std::ranges::all_of(iteration.collectives, [&](uint32_t collective) {
+  return std::ranges::all_of(iteration.collectives, [&](CollectiveIndex collective) {
     return replay_.ledger().times()[collective].last_end_ps != kNeverPs;
   });
 }
@@ -228,7 +228,7 @@ void IterationRecorder::AddP2pCalls(const Iteration& iteration, Matrix& matrix) 
   size_t merge_at = kMergedAt;
   for (const Call& call : iteration.p2p_calls) {
     const JobOperation& operation = job_.operations[call.rank][call.operation];
-    const uint32_t number = job_.CollectiveOf(call.rank, operation);
+    const CollectiveIndex number = job_.CollectiveOf(call.rank, operation);
     const JobCollective& collective = job_.collectives[number];
     const std::vector<uint32_t>& ranks = job_.communicators[collective.communicator].ranks;
     for (uint32_t i = 0; i < operation.p2p_count; ++i) {
@@ -251,7 +251,7 @@ std::optional<double> IterationRecorder::ImbalanceOf(const Iteration& iteration)
   std::unordered_map<uint32_t, std::vector<Load>> loads;  // by collective, then its ranks
   for (const Call& call : iteration.p2p_calls) {
     const JobOperation& operation = job_.operations[call.rank][call.operation];
-    const uint32_t number = job_.CollectiveOf(call.rank, operation);
+    const CollectiveIndex number = job_.CollectiveOf(call.rank, operation);
     const JobCollective& collective = job_.collectives[number];
     if (!IsAllToAll(collective)) continue;
     std::vector<Load>& of_rank = loads[number];

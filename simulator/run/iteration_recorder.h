@@ -48,7 +48,7 @@ class IterationRecorder {
     uint32_t operation = 0;
   };
   struct Iteration {
-    std::vector<uint32_t> collectives;
+    std::vector<CollectiveIndex> collectives;
     std::vector<Call> p2p_calls;
   };
   // Holds the bytes that a rank of an AllToAll sends to and receives from others.
@@ -57,7 +57,8 @@ class IterationRecorder {
     uint64_t received = 0;
   };
   // Identifies a schedule: collectives of one communicator with equal keys have the same schedule.
-  using Key = std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
+  using Key =
+      std::tuple<CommunicatorIndex, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
 
   // Counts the collectives of an iteration.
   struct Counts {
@@ -69,9 +70,9 @@ class IterationRecorder {
     std::map<Key, Entry> of_key;
   };
 
-  void RecordPart(uint32_t part);
-  void FindLayers(uint32_t part);
-  std::vector<Iteration> IterationsOf(uint32_t part) const;
+  void RecordPart(PartIndex part);
+  void FindLayers(PartIndex part);
+  std::vector<Iteration> IterationsOf(PartIndex part) const;
   bool HasEnded(const Iteration& iteration) const;
   Counts CountsOf(const Iteration& iteration) const;
   // Returns false if either has sends and receives.

@@ -23,7 +23,7 @@ constexpr int64_t kCollectiveTimeoutPs = 600 * kPsPerSecond;
 }  // namespace
 
 int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t now_ps,
-                       const ReplayEngine& replay, uint32_t part) {
+                       const ReplayEngine& replay, PartIndex part) {
   const int64_t polled_ps = now_ps + kErrorPollPs;
   if (detection == RestartSettings::Detection::kLauncher) return polled_ps;
   return std::max(polled_ps, replay.streams().LastBeginPs(part) + kCollectiveTimeoutPs);

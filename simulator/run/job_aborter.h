@@ -11,19 +11,20 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/replay/streams/replay_engine.h"
 #include "simulator/scenario/schema/restart_settings.h"
+#include "simulator/units/job_ids.h"
 
 namespace railyard {
 
 // Returns when the last rank of a job with an error at `now_ps` will have been ended, as far as
 // known now.
 int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t now_ps,
-                       const ReplayEngine& replay, uint32_t part);
+                       const ReplayEngine& replay, PartIndex part);
 
 class JobAborter {
  public:
   // All references must outlive this.
   JobAborter(RestartSettings::Detection detection, ReplayEngine& replay,
-             FabricSimulatorImpl& engine, uint32_t part)
+             FabricSimulatorImpl& engine, PartIndex part)
       : detection_(detection), replay_(replay), engine_(engine), part_(part) {}
 
   // Reports an error to a rank now. The first error ends the job, after detection.
@@ -40,7 +41,7 @@ class JobAborter {
   RestartSettings::Detection detection_;
   ReplayEngine& replay_;
   FabricSimulatorImpl& engine_;
-  uint32_t part_;             // of the job
+  PartIndex part_;            // of the job
   std::string why_;           // of the first error
   std::set<uint32_t> ranks_;  // with an error
   AbortResult result_;

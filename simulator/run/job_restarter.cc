@@ -15,7 +15,7 @@
 
 namespace railyard {
 
-JobRestarter::JobRestarter(const RestartSettings& settings, uint32_t part, const Run& run)
+JobRestarter::JobRestarter(const RestartSettings& settings, PartIndex part, const Run& run)
     : settings_(settings),
       part_(part),
       run_(run),
@@ -42,7 +42,7 @@ int64_t JobRestarter::SavedPs(uint64_t checkpoint) const {
         of_stream_ps = SumPs(std::max(of_stream_ps, waits ? ends_ps[operation.after - first] : 0),
                              operation.compute_before_ps);
       } else {
-        const uint32_t collective = run_.job.CollectiveOf(rank, operation);
+        const CollectiveIndex collective = run_.job.CollectiveOf(rank, operation);
         of_stream_ps = run_.replay.ledger().times()[collective].last_end_ps;
         if (of_stream_ps == kNeverPs) return kNeverPs;
       }

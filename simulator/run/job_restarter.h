@@ -14,6 +14,7 @@
 #include "simulator/replay/streams/replay_engine.h"
 #include "simulator/scenario/schema/restart_settings.h"
 #include "simulator/traffic/background_load.h"
+#include "simulator/units/job_ids.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
@@ -30,7 +31,7 @@ class JobRestarter {
     const FaultInjector& faults;
     BackgroundLoad& load;
   };
-  JobRestarter(const RestartSettings& settings, uint32_t part, const Run& run);
+  JobRestarter(const RestartSettings& settings, PartIndex part, const Run& run);
 
   // Must be called when the job fails; its operations continue until its ranks have ended. Returns
   // true if it will restart.
@@ -53,7 +54,7 @@ class JobRestarter {
   ReplayEngine::SwappedRanks MoveToSpares();
 
   const RestartSettings& settings_;
-  uint32_t part_;
+  PartIndex part_;
   Run run_;
   uint64_t checkpoint_ = 0;           // number of saved checkpoints
   int64_t progress_ps_;               // when the last was saved, or the last (re)start of the job

@@ -23,7 +23,8 @@ void LossRecorder::OnPacketLost(ConnectionId id, const FlowLoss& loss) {
   FaultLosses& losses = losses_[static_cast<size_t>(fault)];
   ++losses.packets;
   if (!loss.needs_repair) return;
-  if (connection.collective != Connection::kNone) losses.collectives.insert(connection.collective);
+  if (connection.collective != CollectiveIndex::kNone)
+    losses.collectives.insert(connection.collective);
   losses.gpus.insert(connection.from_gpu);
   losses.gpus.insert(connection.to_gpu);
   if (replay_->executor().connection_table().IsClosed(id)) return;
@@ -53,14 +54,14 @@ void LossRecorder::OnRetransmission(ConnectionId id) {
 // Its lost packets are not sent again; the work is repeated when its part of the job restarts.
 void LossRecorder::OnConnectionClosed(ConnectionId id) {
   hits_.erase(id);
-  const uint32_t part =
+  const PartIndex part =
       replay_->calls().PartOf(replay_->executor().connection_table().connections()[id].from_gpu);
   for (FaultLosses& losses : losses_) {
     if (losses.unrecovered.erase(id) > 0) losses.halted_parts.insert(part);
   }
 }
 
-void LossRecorder::OnPartRestarted(uint32_t part) {
+void LossRecorder::OnPartRestarted(PartIndex part) {
   for (FaultLosses& losses : losses_) {
     if (losses.halted_parts.erase(part) > 0) losses.last_recovery_ps = engine_->NowPs();
   }

@@ -13,6 +13,7 @@
 
 #include "simulator/faults/fault_injector.h"
 #include "simulator/replay/streams/replay_engine.h"
+#include "simulator/units/job_ids.h"
 
 namespace railyard {
 
@@ -20,7 +21,7 @@ class LossRecorder final : public ReplayObserver {
  public:
   struct FaultLosses {
     uint64_t packets = 0;
-    std::set<uint32_t> collectives;
+    std::set<CollectiveIndex> collectives;
     std::set<GpuIndex> gpus;
     std::set<ConnectionId> unrecovered;
     // The parts of the job that were halted while some of their connections had lost packets to it;
@@ -49,9 +50,9 @@ class LossRecorder final : public ReplayObserver {
   void OnLossRecovered(ConnectionId connection) override;
   void OnRankError(uint32_t rank, const std::string& why) override { on_rank_error_(rank, why); }
   void OnConnectionClosed(ConnectionId connection) override;
-  void OnPartRestarted(uint32_t part) override;
+  void OnPartRestarted(PartIndex part) override;
   // Passes the progress on to faults that are anchored to it.
-  void OnCollectiveProgress(uint32_t collective, double progress) override {
+  void OnCollectiveProgress(CollectiveIndex collective, double progress) override {
     faults_->OnCollectiveProgress(collective, progress);
   }
 

@@ -26,10 +26,9 @@ namespace railyard {
 
 namespace {
 
-// An AllToAllv's factor is the mean of its ranks', so that one of equal parts has an AllToAll's.
 double BusbwFactorOf(const JobCollective& collective) {
-  if (collective.is_all_to_all_v) return 1 / static_cast<double>(collective.rank_count);
-  return BusbwFactor(collective.kind, collective.rank_count);
+  return collective.is_all_to_all_v ? AllToAllvBusbwFactor(collective.rank_count)
+                                    : BusbwFactor(collective.kind, collective.rank_count);
 }
 
 class Recorder {
@@ -100,7 +99,7 @@ class Recorder {
       result_.status_detail = WhyUnfinished();
     }
     std::string aborts;
-    for (uint32_t i = 0; i < parts.size(); ++i) {
+    for (PartIndex i{}; i < parts.size(); ++i) {
       const CallLedger::PartProgress& progress = replay_.ledger().parts()[i];
       JobResult job;
       job.name = parts[i].name;
@@ -147,10 +146,10 @@ class Recorder {
     }
     std::vector<bool> is_hit(job.collectives.size());
     for (const LossRecorder::FaultLosses& losses : losses_.losses()) {
-      for (const uint32_t collective : losses.collectives) is_hit[collective] = true;
+      for (const CollectiveIndex collective : losses.collectives) is_hit[collective] = true;
     }
     result_.collectives.reserve(job.collectives.size());
-    for (uint32_t i = 0; i < job.collectives.size(); ++i) {
+    for (CollectiveIndex i{}; i < job.collectives.size(); ++i) {
       const JobCollective& collective = job.collectives[i];
       const CollectiveTimes& times = replay_.ledger().times()[i];
       CollectiveResult row;
@@ -183,8 +182,8 @@ class Recorder {
       if (row.completed) {
         const bool is_replayed = times.replayed_by != ReplayRule::kNone;
         ++(is_replayed ? result_.replayed_collectives : result_.simulated_collectives);
-        if (times.replayed_by == ReplayRule::kPartition) ++result_.replayed_by_part;
-        if (times.replayed_by == ReplayRule::kLikePartition) ++result_.replayed_by_like_part;
+        if (times.replayed_by == ReplayRule::kPartition) ++result_.replayed_by_partition;
+        if (times.replayed_by == ReplayRule::kLikePartition) ++result_.replayed_by_like_partition;
       }
       result_.collectives.push_back(row);
     }
@@ -255,7 +254,7 @@ class Recorder {
       row.retransmitted_bytes = losses.retransmitted_bytes;
       row.collectives.assign(losses.collectives.begin(), losses.collectives.end());
       row.ranks_hit = static_cast<uint32_t>(losses.gpus.size());
-      for (const uint32_t collective : losses.collectives) {
+      for (const CollectiveIndex collective : losses.collectives) {
         row.bytes_hit += job_.collectives[collective].bytes;
       }
       if (history.first_detection_ps != kNeverPs) {

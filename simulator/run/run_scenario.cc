@@ -163,7 +163,7 @@ class ScenarioRun {
   std::vector<int64_t> JobEndsPs() const {
     const ReplayEngine& replay = simulation_.replay();
     std::vector<int64_t> ends_ps(simulation_.job().parts.size());
-    for (uint32_t part = 0; part < ends_ps.size(); ++part) {
+    for (PartIndex part{}; part < ends_ps.size(); ++part) {
       const CallLedger::PartProgress& progress = replay.ledger().parts()[part];
       if (progress.calls_left > 0 || !progress.abort_reason.empty()) continue;
       const int64_t end_ps = replay.EndOfPartPs(part);
@@ -304,7 +304,7 @@ class AloneRuns {
     const Job& job = scenario.job;
     if (!options.baseline || job.parts.size() < 2) return;
     const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
-    for (uint32_t part = 0; part < job.parts.size(); ++part) {
+    for (PartIndex part{}; part < job.parts.size(); ++part) {
       if (part >= at_once && !WaitForNext()) return;
       runs_.push_back(
           std::make_unique<Baseline>(fmt::format("the run of job {} alone", job.parts[part].name),
@@ -325,12 +325,12 @@ class AloneRuns {
     while (outcomes_.size() < runs_.size()) {
       if (!WaitForNext()) return;
     }
-    for (uint32_t part = 0; part < outcomes_.size(); ++part) {
+    for (PartIndex part{}; part < outcomes_.size(); ++part) {
       result.jobs[part].alone_end_ps = outcomes_[part].job_end_ps[part];
       result.baseline_cpu_seconds += outcomes_[part].cpu_seconds;
     }
     for (size_t i = 0; i < result.collectives.size() && !outcomes_.empty(); ++i) {
-      const uint32_t part = job.PartOf(job.collectives[i].communicator);
+      const PartIndex part = job.PartOf(job.collectives[i].communicator);
       result.collectives[i].alone_duration_ps = outcomes_[part].collectives[i].duration_ps;
     }
   }
@@ -414,8 +414,8 @@ RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
   } else if (Simulate(scenario, scenario.job, options, monitor,
                       [&](ScenarioRun& simulation) { result = simulation.Run(); })) {
     result.notes.push_back(
-        "simulated twice: rails that were simulated apart turned out to share a switch's buffer or "
-        "a NIC with something else");
+        "this run was simulated twice: rails that had been simulated separately share a switch's "
+        "buffer or a NIC with other traffic");
   }
   if (!is_divided) result.threads_why = why_one_thread;
   alone_runs.Pair(scenario.job, result);

@@ -135,7 +135,7 @@ void Simulation::BuildFaults() {
                                                  [this] { OnRoutesChanged(); });
   losses_.Observe(*faults_, *replay_, engine_);
   for (const FaultSpec& fault : scenario_.faults) {
-    for (const uint32_t collective : fault.timeline.anchor.collectives) {
+    for (const CollectiveIndex collective : fault.timeline.anchor.collectives) {
       replay_->WatchProgress(collective);
     }
   }
@@ -143,7 +143,7 @@ void Simulation::BuildFaults() {
 
 void Simulation::BuildRestarts() {
   restarters_.resize(job_.parts.size());
-  for (uint32_t part = 0; part < job_.parts.size(); ++part) {
+  for (PartIndex part{}; part < job_.parts.size(); ++part) {
     const RestartSettings& restart = scenario_.restarts[part];
     aborters_.emplace_back(restart.restarts ? restart.detection : scenario_.watchdog.detection,
                            *replay_, engine_, part);
@@ -157,7 +157,7 @@ void Simulation::BuildRestarts() {
                                                                          .load = *load_});
   }
   losses_.SetOnRankError([this](uint32_t rank, const std::string& why) {
-    const uint32_t part = replay_->calls().PartOf(rank);
+    const PartIndex part = replay_->calls().PartOf(rank);
     JobRestarter* const restarter = restarters_[part].get();
     if (!aborters_[part].has_error() && restarter != nullptr && restarter->OnJobFailed(why)) return;
     aborters_[part].OnRankError(rank, why);
@@ -211,7 +211,7 @@ RunResult Simulation::RecordWithinEvent() const {
 
 RunResult Simulation::Record(const RecordedSimulation& recorded) const {
   RunResult result = RecordResult(recorded);
-  for (uint32_t part = 0; part < result.jobs.size(); ++part) {
+  for (PartIndex part{}; part < result.jobs.size(); ++part) {
     JobResult& job = result.jobs[part];
     job.abort = aborters_[part].result();
     if (restarters_[part]) job.restart = restarters_[part]->result();
@@ -242,7 +242,7 @@ RunResult Simulation::Record(const RecordedSimulation& recorded) const {
 // they can.
 bool Simulation::GoesOn(const std::string& why) {
   bool goes_on = std::ranges::any_of(aborters_, &JobAborter::is_waiting);
-  for (uint32_t part = 0; part < restarters_.size(); ++part) {
+  for (PartIndex part{}; part < restarters_.size(); ++part) {
     JobRestarter* const restarter = restarters_[part].get();
     if (restarter == nullptr) continue;
     goes_on |=

@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kBytesPerCall = 256;
 constexpr uint32_t kChannelBits = 64;
 
-uint64_t FlowOf(ConnectionId connection, uint32_t collective, uint64_t number) {
+uint64_t FlowOf(ConnectionId connection, CollectiveIndex collective, uint64_t number) {
   return Mix64(Mix64(uint64_t{connection} << 32 | collective) ^ number);
 }
 
@@ -72,7 +72,7 @@ TraceRecorder::Track TraceRecorder::StreamTrack(const Call& call) {
 }
 
 TraceRecorder::Track TraceRecorder::ChannelTrack(const PathTracer::Slice& slice) {
-  const uint32_t communicator = job_.collectives[slice.collective].communicator;
+  const CommunicatorIndex communicator = job_.collectives[slice.collective].communicator;
   Track& track = channels_[{slice.gpu, communicator, slice.channel, slice.lane_number}];
   if (track != 0) return track;
   std::string name =
@@ -92,7 +92,7 @@ TraceRecorder::Track TraceRecorder::MessageTrack(Messages& messages, ConnectionI
 
 // --- Calls ---------------------------------------------------------------------------------------
 
-PerfettoTrace::Arguments TraceRecorder::ArgumentsOf(uint32_t id, int64_t begin_ps) const {
+PerfettoTrace::Arguments TraceRecorder::ArgumentsOf(CollectiveIndex id, int64_t begin_ps) const {
   const JobCollective& collective = job_.collectives[id];
   return {{"collective", uint64_t{id}},
           {"communicator", std::string_view(job_.communicators[collective.communicator].name)},
@@ -103,7 +103,7 @@ PerfettoTrace::Arguments TraceRecorder::ArgumentsOf(uint32_t id, int64_t begin_p
 
 void TraceRecorder::OnCallEnd(const Call& call, int64_t begin_ps, int64_t end_ps) {
   ++calls_;
-  const uint32_t id = replay_.calls().CollectiveNumberOf(call);
+  const CollectiveIndex id = replay_.calls().CollectiveNumberOf(call);
   if (!ShowsCallsOf(id)) return;
   ++calls_shown_;
   PerfettoTrace::Arguments arguments = ArgumentsOf(id, begin_ps);
@@ -116,7 +116,7 @@ void TraceRecorder::AddUnfinishedCalls() {
   for (const StreamRunner::Running& running : replay_.streams().running()) {
     if (running.is_free()) continue;
     ++calls_;
-    const uint32_t id = replay_.calls().CollectiveNumberOf(running.call);
+    const CollectiveIndex id = replay_.calls().CollectiveNumberOf(running.call);
     if (!ShowsCallsOf(id)) continue;
     ++calls_shown_;
     PerfettoTrace::Arguments arguments = ArgumentsOf(id, running.start_ps);
@@ -128,7 +128,7 @@ void TraceRecorder::AddUnfinishedCalls() {
 
 // --- Slices --------------------------------------------------------------------------------------
 
-bool TraceRecorder::Shows(uint32_t collective, uint32_t channel) {
+bool TraceRecorder::Shows(CollectiveIndex collective, uint32_t channel) {
   if (slice_bytes_ >= kSliceBytesMax) return false;
   Shown& of = shown_[collective];
   const uint64_t bit = uint64_t{1} << channel % kChannelBits;
@@ -188,7 +188,8 @@ void TraceRecorder::OnMessage(MessageEvent event, ConnectionId id, uint32_t slot
   const auto found = messages_.find(id);
   if (found == messages_.end()) return;
   Messages& messages = found->second;
-  const uint32_t collective = replay_.executor().connection_table().connections()[id].collective;
+  const CollectiveIndex collective =
+      replay_.executor().connection_table().connections()[id].collective;
   // Its slices are not shown.
   if (messages.sent_collective != collective || slice_bytes_ >= kSliceBytesMax) return;
   const int64_t now_ps = replay_.now_ps();

@@ -70,9 +70,9 @@ class TraceRecorder {
   void OnCallEnd(const Call& call, int64_t begin_ps, int64_t end_ps);
   void OnSlice(const PathTracer::Slice& slice);
   void OnMessage(MessageEvent event, ConnectionId connection, uint32_t slot);
-  bool Shows(uint32_t collective, uint32_t channel);
-  bool ShowsCallsOf(uint32_t collective) const { return collective % call_step_ == 0; }
-  PerfettoTrace::Arguments ArgumentsOf(uint32_t collective, int64_t begin_ps) const;
+  bool Shows(CollectiveIndex collective, uint32_t channel);
+  bool ShowsCallsOf(CollectiveIndex collective) const { return collective % call_step_ == 0; }
+  PerfettoTrace::Arguments ArgumentsOf(CollectiveIndex collective, int64_t begin_ps) const;
   PerfettoFlows FlowsOf(const PathTracer::Slice& slice);
 
   Track ProcessOf(uint32_t rank);

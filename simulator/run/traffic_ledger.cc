@@ -21,10 +21,10 @@ using P2pList = std::pair<uint32_t, uint32_t>;  // first, count
 
 void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResult& traffic) {
   std::map<uint64_t, uint64_t> count_of_size;
-  const auto has_ended = [&](uint32_t collective) {
+  const auto has_ended = [&](CollectiveIndex collective) {
     return replay.ledger().times()[collective].last_end_ps != kNeverPs;
   };
-  for (uint32_t i = 0; i < job.collectives.size(); ++i) {
+  for (CollectiveIndex i{}; i < job.collectives.size(); ++i) {
     const JobCollective& collective = job.collectives[i];
     if (!collective.is_p2p() && has_ended(i)) ++count_of_size[collective.bytes];
   }
@@ -33,7 +33,7 @@ void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResul
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     for (const JobOperation& call : job.operations[rank]) {
       if (call.p2p_count == 0) continue;
-      const uint32_t collective = job.CollectiveOf(rank, call);
+      const CollectiveIndex collective = job.CollectiveOf(rank, call);
       if (!has_ended(collective)) continue;
       const RankIndex own = job.CommunicatorRank(job.collectives[collective].communicator, rank);
       ++count_of_list[{{call.p2p_first, call.p2p_count}, own}];
@@ -87,7 +87,7 @@ void TrafficLedger::AddUse(OnLink& link) {
 void TrafficLedger::Record(const Job& job, const ReplayEngine& replay, RunResult& result) const {
   std::map<User, std::vector<TimeInterval>> running;
   for (const User& user : users_) running[user];
-  for (uint32_t i = 0; i < job.collectives.size(); ++i) {
+  for (CollectiveIndex i{}; i < job.collectives.size(); ++i) {
     const JobCollective& collective = job.collectives[i];
     if (collective.is_p2p()) continue;
     const auto it = running.find({collective.communicator, User::kAllRanks});
@@ -96,7 +96,7 @@ void TrafficLedger::Record(const Job& job, const ReplayEngine& replay, RunResult
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     for (const JobOperation& call : job.operations[rank]) {
       if (call.p2p_count == 0) continue;
-      const uint32_t collective = job.CollectiveOf(rank, call);
+      const CollectiveIndex collective = job.CollectiveOf(rank, call);
       const auto it = running.find({job.collectives[collective].communicator, rank});
       if (it != running.end()) it->second.push_back(RunningOf(replay.ledger().times()[collective]));
     }

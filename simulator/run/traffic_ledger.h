@@ -29,7 +29,7 @@ class TrafficLedger {
   // as a whole, or the point-to-point ones of one rank.
   struct User {
     static constexpr uint32_t kAllRanks = UINT32_MAX;
-    uint32_t communicator = 0;
+    CommunicatorIndex communicator{};
     uint32_t global_rank = kAllRanks;
     auto operator<=>(const User&) const = default;
   };

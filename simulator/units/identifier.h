@@ -27,6 +27,9 @@ class Identifier {
   // Implicit, so that indexing needs no cast.
   constexpr operator uint32_t() const { return number_; }
 
+  // Lets fmt print it as its number; versions before 10 use the conversion.
+  friend constexpr uint32_t format_as(Identifier identifier) { return identifier.number_; }
+
   constexpr Identifier& operator++() {
     ++number_;
     return *this;

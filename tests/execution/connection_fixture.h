@@ -18,10 +18,10 @@
 #include <ns3/simulator.h>
 
 #include "simulator/execution/connections/connection_table.h"
-#include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/transport/stacks/network_stack_settings.h"
 #include "tests/transport/fixed_latency/fixed_latency_stack.h"
 #include "topologies/generators/rail_optimized.h"
+#include "workloads/layout/fabric_layout.h"
 
 namespace railyard::testing {
 
@@ -88,7 +88,7 @@ class ConnectionFixture : public ::testing::Test {
                                           .switch_sums = &sink_,
                                           .network_sums = &sink_,
                                           .network = &sink_});
-    table_->AddCommunicator({.gpus = gpus, .planner = &*planner_, .part = 3});
+    table_->AddCommunicator({.gpus = gpus, .planner = &*planner_, .part = PartIndex{3}});
   }
   ~ConnectionFixture() override { ns3::Simulator::Destroy(); }
 
@@ -101,7 +101,7 @@ class ConnectionFixture : public ::testing::Test {
   }
   ConnectionId Between(uint32_t from, uint32_t to, uint32_t channel = 0,
                        ConnectionUse use = ConnectionUse::kRing) {
-    return table_->Between(0, channel, RankIndex{from}, RankIndex{to}, use);
+    return table_->Between(CommunicatorIndex{0}, channel, RankIndex{from}, RankIndex{to}, use);
   }
   const Connection& At(ConnectionId id) const { return table_->connection(id); }
 

@@ -21,10 +21,12 @@ const ConnectionId kNone = ConnectionId::kNone;
 using ConnectionTableTest = testing::ConnectionFixture;
 
 TEST_F(ConnectionTableTest, AConnectionIsOpenedOnceForItsChannelRanksAndUse) {
-  EXPECT_EQ(table_->Find(0, 0, RankIndex{1}, RankIndex{2}, ConnectionUse::kRing), kNone);
+  EXPECT_EQ(table_->Find(CommunicatorIndex{0}, 0, RankIndex{1}, RankIndex{2}, ConnectionUse::kRing),
+            kNone);
   const ConnectionId id = Between(1, 2);
   EXPECT_EQ(Between(1, 2), id);
-  EXPECT_EQ(table_->Find(0, 0, RankIndex{1}, RankIndex{2}, ConnectionUse::kRing), id);
+  EXPECT_EQ(table_->Find(CommunicatorIndex{0}, 0, RankIndex{1}, RankIndex{2}, ConnectionUse::kRing),
+            id);
   EXPECT_NE(Between(2, 1), id);
   EXPECT_NE(Between(1, 2, 1), id);
   EXPECT_THAT(table_->connections(), SizeIs(3));
@@ -61,8 +63,8 @@ TEST_F(ConnectionTableTest, TiesOfLikeConnectionsDifferByTheirServerAlone) {
 TEST_F(ConnectionTableTest, AClosedConnectionKeepsItsNumberAndIsOpenedAnew) {
   const ConnectionId id = Between(1, 9);
   const uint64_t version = table_->network_version();
-  EXPECT_THAT(table_->Close(2), IsEmpty());  // another part of the job
-  EXPECT_THAT(table_->Close(3), ElementsAre(id));
+  EXPECT_THAT(table_->Close(PartIndex{2}), IsEmpty());  // another part of the job
+  EXPECT_THAT(table_->Close(PartIndex{3}), ElementsAre(id));
   EXPECT_TRUE(table_->IsClosed(id));
   EXPECT_NE(table_->network_version(), version);
   EXPECT_EQ(Between(1, 9), ConnectionId{id + 1});

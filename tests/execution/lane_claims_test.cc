@@ -118,10 +118,10 @@ TEST_F(LaneClaimsTest, ALaneThatClaimsAgainGrantsNothingTwice) {
 TEST_F(LaneClaimsTest, TheSenderSetsTheLossTolerance) {
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 8, 1'000, 1);
   RankProgram sends = ProgramOf(schedule, 0);
-  sends.collective = 5;
+  sends.collective = CollectiveIndex{5};
   sends.loss_tolerance_ppm = 700;
   RankProgram receives = ProgramOf(schedule, 8);
-  receives.collective = 5;
+  receives.collective = CollectiveIndex{5};
   receives.loss_tolerance_ppm = 900;
   EXPECT_TRUE(claims_.Claim(OpenLane(sends)));
   EXPECT_TRUE(claims_.Claim(OpenLane(receives)));
@@ -135,7 +135,7 @@ TEST_F(LaneClaimsTest, NoLaneWaitsForAClosedConnection) {
   const LaneIndex second = OpenLane(schedule, 0);
   EXPECT_TRUE(claims_.Claim(first));
   EXPECT_FALSE(claims_.Claim(second));
-  claims_.Forget(table_->Close(3));
+  claims_.Forget(table_->Close(PartIndex{3}));
   claims_.Release(first);
   EXPECT_THAT(Woken(), IsEmpty());
   EXPECT_TRUE(claims_.Claim(second));  // over a connection of its own

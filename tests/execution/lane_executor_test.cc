@@ -18,13 +18,13 @@
 #include <ns3/object.h>
 #include <ns3/simulator.h>
 
-#include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/transport/stacks/network_stack_settings.h"
 #include "simulator/transport/stacks/network_stacks.h"
 #include "simulator/units/units.h"
 #include "tests/execution/listed_schedule.h"
 #include "tests/transport/fixed_latency/fixed_latency_stack.h"
 #include "topologies/generators/rail_optimized.h"
+#include "workloads/layout/fabric_layout.h"
 
 namespace railyard {
 namespace {
@@ -109,7 +109,8 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
   }
   const MessageSlots& SlotsBetween(uint32_t from, uint32_t to) {
     ConnectionTable& table = executor_->connection_table();
-    return table.slots(table.Between(0, 0, RankIndex{from}, RankIndex{to}, ConnectionUse::kRing));
+    return table.slots(table.Between(CommunicatorIndex{0}, 0, RankIndex{from}, RankIndex{to},
+                                     ConnectionUse::kRing));
   }
 
   void OnChannelFinished(uint32_t operation, int64_t end_ps,
@@ -315,7 +316,7 @@ TEST_F(LaneExecutorTest, AClosedPartEndsWhereItIs) {
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kSliceBytes, 5);
   Start(schedule, 0);
   Start(schedule, 1);
-  At(2 * kSlicePs, [this] { EXPECT_EQ(executor_->Close(0).size(), 1u); });
+  At(2 * kSlicePs, [this] { EXPECT_EQ(executor_->Close(PartIndex{0}).size(), 1u); });
   engine().Run();
   EXPECT_THAT(ends_ps_, IsEmpty());
   EXPECT_THAT(executor_->WaitingLanes(), IsEmpty());

@@ -186,7 +186,7 @@ TEST_F(LaneRunnerTest, LanesOfAnEndedPartBeginNothing) {
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 8, kBytes, 3);
   Start(schedule, 0);
   AtTime(kSlicePs, [&] {
-    lanes_.EndPart(3);
+    lanes_.EndPart(PartIndex{3});
     runner_.ForgetEnded();
   });
   engine().Run();

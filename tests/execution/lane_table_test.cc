@@ -90,9 +90,9 @@ TEST_F(LaneTableTest, AChannelEndsWithItsLastLaneAndItsRecordIsUsedAgain) {
 TEST_F(LaneTableTest, LanesOfAPartAreEndedWhereTheyAre) {
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, 1'000, 1);
   const LaneIndex id = OpenLane(schedule, 0);
-  lanes().EndPart(2);
+  lanes().EndPart(PartIndex{2});
   EXPECT_TRUE(lanes().lane(id).in_use);
-  lanes().EndPart(3);
+  lanes().EndPart(PartIndex{3});
   EXPECT_FALSE(lanes().lane(id).in_use);
 }
 

@@ -107,7 +107,7 @@ TEST_F(NetworkProxiesTest, NothingOfAClosedConnectionIsPosted) {
   const ConnectionId id = Between(0, 8);
   proxies_.OnGranted(id);
   Stage(id);
-  table_->Close(3);
+  table_->Close(PartIndex{3});
   engine().Run();
   EXPECT_EQ(table_->slots(id).progress.sent, 0);
 }

@@ -57,8 +57,10 @@ class NetworkSumsTest : public testing::ConnectionFixture {
   }
   // Returns the payload that a GPU's NIC has sent to its leaf.
   uint64_t SentByNicOf(uint32_t gpu) const {
-    const LinkId up = aggregation_->LinksOf(
-        At(table_->Find(0, 0, RankIndex{gpu}, RankIndex{gpu}, ConnectionUse::kNetworkSum)).flow)[1];
+    const LinkId up =
+        aggregation_->LinksOf(At(table_->Find(CommunicatorIndex{0}, 0, RankIndex{gpu},
+                                              RankIndex{gpu}, ConnectionUse::kNetworkSum))
+                                  .flow)[1];
     return network_->CountersOfLink(up).payload_bytes;
   }
 

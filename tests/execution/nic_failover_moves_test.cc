@@ -166,9 +166,9 @@ TEST_F(NicFailoverMovesTest, AConnectionThatUsesNoFailedNicStays) {
 
 // Rank 0 of another part of the job is on GPU 0, too.
 TEST_F(NicFailoverMovesTest, AllConnectionsOfThePartThatUseTheNicMoveAndNoOthers) {
-  std::vector<GpuIndex> gpus = table_->executed(0).gpus;
-  const uint32_t other_part =
-      table_->AddCommunicator({.gpus = gpus, .planner = &*planner_, .part = 4});
+  std::vector<GpuIndex> gpus = table_->executed(CommunicatorIndex{0}).gpus;
+  const CommunicatorIndex other_part =
+      table_->AddCommunicator({.gpus = gpus, .planner = &*planner_, .part = PartIndex{4}});
   const ConnectionId id = Open(0, 8);
   const ConnectionId back = Open(8, 0);
   const ConnectionId from_third = Open(3, 8);
@@ -214,8 +214,8 @@ TEST_F(NicFailoverMovesTest, APartThatStartsAgainUsesItsOwnNics) {
   EXPECT_TRUE(At(opened_later).is_detoured);
   EXPECT_THAT(WaysOf(opened_later), ElementsAre(Pair(9, 1)));
   EXPECT_FALSE(At(Open(2, 10)).is_detoured);
-  table_->Close(3);
-  failover_->Forget(3);
+  table_->Close(PartIndex{3});
+  failover_->Forget(PartIndex{3});
   const ConnectionId anew = Open(0, 8);
   EXPECT_NE(anew, id);
   EXPECT_FALSE(At(anew).is_detoured);
@@ -236,7 +236,7 @@ TEST_F(NicFailoverMovesTest, ConnectionsMayMoveWhileOneUsesANicThatDoesNotAnswer
   EXPECT_FALSE(may_move_with(8, true));
   Open(1, 9);
   EXPECT_TRUE(failover_->MayMoveSome());
-  table_->Close(3);
+  table_->Close(PartIndex{3});
   EXPECT_FALSE(failover_->MayMoveSome());
 }
 

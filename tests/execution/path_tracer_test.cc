@@ -43,7 +43,7 @@ class PathTracerTest : public testing::ConnectionFixture {
 
   // A lane of a GPU begins now. The lane and its channel have the GPU's number.
   void Start(uint32_t gpu) {
-    tracer_.StartChannel(ChannelIndex{gpu}, GpuIndex{gpu}, 0);
+    tracer_.StartChannel(ChannelIndex{gpu}, GpuIndex{gpu}, CollectiveIndex{0});
     tracer_.StartLane(LaneIndex{gpu}, ChannelIndex{gpu});
   }
   // A slice of that lane, which takes as long as usual.

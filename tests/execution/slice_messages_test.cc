@@ -62,7 +62,7 @@ class SliceMessagesTest : public testing::PartsFixture {
     slots.sizes[slots.delivered++ % kConnectionSlots] = MarkOf(bytes);
   }
 
-  void OnPayloadTaken(uint32_t collective, uint64_t bytes) override {
+  void OnPayloadTaken(CollectiveIndex collective, uint64_t bytes) override {
     payload_.emplace_back(collective, bytes);
   }
 
@@ -194,11 +194,11 @@ TEST_F(SliceMessagesTest, PayloadIsToldOfWatchedCollectives) {
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kBytes, 2);
   const ConnectionId id = Between(0, 1);
   Lane& lane = Receiver(schedule, 1, id);
-  table_->connection(id).collective = 4;
+  table_->connection(id).collective = CollectiveIndex{4};
   Deliver(id, kBytes);
   messages_.Move(lane, kDonePs);
   EXPECT_THAT(payload_, IsEmpty());
-  messages_.WatchPayload(4);
+  messages_.WatchPayload(CollectiveIndex{4});
   Deliver(id, kBytes);
   messages_.Move(lane, kDonePs);
   EXPECT_THAT(payload_, ElementsAre(Pair(4, kBytes)));

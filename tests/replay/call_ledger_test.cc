@@ -42,7 +42,7 @@ struct Ledger {
       job,
       plans,
       {.count_payload = [this](uint32_t id) { counted.push_back(id); },
-       .on_progress = [this](uint32_t id, double share) { told.emplace_back(id, share); }}};
+       .on_progress = [this](CollectiveIndex id, double share) { told.emplace_back(id, share); }}};
   CallLedger ledger;
 };
 
@@ -53,9 +53,9 @@ TEST(CallLedgerTest, ACollectiveBeginsAndEndsWithItsRanks) {
   EXPECT_EQ(times.first_start_ps, 100);
   EXPECT_EQ(times.last_start_ps, 101);
   EXPECT_EQ(times.last_end_ps, kPsPerMs + 1);
-  EXPECT_EQ(times.bound_ps, test.plans.BoundOf(0));
-  EXPECT_TRUE(test.ledger.HasEnded(0));
-  EXPECT_FALSE(test.ledger.HasEnded(1));
+  EXPECT_EQ(times.bound_ps, test.plans.BoundOf(CollectiveIndex{0}));
+  EXPECT_TRUE(test.ledger.HasEnded(CollectiveIndex{0}));
+  EXPECT_FALSE(test.ledger.HasEnded(CollectiveIndex{1}));
   EXPECT_EQ(test.ledger.calls_left(), 2u);
   EXPECT_EQ(test.ledger.collectives_ended(), 1u);
   EXPECT_EQ(test.ledger.parts()[0].end_ps, kPsPerMs + 1);
@@ -63,7 +63,7 @@ TEST(CallLedgerTest, ACollectiveBeginsAndEndsWithItsRanks) {
 
 TEST(CallLedgerDeathTest, NoCollectiveIsFasterThanItsBound) {
   Ledger test;
-  const int64_t bound_ps = test.plans.BoundOf(0);
+  const int64_t bound_ps = test.plans.BoundOf(CollectiveIndex{0});
   test.Note(0, 0, bound_ps - 1);  // rank 1 ends at the bound
   EXPECT_DEATH(test.Note(1, kPsPerMs, kPsPerMs + bound_ps - 2), "less than its bound");
 }
@@ -98,9 +98,9 @@ TEST(CallLedgerTest, APartThatBeginsAgainForgetsWhatItMakesAgain) {
   test.ledger.KeepBegun();
   test.Note(0, 0, kPsPerMs);
   test.ledger.NoteBegin({0, 1}, kPsPerMs);
-  test.ledger.Halt(0, 1);
+  test.ledger.Halt(PartIndex{0}, 1);
   EXPECT_TRUE(test.ledger.parts()[0].is_halted);
-  test.ledger.Restart(0, {1, 1});
+  test.ledger.Restart(PartIndex{0}, {1, 1});
   EXPECT_EQ(test.ledger.calls_left(), 2u);
   EXPECT_EQ(test.ledger.times()[1].calls_started, 0u);
   EXPECT_EQ(test.ledger.times()[0].calls_ended, 2u);
@@ -112,8 +112,8 @@ TEST(CallLedgerTest, APartThatBeginsAgainForgetsWhatItMakesAgain) {
 TEST(CallLedgerTest, AnAbortedPartHasNothingLeft) {
   Ledger test;
   test.ledger.NoteBegin({0, 0}, 0);
-  test.ledger.Abort(0, "a test", kPsPerUs, 1);
-  EXPECT_TRUE(test.ledger.IsAborted(0));
+  test.ledger.Abort(PartIndex{0}, "a test", kPsPerUs, 1);
+  EXPECT_TRUE(test.ledger.IsAborted(PartIndex{0}));
   EXPECT_EQ(test.ledger.calls_left(), 0u);
   EXPECT_EQ(test.ledger.calls_ended(), test.ledger.calls_started());
   EXPECT_EQ(test.ledger.parts()[0].end_ps, kPsPerUs);
@@ -152,22 +152,22 @@ TEST(CallLedgerTest, RanksWaitForWhatHeldThemUpLong) {
 // In a ring of two each rank takes in the vector: n (n - 1) blocks of 1/n, twice.
 TEST(ProgressWatchTest, TellsWhatPartOfThePayloadHasBeenTakenIn) {
   Ledger test;
-  test.progress.Watch(0);
-  EXPECT_TRUE(test.progress.IsWatched(0));
-  EXPECT_FALSE(test.progress.IsWatched(1));
+  test.progress.Watch(CollectiveIndex{0});
+  EXPECT_TRUE(test.progress.IsWatched(CollectiveIndex{0}));
+  EXPECT_FALSE(test.progress.IsWatched(CollectiveIndex{1}));
   test.ledger.NoteBegin({0, 0}, 0);
   test.ledger.NoteBegin({1, 0}, 0);
   EXPECT_THAT(test.counted, ElementsAre(0));
-  test.progress.OnPayloadTaken(0, 4 * kFloats / 2);
-  test.progress.OnPayloadTaken(0, 4 * kFloats * 3 / 2);
+  test.progress.OnPayloadTaken(CollectiveIndex{0}, 4 * kFloats / 2);
+  test.progress.OnPayloadTaken(CollectiveIndex{0}, 4 * kFloats * 3 / 2);
   EXPECT_THAT(test.told, ElementsAre(std::pair(0u, 0.0), std::pair(0u, 0.25), std::pair(0u, 1.0)));
 }
 
 TEST(ProgressWatchTest, IsUnderWayUntilItsCollectiveHasEnded) {
   Ledger test;
-  const auto has_ended = [&](uint32_t id) { return test.ledger.HasEnded(id); };
+  const auto has_ended = [&](CollectiveIndex id) { return test.ledger.HasEnded(id); };
   EXPECT_FALSE(test.progress.IsAnyUnderWay(has_ended)) << "nothing is watched";
-  test.progress.Watch(0);
+  test.progress.Watch(CollectiveIndex{0});
   EXPECT_TRUE(test.progress.IsAnyUnderWay(has_ended));
   test.Note(0, 0, kPsPerMs);
   EXPECT_FALSE(test.progress.IsAnyUnderWay(has_ended));

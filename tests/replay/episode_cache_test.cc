@@ -19,8 +19,8 @@ Episode FromState(uint32_t state) {
   return {.begin_state = state,
           .end_state = state,
           .duration_ps = 20,
-          .operations = {{.rank = 1, .plan = 4, .end_ps = 20},
-                         {.rank = 0, .plan = 4, .begin_ps = 5, .end_ps = 10}}};
+          .operations = {{.place = EpisodePlace{1}, .plan = 4, .end_ps = 20},
+                         {.place = EpisodePlace{0}, .plan = 4, .begin_ps = 5, .end_ps = 10}}};
 }
 
 TEST(EpisodeCacheTest, EqualStatesHaveOneNumber) {
@@ -55,13 +55,13 @@ TEST(EpisodeCacheTest, FindsEpisodesByStateAndFirstCall) {
   const uint32_t first = cache.Add(FromState(state));
   const uint32_t second = cache.Add(FromState(state));
   const uint32_t third = cache.Add(FromState(other));
-  EXPECT_THAT(cache.Find(state, 1, 4), ElementsAre(first, second));
-  EXPECT_THAT(cache.Find(other, 1, 4), ElementsAre(third));
+  EXPECT_THAT(cache.Find(state, EpisodePlace{1}, 4), ElementsAre(first, second));
+  EXPECT_THAT(cache.Find(other, EpisodePlace{1}, 4), ElementsAre(third));
   EXPECT_EQ(cache.episode_count(), 3u);
   // One case per field of the key.
-  EXPECT_THAT(cache.Find(other + 1, 1, 4), IsEmpty());
-  EXPECT_THAT(cache.Find(state, 0, 4), IsEmpty());
-  EXPECT_THAT(cache.Find(state, 1, 5), IsEmpty());
+  EXPECT_THAT(cache.Find(other + 1, EpisodePlace{1}, 4), IsEmpty());
+  EXPECT_THAT(cache.Find(state, EpisodePlace{0}, 4), IsEmpty());
+  EXPECT_THAT(cache.Find(state, EpisodePlace{1}, 5), IsEmpty());
 }
 
 TEST(EpisodeCacheTest, CallsEndInTheOrderOfTheirEnds) {

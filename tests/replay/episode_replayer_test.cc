@@ -82,13 +82,14 @@ struct Episodes {
   // counted.
   Episode ByHand() {
     const uint32_t state_now = StateNow();
-    return {.begin_state = state_now,
-            .end_state = state_now,
-            .duration_ps = kToldPs,
-            .operations = {{.rank = 0, .plan = numbers.Of({0, 0}), .end_ps = kToldPs},
-                           {.rank = 1, .plan = numbers.Of({1, 0}), .end_ps = kToldPs}},
-            .changes = {{0, 7}},
-            .can_be_last = true};
+    return {
+        .begin_state = state_now,
+        .end_state = state_now,
+        .duration_ps = kToldPs,
+        .operations = {{.place = EpisodePlace{0}, .plan = numbers.Of({0, 0}), .end_ps = kToldPs},
+                       {.place = EpisodePlace{1}, .plan = numbers.Of({1, 0}), .end_ps = kToldPs}},
+        .changes = {{0, 7}},
+        .can_be_last = true};
   }
   // Something is pending whose meaning for the replay is this.
   void Schedule(PendingMeans means, int64_t at_ps) {
@@ -211,13 +212,15 @@ const Difference kDifferences[] = {
      [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kChange, kToldPs); }},
     {"SomethingUnknownIsDueBeforeItsEnd",
      [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kAnything, kToldPs); }},
-    {"TheRankOfACallDiffers", [](Episodes&, Episode& e) { e.operations[1].rank = 2; }},
+    {"TheRankOfACallDiffers",
+     [](Episodes&, Episode& e) { e.operations[1].place = EpisodePlace{2}; }},
     {"ThePlanOfACallDiffers", [](Episodes&, Episode& e) { ++e.operations[1].plan; }},
     {"TheBeginOfACallDiffers", [](Episodes&, Episode& e) { e.operations[1].begin_ps = 1; }},
     {"ThereAreMoreCalls", [](Episodes&, Episode& e) { e.operations.push_back(e.operations[1]); }},
     {"ThereAreFewerCalls", [](Episodes&, Episode& e) { e.operations.pop_back(); }},
     {"PayloadWasOnItsWayAsItsLastCallEnded", [](Episodes&, Episode& e) { e.can_be_last = false; }},
-    {"ACollectiveOfItIsWatched", [](Episodes& t, Episode&) { t.test.progress.Watch(0); }}};
+    {"ACollectiveOfItIsWatched",
+     [](Episodes& t, Episode&) { t.test.progress.Watch(CollectiveIndex{0}); }}};
 INSTANTIATE_TEST_SUITE_P(Where, RefusedHitTest, ::testing::ValuesIn(kDifferences),
                          [](const auto& of) { return of.param.name; });
 

@@ -12,11 +12,11 @@ namespace railyard::testing {
 // second of which others count as well.
 class FakePartitions final : public PartitionHost {
  public:
-  uint32_t LocalNumberOf(uint32_t communicator, RankIndex /*rank*/) const override {
+  uint32_t LocalNumberOf(CommunicatorIndex communicator, RankIndex /*rank*/) const override {
     return communicator < local_numbers.size() ? local_numbers[communicator] : 0;
   }
   bool StandsStill(GpuIndex gpu) const override { return gpu == stopped_gpu; }
-  bool AreAllOpen(uint32_t /*communicator*/,
+  bool AreAllOpen(CommunicatorIndex /*communicator*/,
                   const CollectiveSchedule& /*schedule*/) const override {
     return are_open;
   }

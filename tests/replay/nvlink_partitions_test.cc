@@ -40,10 +40,10 @@ TEST_F(NvlinkPartitionsTest, GroupsOfAServerAreApart) {
   ASSERT_THAT(nvlinks.partitions(), SizeIs(2));
   EXPECT_THAT(nvlinks.partitions()[0].gpus, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(nvlinks.partitions()[1].gpus, ElementsAre(4, 5, 6, 7));
-  EXPECT_EQ(nvlinks.UseOf(0), NvlinkUse::kOnly);
-  EXPECT_EQ(nvlinks.UseOf(1), NvlinkUse::kOnly);
+  EXPECT_EQ(nvlinks.UseOf(CommunicatorIndex{0}), NvlinkUse::kOnly);
+  EXPECT_EQ(nvlinks.UseOf(CommunicatorIndex{1}), NvlinkUse::kOnly);
   EXPECT_EQ(nvlinks.OfGpu(GpuIndex{5}), 1u);
-  EXPECT_EQ(nvlinks.OfGpu(GpuIndex{8}), NvlinkPartitions::kNone);
+  EXPECT_EQ(nvlinks.OfGpu(GpuIndex{8}), PartitionIndex::kNone);
 }
 
 TEST_F(NvlinkPartitionsTest, HasBothDirectionsOfEveryNvlinkOfItsGpus) {
@@ -60,7 +60,6 @@ TEST_F(NvlinkPartitionsTest, HaveOneShapeWhereOnlyTheServerDiffers) {
   const NvlinkPartitions like = Of({{0, 1}, {8, 9}});
   EXPECT_EQ(like.partitions()[0].shape, like.partitions()[1].shape);
   EXPECT_EQ(like.PlaceOf(GpuIndex{9}), 1u);
-  EXPECT_EQ(like.GpuAt(1, 1), 9u);
   const NvlinkPartitions others = Of({{0, 1}, {8, 10}});
   EXPECT_NE(others.partitions()[0].shape, others.partitions()[1].shape);
 }
@@ -93,8 +92,8 @@ TEST_F(NvlinkPartitionsTest, CommunicatorsThatShareAGpuShareAPartition) {
 // One GPU of each server sends to the others over the network; several relay for one another, too.
 TEST_F(NvlinkPartitionsTest, CommunicatorsAcrossServersUseNvlinksWhereTwoOfAServerAreInThem) {
   const NvlinkPartitions nvlinks = Of({{0, 8}, {0, 1, 8}});
-  EXPECT_EQ(nvlinks.UseOf(0), NvlinkUse::kNone);
-  EXPECT_EQ(nvlinks.UseOf(1), NvlinkUse::kMixed);
+  EXPECT_EQ(nvlinks.UseOf(CommunicatorIndex{0}), NvlinkUse::kNone);
+  EXPECT_EQ(nvlinks.UseOf(CommunicatorIndex{1}), NvlinkUse::kMixed);
   ASSERT_THAT(nvlinks.partitions(), SizeIs(1));
   EXPECT_THAT(nvlinks.partitions()[0].gpus, ElementsAre(0, 1));
 }

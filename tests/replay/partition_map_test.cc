@@ -38,8 +38,10 @@ struct Map {
   // Whether anything but collective 0 may touch its partition before then.
   bool MayTouchFirst(int64_t until_ps) {
     std::vector<uint32_t> own;
-    for (const uint32_t rank : test.plans.gpus(0)) own.push_back(test.calls.NumberOf({rank, 0}));
-    const Partition& partition = map.partition(map.PartitionOf({test.plans.gpus(0)[0], 0}));
+    for (const uint32_t rank : test.plans.gpus(CommunicatorIndex{0}))
+      own.push_back(test.calls.NumberOf({rank, 0}));
+    const Partition& partition =
+        map.partition(map.PartitionOf({test.plans.gpus(CommunicatorIndex{0})[0], 0}));
     return neighbours.MayTouch(partition, own, 0, until_ps);
   }
 
@@ -54,14 +56,14 @@ struct Map {
 TEST(PartitionMapTest, ServersHaveTheirNvlinksAndRailsTheirNics) {
   Map test({{0, 1, 2, 3}, {4, 12}});
   ASSERT_EQ(test.map.count(), 2u);
-  EXPECT_THAT(test.map.partition(0).gpus, ElementsAre(0, 1, 2, 3));
-  EXPECT_FALSE(test.map.partition(0).of_nics);
-  EXPECT_THAT(test.map.partition(1).gpus, ElementsAre(4, 12));
-  EXPECT_TRUE(test.map.partition(1).of_nics);
+  EXPECT_THAT(test.map.partition(PartitionIndex{0}).gpus, ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(test.map.partition(PartitionIndex{0}).of_nics);
+  EXPECT_THAT(test.map.partition(PartitionIndex{1}).gpus, ElementsAre(4, 12));
+  EXPECT_TRUE(test.map.partition(PartitionIndex{1}).of_nics);
   EXPECT_EQ(test.map.PartitionOf({2, 0}), 0u);
   EXPECT_EQ(test.map.PartitionOf({12, 0}), 1u);
-  EXPECT_TRUE(test.map.IsOfPartitionAlone(0, 0));
-  EXPECT_TRUE(test.map.IsOfPartitionAlone(1, 1));
+  EXPECT_TRUE(test.map.IsOfPartitionAlone(PartitionIndex{0}, CollectiveIndex{0}));
+  EXPECT_TRUE(test.map.IsOfPartitionAlone(PartitionIndex{1}, CollectiveIndex{1}));
   EXPECT_EQ(test.map.least_launch_ps(), kLaunchPs);
 }
 
@@ -75,13 +77,14 @@ TEST(PartitionMapTest, WhatUsesMoreIsNotAloneInAPartition) {
   Map test({{0, 1, 8, 9}});
   ASSERT_EQ(test.map.count(), 2u);
   EXPECT_EQ(test.map.PartitionOf({0, 0}), 0u);
-  EXPECT_FALSE(test.map.IsOfPartitionAlone(0, 0));
+  EXPECT_FALSE(test.map.IsOfPartitionAlone(PartitionIndex{0}, CollectiveIndex{0}));
 }
 
 TEST(PartitionMapTest, AFaultConcernsThePartitionsOfItsLinksAndGpus) {
   const auto are_faulty = [](PartitionMap::Settings settings) {
     const Map test({{0, 1, 2, 3}, {4, 12}}, std::move(settings));
-    return std::pair(test.map.partition(0).is_faulty, test.map.partition(1).is_faulty);
+    return std::pair(test.map.partition(PartitionIndex{0}).is_faulty,
+                     test.map.partition(PartitionIndex{1}).is_faulty);
   };
   const FabricGraph graph = Servers(2);
   const LinkId wire = graph.WiresOfNic(*graph.NicOfGpu(graph.gpus()[4]))[0];
@@ -93,10 +96,10 @@ TEST(PartitionMapTest, AFaultConcernsThePartitionsOfItsLinksAndGpus) {
 
 TEST(PartitionMapTest, DetoursMeetThePartitionsOfTheirGpus) {
   Map test({{0, 1, 2, 3}, {4, 12}});
-  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(0), GpuIndex{3}));
-  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(0), GpuIndex{4}));
-  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(1), GpuIndex{12}));
-  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(1), GpuIndex{5}));
+  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(PartitionIndex{0}), GpuIndex{3}));
+  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(PartitionIndex{0}), GpuIndex{4}));
+  EXPECT_TRUE(test.map.IsMetAt(test.map.partition(PartitionIndex{1}), GpuIndex{12}));
+  EXPECT_FALSE(test.map.IsMetAt(test.map.partition(PartitionIndex{1}), GpuIndex{5}));
 }
 
 // The same places of two servers, or two rails, are alike; others are not.
@@ -159,7 +162,7 @@ TEST(PartitionNeighboursTest, ACallBehindOneElsewhereMayTouchAsSoonAsThatMayEnd)
   test.streams.Start();
   const std::vector<uint32_t> own = {test.calls.NumberOf({0, 0}), test.calls.NumberOf({8, 0})};
   const Partition& rail = map.partition(map.PartitionOf({8, 0}));
-  const uint32_t before = test.calls.CollectiveNumberOf({0, 1});
+  const CollectiveIndex before = test.calls.CollectiveNumberOf({0, 1});
   const int64_t touch_ps =
       map.least_launch_ps() + test.plans.BoundOf(before) / 2 + kApartPs + map.least_launch_ps();
   EXPECT_GT(test.plans.BoundOf(before), kApartPs);

@@ -154,7 +154,7 @@ const Difference kDifferences[] = {
     {"AnInstantOfTheStateDiffers",
      [](Partitions& t) { t.host.instant_ps = FabricSimulatorImpl::Get().NowPs() + kPsPerMs / 2; }},
     {"TheIdentityDiffers", [](Partitions& t) { t.host.identity = 4; }},
-    {"TheShapeDiffers", [](Partitions& t) { t.map.partition(0).shape = 77; }},
+    {"TheShapeDiffers", [](Partitions& t) { t.map.partition(PartitionIndex{0}).shape = 77; }},
     {"TheStateIsNotAtRest", [](Partitions& t) { t.host.is_quiescent = false; }},
     {"AGpuStandsStill", [](Partitions& t) { t.host.stopped_gpu = GpuIndex{2}; }},
     {"ConnectionsMayMove", [](Partitions& t) { t.host.may_move = true; }},
@@ -164,13 +164,13 @@ const Difference kDifferences[] = {
        const std::vector gpus = {GpuIndex{1}};
        t.partitions->OnDetour(gpus);
      }},
-    {"ACollectiveIsWatched", [](Partitions& t) { t.test.progress.Watch(3); }},
+    {"ACollectiveIsWatched", [](Partitions& t) { t.test.progress.Watch(CollectiveIndex{3}); }},
     {"TheJobMayEndBeforeItsEnd",
      [](Partitions&) { Schedule(PendingMeans::kAnything, kPsPerMs / 2); }},
     {"AnObserverIsDueBeforeItsEnd",
      [](Partitions&) { Schedule(PendingMeans::kObserver, kPsPerMs / 2); }},
     {"AFaultOfItsOwnIsDueBeforeItsEnd", [](Partitions& t) {
-       t.map.partition(0).is_faulty = true;
+       t.map.partition(PartitionIndex{0}).is_faulty = true;
        Schedule(PendingMeans::kChange, kPsPerMs / 2);
      }}};
 INSTANTIATE_TEST_SUITE_P(Where, RefusedPartitionHitTest, ::testing::ValuesIn(kDifferences),
@@ -283,7 +283,7 @@ TEST(PartitionReplayerTest, APartIsNotHaltedWhileItsPartitionIsReplayed) {
   // In the middle of the second collective, which is replayed.
   const auto look = [&] {
     ASSERT_TRUE(test.partitions->is_any_replayed());
-    EXPECT_THROW(test.partitions->Halt(0), FabricNetwork::NotIndependent);
+    EXPECT_THROW(test.partitions->Halt(PartIndex{0}), FabricNetwork::NotIndependent);
     const std::vector crossed = {GpuIndex{1}};
     EXPECT_THROW(test.partitions->OnDetour(crossed), FabricNetwork::NotIndependent);
     has_thrown = true;

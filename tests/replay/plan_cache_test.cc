@@ -53,7 +53,8 @@ TEST(PlanCacheTest, BoundOfARingInAServerIsWhatItsNvlinksTake) {
     latency_ps = link.propagation_ps;
   }
   const uint64_t wire = kBytes * 2 * 7 / 8 * 1000 / test.graph.nvlink.efficiency_per_mille;
-  EXPECT_EQ(test.plans.BoundOf(0), TransferTimePs(wire, rate_bps) + 2 * latency_ps);
+  EXPECT_EQ(test.plans.BoundOf(CollectiveIndex{0}),
+            TransferTimePs(wire, rate_bps) + 2 * latency_ps);
 }
 
 // Two ranks of one rail: each sends the vector once through its NIC, in packets of 4,096 B with 82
@@ -66,17 +67,18 @@ TEST(PlanCacheTest, BoundOfARingOverARailIsWhatItsNicsTake) {
   const DeviceId nic = *test.graph.NicOfGpu(test.graph.gpus()[0]);
   const int64_t host_ps =
       test.graph.link(test.graph.HostPath(test.graph.gpus()[0], nic).back()).propagation_ps;
-  EXPECT_EQ(test.plans.BoundOf(0), transfer_ps + 2 * (host_ps + spec.nic_leaf_delay_ps));
+  EXPECT_EQ(test.plans.BoundOf(CollectiveIndex{0}),
+            transfer_ps + 2 * (host_ps + spec.nic_leaf_delay_ps));
 }
 
 // A sender whose connections have moved may have used several ways: nothing is known of its bytes.
 TEST(PlanCacheTest, MovedConnectionsHaveNoPartInBounds) {
   Plans test(2, {0, 8}, {AllReduce(kFloats)});
-  EXPECT_GT(test.plans.BoundOf(0), 0);
+  EXPECT_GT(test.plans.BoundOf(CollectiveIndex{0}), 0);
   test.moves.ranks = {0, 1};
-  EXPECT_GT(test.plans.BoundOf(0), 0) << "no move was counted";
+  EXPECT_GT(test.plans.BoundOf(CollectiveIndex{0}), 0) << "no move was counted";
   test.moves.count = 1;
-  EXPECT_EQ(test.plans.BoundOf(0), 0);
+  EXPECT_EQ(test.plans.BoundOf(CollectiveIndex{0}), 0);
 }
 
 TEST(PlanCacheTest, BoundOfASendIsOfItsBytesAlone) {
@@ -94,7 +96,7 @@ TEST(PlanCacheTest, BoundOfASendIsOfItsBytesAlone) {
   PlanCache plans(graph, job, NcclSettings{}, GpuCosts{}, NicSettings{}, moves);
   // A ring of two sends as many bytes each way.
   Plans ring(2, {0, 8}, {AllReduce(kFloats)});
-  EXPECT_EQ(plans.BoundOf(0), ring.plans.BoundOf(0));
+  EXPECT_EQ(plans.BoundOf(CollectiveIndex{0}), ring.plans.BoundOf(CollectiveIndex{0}));
   EXPECT_EQ(P2pReplayName(job.collectives[0]), "P2P");
   EXPECT_THAT(plans.GpusOnNetworkOf(Call{0, 0}), ElementsAre(0, 8));
 }
@@ -103,9 +105,9 @@ TEST(PlanCacheTest, BoundOfASendIsOfItsBytesAlone) {
 
 TEST(PlanCacheTest, CollectivesThatAreAlikeShareAPlan) {
   Plans test(1, {0, 1, 2, 3}, {AllReduce(kFloats), AllReduce(kFloats)});
-  EXPECT_EQ(&test.plans.ScheduleOf(0u), &test.plans.ScheduleOf(1u));
+  EXPECT_EQ(&test.plans.ScheduleOf(CollectiveIndex{0}), &test.plans.ScheduleOf(CollectiveIndex{1}));
   EXPECT_EQ(test.plans.ScheduleOf(Call{0, 0}), test.plans.ScheduleOf(Call{3, 1}));
-  EXPECT_EQ(ReplayName(test.plans.ReplayedBy(0)), "RING/SIMPLE");
+  EXPECT_EQ(ReplayName(test.plans.ReplayedBy(CollectiveIndex{0})), "RING/SIMPLE");
 }
 
 // One case per field of the key.
@@ -135,8 +137,8 @@ TEST_P(PlanKeyTest, CollectivesThatDifferInAFieldHavePlansOfTheirOwn) {
       other.protocol = Protocol::kLl;
   }
   Plans test(1, {0, 1, 2, 3}, {one, other});
-  EXPECT_NE(test.plans.KeyOf(0), test.plans.KeyOf(1));
-  EXPECT_NE(&test.plans.ScheduleOf(0u), &test.plans.ScheduleOf(1u));
+  EXPECT_NE(test.plans.KeyOf(CollectiveIndex{0}), test.plans.KeyOf(CollectiveIndex{1}));
+  EXPECT_NE(&test.plans.ScheduleOf(CollectiveIndex{0}), &test.plans.ScheduleOf(CollectiveIndex{1}));
 }
 INSTANTIATE_TEST_SUITE_P(Fields, PlanKeyTest, ::testing::Range(0, 6));
 
@@ -145,8 +147,8 @@ TEST(PlanCacheTest, LaunchTakesWhatNcclsTunerSays) {
   TraceOperation ll = AllReduce(kFloats);
   ll.protocol = Protocol::kLl;
   Plans test(1, {0, 1, 2, 3}, {AllReduce(kFloats), ll});
-  EXPECT_EQ(test.plans.CostsOf(0).launch_latency_ps, 8'400'000);
-  EXPECT_EQ(test.plans.CostsOf(1).launch_latency_ps, 6'600'000);
+  EXPECT_EQ(test.plans.CostsOf(CollectiveIndex{0}).launch_latency_ps, 8'400'000);
+  EXPECT_EQ(test.plans.CostsOf(CollectiveIndex{1}).launch_latency_ps, 6'600'000);
 }
 
 TEST(PlanCacheTest, ACallInsideAServerUsesNoNic) {
@@ -161,8 +163,8 @@ TEST(PlanCacheTest, RelocatedRanksAreOnTheirNewGpus) {
   test.job.memberships[16] = std::exchange(test.job.memberships[8], {});
   test.job.operations.SwapPrograms(8, 16);
   test.job.called.SwapPrograms(8, 16);
-  test.plans.Relocate(0);
-  EXPECT_THAT(test.plans.gpus(0), ElementsAre(0, 16));
+  test.plans.Relocate(PartIndex{0});
+  EXPECT_THAT(test.plans.gpus(CommunicatorIndex{0}), ElementsAre(0, 16));
   EXPECT_THAT(test.plans.GpusOnNetworkOf({0, 0}), ElementsAre(0, 16));
 }
 

@@ -74,11 +74,11 @@ class ReplayEngineTest : public ReplayFixture {
   void OnRankError(uint32_t rank, const std::string& why) override {
     errors_.emplace_back(rank, why);
     if (errors_.size() > 1) return;
-    At(ReplayEngine::kAbortNoticePs, [this] { replay_->Abort(0, "a rank has failed"); });
+    At(ReplayEngine::kAbortNoticePs, [this] { replay_->Abort(PartIndex{0}, "a rank has failed"); });
   }
   void OnConnectionClosed(ConnectionId /*connection*/) override { ++closed_; }
-  void OnPartRestarted(uint32_t part) override { restarted_.push_back(part); }
-  void OnCollectiveProgress(uint32_t collective, double progress) override {
+  void OnPartRestarted(PartIndex part) override { restarted_.push_back(part); }
+  void OnCollectiveProgress(CollectiveIndex collective, double progress) override {
     progress_.emplace_back(collective, progress);
   }
 
@@ -143,7 +143,7 @@ TEST_F(ReplayEngineTest, ReplayedCallsHaveTheTimesOfSimulatedOnes) {
 
 TEST_F(ReplayEngineTest, TheObserverReceivesAWatchedCollectivesProgress) {
   Build(Repeated(2), ReplayCacheMode::kOff);
-  replay_->WatchProgress(1);
+  replay_->WatchProgress(CollectiveIndex{1});
   Run();
   ASSERT_THAT(progress_, SizeIs(Ge(3u)));
   EXPECT_EQ(progress_.front(), std::pair(1u, 0.0));
@@ -178,7 +178,7 @@ TEST_F(ReplayEngineTest, ARanksErrorIsTheObserversToDecide) {
   EXPECT_THAT(errors_.front().second, HasSubstr(" to rank "));
   EXPECT_FALSE(replay_->IsAnyPartUp());
   EXPECT_EQ(replay_->ledger().parts()[0].abort_reason, "a rank has failed");
-  EXPECT_EQ(replay_->end_ps(), replay_->EndOfPartPs(0));
+  EXPECT_EQ(replay_->end_ps(), replay_->EndOfPartPs(PartIndex{0}));
 }
 
 TEST_F(ReplayEngineTest, AHaltedPartRestartsAtTheOperationsThatItIsGiven) {
@@ -186,10 +186,11 @@ TEST_F(ReplayEngineTest, AHaltedPartRestartsAtTheOperationsThatItIsGiven) {
   constexpr int64_t kRestartPs = 500 * kPsPerMs;
   At(kPsPerMs + 50 * kPsPerUs, [this] {
     EXPECT_TRUE(replay_->is_in_collective());
-    replay_->Halt(0);
+    replay_->Halt(PartIndex{0});
     EXPECT_FALSE(replay_->IsAnyPartUp());
   });
-  At(kRestartPs, [this] { replay_->RestartAt(0, std::vector<uint32_t>(kRanks, 1), {}); });
+  At(kRestartPs,
+     [this] { replay_->RestartAt(PartIndex{0}, std::vector<uint32_t>(kRanks, 1), {}); });
   Run();
   EXPECT_TRUE(replay_->is_complete());
   EXPECT_GT(closed_, 0u);

@@ -69,7 +69,8 @@ inline Job JobOf(const std::vector<std::vector<uint32_t>>& communicators,
 // Connections that a test has moved to other NICs.
 struct TestMoves final : MovedConnections {
   uint64_t move_count() const override { return count; }
-  bool HasMoved(uint32_t, uint32_t, RankIndex from, RankIndex, ConnectionUse) const override {
+  bool HasMoved(CommunicatorIndex, uint32_t, RankIndex from, RankIndex,
+                ConnectionUse) const override {
     return std::ranges::find(ranks, from) != ranks.end();
   }
   uint64_t count = 0;

@@ -129,15 +129,15 @@ TEST(StreamRunnerTest, APartThatIsHaltedBeginsAgainWhereItIsTold) {
   const int64_t halt_ps = kCallPs + kPsPerUs;  // in the second call
   const int64_t restart_ps = 5 * kPsPerMs;
   ns3::Simulator::Schedule(ns3::PicoSeconds(halt_ps), [&] {
-    EXPECT_THAT(test.streams.RanksInCollectives(0), ElementsAre(0, 1));
-    EXPECT_EQ(test.streams.LastBeginPs(0), kCallPs);
-    test.ledger.Halt(0, test.streams.Halt(0));
-    EXPECT_THAT(test.streams.RanksInCollectives(0), IsEmpty());
-    EXPECT_FALSE(test.streams.IsHeldUp(0));
+    EXPECT_THAT(test.streams.RanksInCollectives(PartIndex{0}), ElementsAre(0, 1));
+    EXPECT_EQ(test.streams.LastBeginPs(PartIndex{0}), kCallPs);
+    test.ledger.Halt(PartIndex{0}, test.streams.Halt(PartIndex{0}));
+    EXPECT_THAT(test.streams.RanksInCollectives(PartIndex{0}), IsEmpty());
+    EXPECT_FALSE(test.streams.IsHeldUp(PartIndex{0}));
   });
   ns3::Simulator::Schedule(ns3::PicoSeconds(restart_ps), [&] {
-    test.ledger.Restart(0, {1, 1});
-    test.streams.RestartAt(0, {1, 1});
+    test.ledger.Restart(PartIndex{0}, {1, 1});
+    test.streams.RestartAt(PartIndex{0}, {1, 1});
   });
   test.Run();
   EXPECT_EQ(test.EndPs(0), kCallPs);
@@ -150,7 +150,7 @@ TEST(StreamRunnerTest, NothingOfAnAbortedPartBeginsOrEnds) {
   NoReplay none;
   SmallReplay test(1, Two({AllReduce(8), AllReduce(8)}), none);
   ns3::Simulator::Schedule(ns3::MicroSeconds(1), [&] {
-    test.ledger.Abort(0, "a test", 1 * kPsPerUs, test.streams.Abort(0));
+    test.ledger.Abort(PartIndex{0}, "a test", 1 * kPsPerUs, test.streams.Abort(PartIndex{0}));
   });
   test.Run();
   EXPECT_EQ(test.ledger.calls_left(), 0u);

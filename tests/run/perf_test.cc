@@ -308,7 +308,7 @@ TEST_F(PerfTest, WhatGoalCannotSayIsRefused) {
       generic.errors,
       "railyard: error: --fabric: platform \"generic\" leaves gpus, nic_rate, host_rate, "
       "host_delay, nvlink_rate, nvlink_delay, nvswitch_latency to its user (expected a fabric "
-      "file or a platform file of one's own that states them)\n");
+      "file or a custom platform file that states them)\n");
 }
 
 double Quantile(std::vector<double> values, double share) {

@@ -26,9 +26,9 @@ class TrafficLedgerTest : public ReplayFixture {
   // A receiver has taken so many bytes of collective 0.
   void Take(uint32_t from, uint32_t to, uint32_t channel, uint64_t bytes) {
     ConnectionTable& table = replay_->executor().connection_table();
-    const ConnectionId id =
-        table.Between(0, channel, RankIndex{from}, RankIndex{to}, ConnectionUse::kRing);
-    table.connection(id).collective = 0;
+    const ConnectionId id = table.Between(CommunicatorIndex{0}, channel, RankIndex{from},
+                                          RankIndex{to}, ConnectionUse::kRing);
+    table.connection(id).collective = CollectiveIndex{0};
     table.taken_bytes(id) = bytes;
   }
   RunResult Record() const {
@@ -100,7 +100,7 @@ TEST_F(TrafficLedgerTest, SendsCountForTheLinksOfTheGpusThatTakePart) {
   Run();
   const RunResult result = Record();
   for (const uint32_t sender : {0u, 2u}) {
-    const uint32_t collective = job_.CollectiveOf(sender, job_.operations[sender][0]);
+    const CollectiveIndex collective = job_.CollectiveOf(sender, job_.operations[sender][0]);
     const OnOffLoad& load = result.links[NvlinkFrom(sender)].load;
     EXPECT_EQ(load.bursts, 1u);
     EXPECT_EQ(load.on_ps, TimesOf(collective).last_end_ps - TimesOf(collective).last_start_ps);

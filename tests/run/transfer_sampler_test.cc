@@ -103,7 +103,7 @@ TEST_F(TransferSamplerTest, AStoppedSamplerKeepsWhatItHas) {
   BuildFor(0, 8);
   TransferSampler sampler(*replay_);
   sampler.Start();
-  replay_->SetOnCollective([&](uint32_t collective, bool has_ended) {
+  replay_->SetOnCollective([&](CollectiveIndex collective, bool has_ended) {
     if (collective == 0 && has_ended) sampler.Stop();
   });
   Run();

@@ -160,7 +160,7 @@ TEST_F(MscclLoaderTest, BadInputIsALocatedError) {
   EXPECT_EQ(Load("<other/>"), nullptr);
   EXPECT_THAT(findings_, HasSubstr("expected XML with an element algo"));
   EXPECT_EQ(Load(Ring().replace(Ring().find("allreduce"), 9, "custom   ")), nullptr);
-  EXPECT_THAT(findings_, HasSubstr("cannot be run as an algorithm"));
+  EXPECT_THAT(findings_, HasSubstr("cannot be run as a custom algorithm"));
   std::string endless = Ring();
   endless.replace(endless.find("type=\"s\""), 8, "type=\"r\"");
   EXPECT_EQ(Load(endless), nullptr);

@@ -8,9 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/execution/paths/fabric_layout.h"
 #include "tests/scenario/loaded_scenario.h"
 #include "tests/support/gpus.h"
+#include "workloads/layout/fabric_layout.h"
 
 namespace railyard {
 namespace {

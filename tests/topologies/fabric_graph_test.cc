@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "topologies/graph/fabric_graph.h"
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,6 +53,25 @@ TEST_F(FabricGraphTest, ACableIsTwoDirectedLinksWithTheSameProperties) {
     EXPECT_EQ(graph_.link(link).propagation_ps, 200);
     EXPECT_EQ(graph_.link(link).lanes, 5u);
   }
+}
+
+// Servers need not have all local indices, nor their GPUs the order of these.
+TEST_F(FabricGraphTest, AGpuIsFoundByItsServerAndLocalIndex) {
+  const auto add = [this](const char* name, int32_t server, int32_t local_index) {
+    graph_.AddDevice(
+        {.name = name, .kind = DeviceKind::kGpu, .server = server, .local_index = local_index});
+    return GpuIndex{graph_.gpus().size() - 1};
+  };
+  const GpuIndex of_index_7 = add("server2/gpu7", 2, 7);
+  const GpuIndex of_index_3 = add("server2/gpu3", 2, 3);
+  EXPECT_EQ(graph_.FindGpuOfServer(of_index_7, 3), of_index_3);
+  EXPECT_EQ(graph_.GpuOfServer(of_index_3, 7), of_index_7);
+  EXPECT_EQ(graph_.FindGpuOfServer(of_index_3, 0), std::nullopt);
+  EXPECT_EQ(graph_.FindGpuOfServer(GpuIndex{0}, 1), GpuIndex{1});
+  const std::vector<GpuIndex> apart = {GpuIndex{0}, of_index_7};
+  const std::vector<GpuIndex> together = {of_index_3, of_index_7};
+  EXPECT_TRUE(graph_.AreOnSeparateServers(apart));
+  EXPECT_FALSE(graph_.AreOnSeparateServers(together));
 }
 
 TEST_F(FabricGraphTest, ACableIsFoundByEitherEndFirst) {

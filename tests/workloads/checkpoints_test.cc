@@ -30,10 +30,10 @@ Job OneRank(uint32_t iterations) {
     program.push_back({.compute_before_ps = 10});
     for (const uint32_t stream : {1u, 0u}) {
       JobCollective collective;
-      collective.communicator = stream;
+      collective.communicator = CommunicatorIndex{stream};
       const auto number = static_cast<uint32_t>(job.collectives.size());
       program.push_back({.call = number, .communicator = stream, .stream = stream});
-      job.called[0].push_back(number);
+      job.called[0].push_back(CollectiveIndex{number});
       job.collectives.push_back(collective);
     }
   }
@@ -42,7 +42,7 @@ Job OneRank(uint32_t iterations) {
 
 TEST(CheckpointsTest, EveryStreamStopsUntilAllBeforeIsDoneAndSaved) {
   Job job = OneRank(3);
-  const CheckpointPlaces places = AddCheckpoints(FindIterations(job, 0), 2, 100, job);
+  const CheckpointPlaces places = AddCheckpoints(FindIterations(job, PartIndex{0}), 2, 100, job);
   // Operations 0 to 5 as before; 6 waits for stream 1, 7 saves.
   ASSERT_THAT(places, ElementsAre(ElementsAre(8)));
   EXPECT_THAT(job.iteration_begins[0], ElementsAre(3, 8));
@@ -62,7 +62,8 @@ TEST(CheckpointsTest, EveryStreamStopsUntilAllBeforeIsDoneAndSaved) {
 
 TEST(CheckpointsTest, ThereIsNoneAfterTheLastIteration) {
   Job job = OneRank(4);
-  EXPECT_THAT(AddCheckpoints(FindIterations(job, 0), 4, 100, job), ElementsAre(IsEmpty()));
+  EXPECT_THAT(AddCheckpoints(FindIterations(job, PartIndex{0}), 4, 100, job),
+              ElementsAre(IsEmpty()));
 }
 
 TEST(CheckpointsTest, ACollectiveThatIsOnBothSidesIsNamed) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/collectives.h"
 #include "workloads/job/job.h"
 
 namespace railyard {
@@ -25,8 +26,8 @@ Job TwoRanks() {
                        {.compute_before_ps = 2}, {.call = 2}, {.call = 3, .stream = 1, .after = 4}};
   job.operations.SetProgram(1, job.operations.program_of_rank(0));
   job.called.resize(2);
-  job.called[0] = {0, 1, 2, 3};
-  job.called[1] = {0, 2, 4, 5};
+  job.called[0] = testing::Collectives({0, 1, 2, 3});
+  job.called[1] = testing::Collectives({0, 2, 4, 5});
   job.iteration_begins = {{3}, {}};
   return job;
 }
@@ -46,7 +47,7 @@ TEST(JobCutTest, ProgramsEndWithTheirLastCallThatIsKept) {
 
 TEST(JobCutTest, WhatFollowsUponWhatIsGoneFollowsUponNothing) {
   Job job = TwoRanks();
-  job.called[1] = {4, 0, 1, 2};
+  job.called[1] = testing::Collectives({4, 0, 1, 2});
   KeepFirstCollectives(3, job);
   // Computation, call 1 on its own, computation, both calls of the second iteration.
   const auto& operations = job.operations[1];
@@ -60,7 +61,7 @@ TEST(JobCutTest, WhatFollowsUponWhatIsGoneFollowsUponNothing) {
 
 TEST(JobCutTest, RanksThatKeepTheSameGoOnSharing) {
   Job job = TwoRanks();
-  job.called[1] = {0, 1, 4, 5};
+  job.called[1] = testing::Collectives({0, 1, 4, 5});
   KeepFirstCollectives(2, job);
   EXPECT_EQ(job.operations.program_of_rank(1), job.operations.program_of_rank(0));
   job = TwoRanks();

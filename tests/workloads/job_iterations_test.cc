@@ -18,7 +18,8 @@ Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t a
   job.rank_count = 2;
   job.communicators = {{.name = "world", .ranks = {0, 1}}};
   job.parts = {{.name = "job", .global_ranks = {0, 1}}};
-  job.memberships = {{{0, 0}}, {{0, 1}}};
+  job.memberships = {{{CommunicatorIndex{0}, RankIndex{0}}},
+                     {{CommunicatorIndex{0}, RankIndex{1}}}};
   job.operations.resize(2);
   job.called.resize(2);
   job.iteration_begins.resize(2);
@@ -32,7 +33,7 @@ Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t a
       job.collectives.push_back(collective);
       for (const uint32_t rank : {0u, 1u}) {
         JobOperation call{.call = static_cast<uint32_t>(job.called[rank].size())};
-        job.called[rank].push_back(number);
+        job.called[rank].push_back(CollectiveIndex{number});
         if (is_exchange) {
           call.is_p2p = true;
           call.p2p_first = static_cast<uint32_t>(job.p2p_calls.size());
@@ -51,24 +52,25 @@ Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t a
 TEST(JobIterationsTest, CallsOfOtherSizesAreNoIteration) {
   Job job = Exchanges({{1, 1}, {1, 1}}, 8);
   job.collectives[2].bytes = 16;
-  EXPECT_EQ(FindIterations(job, 0).count, 1u);
+  EXPECT_EQ(FindIterations(job, PartIndex{0}).count, 1u);
   job = Exchanges({{1, 1}, {1, 1}, {1, 1}}, 8);
   job.operations[0].pop_back();
-  EXPECT_EQ(FindIterations(job, 0).count, 1u);
+  EXPECT_EQ(FindIterations(job, PartIndex{0}).count, 1u);
 }
 
 // Computation before the first call of an iteration is the one's before it.
 TEST(JobIterationsTest, WhereNothingSaysSoTheyBeginWithTheSequenceThatRepeats) {
-  const IterationBegins found = FindIterations(Exchanges({{6, 2}, {6, 2}, {60, 20}}, 4), 0);
+  const IterationBegins found =
+      FindIterations(Exchanges({{6, 2}, {6, 2}, {60, 20}}, 4), PartIndex{0});
   EXPECT_EQ(found.count, 3u);
   EXPECT_THAT(found.of_program[0], ElementsAre(0, 5, 9));
-  EXPECT_EQ(FindIterations(Exchanges({{6, 2}}, 4), 0).count, 1u);
+  EXPECT_EQ(FindIterations(Exchanges({{6, 2}}, 4), PartIndex{0}).count, 1u);
 }
 
 TEST(JobIterationsTest, WhatTheTraceSaysHolds) {
   Job job = Exchanges({{6, 2}, {6, 2}, {60, 20}}, 4);
   job.iteration_begins = {{8}, {8}};
-  const IterationBegins found = FindIterations(job, 0);
+  const IterationBegins found = FindIterations(job, PartIndex{0});
   EXPECT_EQ(found.count, 2u);
   EXPECT_THAT(found.of_program[1], ElementsAre(0, 8));
 }

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/collectives.h"
+
 namespace railyard {
 namespace {
 
@@ -25,10 +27,11 @@ Job TwoRanks(const char* name, std::vector<uint32_t> global_ranks) {
   job.operations[0] = {{.compute_before_ps = 5}, {.call = 0}};
   job.operations.SetProgram(1, job.operations.program_of_rank(0));
   job.called.resize(2);
-  job.called[0] = {0};
+  job.called[0] = testing::Collectives({0});
   job.called.SetProgram(1, job.called.program_of_rank(0));
   job.iteration_begins = {{1}, {}};
-  job.memberships = {{{0, 0}}, {{0, 1}}};
+  job.memberships = {{{CommunicatorIndex{0}, RankIndex{0}}},
+                     {{CommunicatorIndex{0}, RankIndex{1}}}};
   job.parts = {{.name = name, .global_ranks = std::move(global_ranks)}};
   return job;
 }
@@ -50,7 +53,7 @@ TEST(JobPartsTest, JoinedJobsAreWhereTheyArePut) {
   EXPECT_THAT(job.operations[2], IsEmpty());
   EXPECT_THAT(job.memberships[1], ElementsAre(Pair(0u, 1u)));
   EXPECT_THAT(job.memberships[4], ElementsAre(Pair(1u, 1u)));
-  EXPECT_EQ(job.CommunicatorRank(1, 4), 1u);
+  EXPECT_EQ(job.CommunicatorRank(CommunicatorIndex{1}, 4), 1u);
   for (const uint32_t rank : {3u, 1u, 0u, 4u}) {
     EXPECT_THAT(job.iteration_begins[job.operations.program_of_rank(rank)], ElementsAre(1));
   }
@@ -67,23 +70,23 @@ TEST(JobPartsTest, ARankThatMovesTakesAllWithIt) {
   EXPECT_THAT(job.operations[1], IsEmpty());
   EXPECT_THAT(job.communicators[0].ranks, ElementsAre(0, 3));
   EXPECT_THAT(job.parts[0].global_ranks, ElementsAre(0, 3));
-  EXPECT_EQ(job.CommunicatorRank(0, 3), 1u);
+  EXPECT_EQ(job.CommunicatorRank(CommunicatorIndex{0}, 3), 1u);
   EXPECT_THAT(job.memberships[1], IsEmpty());
   SwapRanks(3, 0, job);  // both have a program
   EXPECT_THAT(job.communicators[0].ranks, ElementsAre(3, 0));
-  EXPECT_EQ(job.CommunicatorRank(0, 0), 1u);
+  EXPECT_EQ(job.CommunicatorRank(CommunicatorIndex{0}, 0), 1u);
 }
 
 TEST(JobPartsTest, CommunicatorsAndRanksKnowTheirPart) {
   const Job job = Joined();
-  EXPECT_EQ(job.PartOf(0), 0u);
-  EXPECT_EQ(job.PartOf(1), 1u);
+  EXPECT_EQ(job.PartOf(CommunicatorIndex{0}), 0u);
+  EXPECT_EQ(job.PartOf(CommunicatorIndex{1}), 1u);
   EXPECT_EQ(job.parts[1].first_collective, 1u);
-  EXPECT_THAT(job.PartsOfRanks(), ElementsAre(1, 0, Job::kNoPart, 0, 1));
+  EXPECT_THAT(job.PartsOfRanks(), ElementsAre(1, 0, PartIndex::kNone, 0, 1));
 }
 
 TEST(JobPartsTest, AloneTheOthersHaveNothingToDoAndNumbersStay) {
-  const Job alone = AloneOf(Joined(), 1);
+  const Job alone = AloneOf(Joined(), PartIndex{1});
   EXPECT_THAT(alone.operations[3], IsEmpty());
   EXPECT_THAT(alone.operations[1], IsEmpty());
   EXPECT_EQ(alone.operations[0].size(), 2u);

@@ -69,7 +69,7 @@ TEST_F(BuildJobTest, RanksOfOneProgramShareTheirOperations) {
   EXPECT_EQ(job.operations.OperationCount(), 8u);
   EXPECT_EQ(job.operations.program_of_rank(3), job.operations.program_of_rank(0));
   EXPECT_EQ(job.operations[3][1].p2p_count, 8u);
-  EXPECT_EQ(job.CommunicatorRank(1, 3), 0u);
+  EXPECT_EQ(job.CommunicatorRank(CommunicatorIndex{1}, 3), 0u);
 }
 
 TEST_F(BuildJobTest, RanksOfDifferentGroupsShareAProgramAndCallOnTheirOwn) {

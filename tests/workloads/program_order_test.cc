@@ -52,7 +52,7 @@ class OrderOfOneRank {
   }
   Begins RestartAt(uint32_t first, int64_t now_ps) {
     Begins begins;
-    order.RestartAt(0, {first}, now_ps,
+    order.RestartAt(PartIndex{0}, {first}, now_ps,
                     [&](uint32_t, uint32_t index, int64_t ps) { begins.emplace_back(index, ps); });
     return begins;
   }
@@ -73,14 +73,14 @@ class OrderOfOneRank {
 TEST(ProgramOrderTest, ComputationKeepsItsStreamBusy) {
   OrderOfOneRank rank({Compute(0, 10), Compute(0, 20), Collective(0, 0, 5)});
   EXPECT_THAT(rank.Start(), ElementsAre(std::pair(2u, 35)));
-  EXPECT_EQ(rank.order.computed_until_ps(0), 30);
+  EXPECT_EQ(rank.order.computed_until_ps(PartIndex{0}), 30);
 }
 
 // Its programs begin when the job does, the gaps of later streams' first operations too.
 TEST(ProgramOrderTest, AJobThatStartsLaterDoesAllOfItLater) {
   OrderOfOneRank rank({Compute(0, 10), Collective(0, 0, 5), Collective(0, 1, 40)}, 100);
   EXPECT_THAT(rank.Start(), ElementsAre(std::pair(1u, 115)));
-  EXPECT_EQ(rank.order.computed_until_ps(0), 110);
+  EXPECT_EQ(rank.order.computed_until_ps(PartIndex{0}), 110);
   EXPECT_THAT(rank.End(1, 120), ElementsAre(std::pair(2u, 140)));
 }
 
@@ -92,7 +92,7 @@ TEST(ProgramOrderTest, AnOperationWaitsForTheOneItNames) {
   // The second bucket's gradients are there at 30, the stream is free at 50.
   EXPECT_THAT(rank.End(1, 50), ElementsAre(std::pair(3u, 50)));
   EXPECT_THAT(rank.End(3, 60), ElementsAre());
-  EXPECT_EQ(rank.order.computed_until_ps(0), 67);
+  EXPECT_EQ(rank.order.computed_until_ps(PartIndex{0}), 67);
 }
 
 TEST(ProgramOrderTest, TheGapBeginsWhenTheLastOfAllIsDone) {
@@ -132,12 +132,12 @@ TEST(ProgramOrderTest, ATrialIsTakenBack) {
   rank.order.BeginTrial();
   rank.End(0, 10);
   rank.End(1, 40);
-  EXPECT_EQ(rank.order.computed_until_ps(0), 45);
+  EXPECT_EQ(rank.order.computed_until_ps(PartIndex{0}), 45);
   rank.order.EndTrial(false);
-  EXPECT_EQ(rank.order.computed_until_ps(0), 0);
+  EXPECT_EQ(rank.order.computed_until_ps(PartIndex{0}), 0);
   rank.End(0, 20);
   rank.End(1, 30);
-  EXPECT_EQ(rank.order.computed_until_ps(0), 35);
+  EXPECT_EQ(rank.order.computed_until_ps(PartIndex{0}), 35);
 }
 
 constexpr auto kIsCollective = [](const JobOperation& operation) {

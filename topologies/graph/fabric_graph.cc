@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -73,16 +74,27 @@ DeviceId FabricGraph::AddDevice(Device device) {
   const auto id = static_cast<DeviceId>(boost::num_vertices(*graph_));
   const bool is_new = device_by_name_.emplace(device.name, id).second;
   SIM_CHECK(is_new, "there are two devices " + device.name);
-  if (device.kind == DeviceKind::kGpu) gpus_.push_back(id);
   if (device.server >= 0) {
     const auto server = static_cast<size_t>(device.server);
-    if (server >= server_nics_.size()) server_nics_.resize(server + 1);
+    if (server >= server_nics_.size()) {
+      server_nics_.resize(server + 1);
+      server_gpus_.resize(server + 1);
+    }
     if (device.kind == DeviceKind::kNic) {
       std::vector<DeviceId>& nics = server_nics_[server];
       const auto position = std::upper_bound(
           nics.begin(), nics.end(), device.local_index,
           [this](int32_t index, DeviceId nic) { return index < (*graph_)[nic].local_index; });
       nics.insert(position, id);
+    }
+    if (device.kind == DeviceKind::kGpu) {
+      std::vector<GpuIndex>& gpus = server_gpus_[server];
+      const auto position = std::upper_bound(gpus.begin(), gpus.end(), device.local_index,
+                                             [this](int32_t index, GpuIndex gpu) {
+                                               return index < (*graph_)[gpus_[gpu]].local_index;
+                                             });
+      gpus.insert(position, GpuIndex{gpus_.size()});
+      gpus_.push_back(id);
     }
   }
   // Not by add_vertex(property, graph): it looks for the vertex by name first, and GCC 12 takes the
@@ -171,6 +183,22 @@ std::optional<DeviceId> FabricGraph::FindDevice(std::string_view device_name) co
   const auto found = device_by_name_.find(std::string(device_name));
   if (found == device_by_name_.end()) return std::nullopt;
   return found->second;
+}
+
+std::optional<GpuIndex> FabricGraph::FindGpuOfServer(GpuIndex gpu, uint32_t local_index) const {
+  const std::vector<GpuIndex>& gpus = server_gpus_[static_cast<size_t>(device(gpus_[gpu]).server)];
+  const auto index_of = [this](GpuIndex one) {
+    return static_cast<uint32_t>(device(gpus_[one]).local_index);
+  };
+  const auto found = std::ranges::lower_bound(gpus, local_index, {}, index_of);
+  if (found == gpus.end() || index_of(*found) != local_index) return std::nullopt;
+  return *found;
+}
+
+bool FabricGraph::AreOnSeparateServers(std::span<const GpuIndex> gpus) const {
+  std::unordered_set<int32_t> servers;
+  for (const GpuIndex gpu : gpus) servers.insert(device(gpus_[gpu]).server);
+  return servers.size() == gpus.size();
 }
 
 std::optional<DeviceId> FabricGraph::NicOfGpu(DeviceId gpu) const {

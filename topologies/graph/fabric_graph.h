@@ -166,6 +166,14 @@ class FabricGraph {
   const std::vector<DeviceId>& gpus() const { return gpus_; }  // by GpuIndex
   // Returns one more than the highest server number.
   uint32_t server_count() const { return static_cast<uint32_t>(server_nics_.size()); }
+  // Returns the GPU with that local index on the same server as `gpu`, if the server has one.
+  std::optional<GpuIndex> FindGpuOfServer(GpuIndex gpu, uint32_t local_index) const;
+  // Precondition: the server has such a GPU.
+  GpuIndex GpuOfServer(GpuIndex gpu, uint32_t local_index) const {
+    return FindGpuOfServer(gpu, local_index).value();
+  }
+  // Returns whether no two of the GPUs are on the same server.
+  bool AreOnSeparateServers(std::span<const GpuIndex> gpus) const;
   // Returns the NIC that a GPU uses by default: the NIC of its server with the same local index
   // modulo the number of NICs. If no HOST cable joins the two, it is the first NIC that a HOST
   // cable joins to the GPU; failing that, among the nearest NICs over PCIe, the one at the GPU's
@@ -224,6 +232,7 @@ class FabricGraph {
   std::vector<Cable> cables_;
   std::vector<DeviceId> gpus_;
   std::vector<std::vector<DeviceId>> server_nics_;  // by server, in the order of local_index
+  std::vector<std::vector<GpuIndex>> server_gpus_;  // likewise
   std::unordered_map<std::string, DeviceId> device_by_name_;
   std::unordered_map<std::string, uint32_t> cable_by_name_;
   std::unordered_map<uint64_t, ParallelCables> cables_between_;  // by the pair of devices

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simulator/units/job_ids.h"
 #include "traces/trace/rank_programs.h"
 
 namespace railyard {
@@ -160,8 +161,9 @@ struct Trace {
   std::string file{};  // the trace file from which it was read; may be empty
 
   // Returns the index of the communicator to which a rank's program refers by this number.
-  uint32_t CommunicatorOf(uint32_t rank, uint32_t number) const {
-    return NumbersAreIndices(rank) ? number : communicators_of_rank[rank][number];
+  CommunicatorIndex CommunicatorOf(uint32_t rank, uint32_t number) const {
+    return CommunicatorIndex{NumbersAreIndices(rank) ? number
+                                                     : communicators_of_rank[rank][number]};
   }
   bool NumbersAreIndices(uint32_t rank) const {
     return communicators_of_rank.empty() || communicators_of_rank[rank].empty();

@@ -22,4 +22,8 @@ constexpr double BusbwFactor(CollectiveKind kind, uint32_t ranks) {
   return IsMadeOfBlocks(kind) ? (n - 1) / n : 1;
 }
 
+// Returns the same of an AllToAllv, whose factor is the mean of its ranks', so that one of equal
+// parts has an AllToAll's.
+constexpr double AllToAllvBusbwFactor(uint32_t ranks) { return 1.0 / ranks; }
+
 }  // namespace railyard

@@ -30,7 +30,8 @@ CollectiveMatcher::CollectiveMatcher(const Trace& trace, std::vector<JobCollecti
   }
 }
 
-uint32_t CollectiveMatcher::Match(const TraceOperation& operation, uint32_t number, uint32_t rank) {
+CollectiveIndex CollectiveMatcher::Match(const TraceOperation& operation, CommunicatorIndex number,
+                                         uint32_t rank) {
   Communicator& communicator = communicators_[number];
   const uint32_t call = communicator.call_counts[rank]++;
   if (call < communicator.collectives.size()) {
@@ -51,15 +52,15 @@ uint32_t CollectiveMatcher::Match(const TraceOperation& operation, uint32_t numb
   collective.source_file = operation.source_file;
   collective.source_line = operation.source_line;
   collective.AddMeasured(operation.measured_ps);
-  const uint32_t index = static_cast<uint32_t>(collectives_.size());
+  const CollectiveIndex index{collectives_.size()};
   collectives_.push_back(collective);
   communicator.collectives.push_back(index);
   communicator.first_ranks.push_back(rank);
   return index;
 }
 
-void CollectiveMatcher::CheckSame(const TraceOperation& operation, uint32_t number, uint32_t rank,
-                                  uint64_t call) {
+void CollectiveMatcher::CheckSame(const TraceOperation& operation, CommunicatorIndex number,
+                                  uint32_t rank, uint64_t call) {
   Communicator& communicator = communicators_[number];
   JobCollective& first = collectives_[communicator.collectives[call]];
   const char* differs = nullptr;

@@ -20,13 +20,14 @@ class CollectiveMatcher {
 
   // Returns the collective of `rank`'s next call on the communicator with that index. A call that
   // differs from that of the first rank is an error with a note, once per communicator.
-  uint32_t Match(const TraceOperation& operation, uint32_t communicator, uint32_t rank);
+  CollectiveIndex Match(const TraceOperation& operation, CommunicatorIndex communicator,
+                        uint32_t rank);
   // Returns the number of calls that `rank` has made so far. AddCalls counts further calls, which
   // were matched for another rank with the same program.
-  uint32_t CallsOf(uint32_t communicator, uint32_t rank) const {
+  uint32_t CallsOf(CommunicatorIndex communicator, uint32_t rank) const {
     return communicators_[communicator].call_counts[rank];
   }
-  void AddCalls(uint32_t communicator, uint32_t rank, uint32_t calls) {
+  void AddCalls(CommunicatorIndex communicator, uint32_t rank, uint32_t calls) {
     communicators_[communicator].call_counts[rank] += calls;
   }
   // Reports an error for every rank that made fewer calls than another of its communicator.
@@ -34,12 +35,12 @@ class CollectiveMatcher {
 
  private:
   struct Communicator {
-    std::vector<uint32_t> collectives;  // by call
-    std::vector<uint32_t> first_ranks;  // by call: the rank that called first
-    std::vector<uint32_t> call_counts;  // by communicator rank
+    std::vector<CollectiveIndex> collectives;  // by call
+    std::vector<uint32_t> first_ranks;         // by call: the rank that called first
+    std::vector<uint32_t> call_counts;         // by communicator rank
     bool mismatched = false;
   };
-  void CheckSame(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
+  void CheckSame(const TraceOperation& operation, CommunicatorIndex communicator, uint32_t rank,
                  uint64_t call);
 
   const Trace& trace_;

@@ -78,7 +78,7 @@ class JobBuilder {
     for (uint32_t i = 0; i < trace_.communicators.size(); ++i) {
       const auto& ranks = trace_.communicators[i].ranks;
       for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-        job_.memberships[ranks[rank]].emplace_back(i, rank);
+        job_.memberships[ranks[rank]].emplace_back(CommunicatorIndex{i}, RankIndex{rank});
       }
     }
     Reserve();
@@ -180,7 +180,7 @@ class JobBuilder {
     std::vector<JobOperation>& operations = operations_;
     operations.clear();
     operations.reserve(calls.size());
-    std::vector<uint32_t>& called = job_.called[global_rank];
+    std::vector<CollectiveIndex>& called = job_.called[global_rank];
     called.reserve(calls.size());
     std::vector<uint32_t> operation_of(calls.size());  // by call
     for (size_t i = 0; i < calls.size(); ++i) {
@@ -192,7 +192,7 @@ class JobBuilder {
             {.stream = call.stream, .after = after, .compute_before_ps = call.compute_before_ps});
         continue;
       }
-      const uint32_t communicator = trace_.CommunicatorOf(global_rank, call.communicator);
+      const CommunicatorIndex communicator = trace_.CommunicatorOf(global_rank, call.communicator);
       const uint32_t rank = rank_in_[communicator];
       SIM_CHECK(rank != kNotAMember, "a call on a communicator the rank is not in");
       if (IsSendOrRecv(call.kind)) {
@@ -235,9 +235,9 @@ class JobBuilder {
 
   // Whether the communicators that two ranks' calls are on have as many ranks.
   bool AreAsLarge(uint32_t a, uint32_t b) const {
-    const std::vector<uint32_t>& of_a = job_.called[a];
-    const std::vector<uint32_t>& of_b = job_.called[b];
-    const auto size = [this](uint32_t collective) {
+    const std::vector<CollectiveIndex>& of_a = job_.called[a];
+    const std::vector<CollectiveIndex>& of_b = job_.called[b];
+    const auto size = [this](CollectiveIndex collective) {
       return job_.communicators[job_.collectives[collective].communicator].ranks.size();
     };
     return std::ranges::equal(of_a, of_b, {}, size, size);
@@ -265,8 +265,8 @@ class JobBuilder {
     if (count == merged_into.size()) return;
     job_.collectives.resize(count);
     for (uint32_t list = 0; list < job_.called.program_count(); ++list) {
-      for (uint32_t& collective : job_.called.program(list)) {
-        collective = number[merged_into[collective]];
+      for (CollectiveIndex& collective : job_.called.program(list)) {
+        collective = CollectiveIndex{number[merged_into[collective]]};
       }
     }
   }
@@ -284,28 +284,29 @@ class JobBuilder {
 
 }  // namespace
 
-uint32_t Job::PartOf(uint32_t communicator) const {
-  const auto next = std::upper_bound(
-      parts.begin(), parts.end(), communicator,
-      [](uint32_t number, const JobPart& part) { return number < part.first_communicator; });
-  return static_cast<uint32_t>(next - parts.begin()) - 1;
+PartIndex Job::PartOf(CommunicatorIndex communicator) const {
+  const auto next = std::upper_bound(parts.begin(), parts.end(), communicator,
+                                     [](CommunicatorIndex number, const JobPart& part) {
+                                       return number < part.first_communicator;
+                                     });
+  return PartIndex{next - parts.begin() - 1};
 }
 
-std::vector<uint32_t> Job::PartsOfRanks() const {
-  std::vector<uint32_t> part_of_rank(rank_count, kNoPart);
-  for (uint32_t part = 0; part < parts.size(); ++part) {
+std::vector<PartIndex> Job::PartsOfRanks() const {
+  std::vector<PartIndex> part_of_rank(rank_count, PartIndex::kNone);
+  for (PartIndex part{}; part < parts.size(); ++part) {
     for (const uint32_t rank : parts[part].global_ranks) part_of_rank[rank] = part;
   }
   return part_of_rank;
 }
 
-RankIndex Job::CommunicatorRank(uint32_t communicator, uint32_t rank) const {
+RankIndex Job::CommunicatorRank(CommunicatorIndex communicator, uint32_t rank) const {
   const auto& of_rank = memberships[rank];
-  const auto it = std::lower_bound(of_rank.begin(), of_rank.end(),
-                                   std::pair<uint32_t, uint32_t>{communicator, 0});
+  const auto it =
+      std::lower_bound(of_rank.begin(), of_rank.end(), std::pair{communicator, RankIndex{0}});
   SIM_CHECK(it != of_rank.end() && it->first == communicator,
             "a call on a communicator the rank is not in");
-  return RankIndex{it->second};
+  return it->second;
 }
 
 void PlanAllToAllsWhole(uint32_t rank_count, Job& job) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/units/job_ids.h"
 #include "simulator/units/rank_index.h"
 #include "traces/trace/trace.h"
 
@@ -34,7 +35,7 @@ struct P2pCall {
 // data.
 struct JobCollective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  uint32_t communicator = 0;
+  CommunicatorIndex communicator{};
   uint64_t count = 0;  // elements, as the API counts them; 0 for SENDRECV
   Datatype datatype = Datatype::kFloat32;
   uint32_t root = 0;
@@ -101,41 +102,40 @@ struct JobPart {
   // Each of its ranks delays every operation by an amount drawn once per rank from [0,
   // rank_skew_max_ps].
   int64_t rank_skew_max_ps = 0;
-  uint32_t first_communicator = 0;  // its communicators and collectives are consecutive
-  uint32_t first_collective = 0;
+  CommunicatorIndex first_communicator{};  // its communicators and collectives are consecutive
+  CollectiveIndex first_collective{};
 };
 
 struct Job {
   std::vector<TraceCommunicator> communicators;
   std::vector<JobCollective> collectives;  // in the order of first appearance
   RankPrograms<JobOperation> operations;   // by global rank
-  RankPrograms<uint32_t> called;           // by global rank: the collective of each call
+  RankPrograms<CollectiveIndex> called;    // by global rank: the collective of each call
   std::vector<P2pCall> p2p_calls;
   // By program: the first operation of each iteration except the first, ascending, as the trace
   // states it.
   std::vector<std::vector<uint32_t>> iteration_begins;
   // By global rank: its communicators, ascending, each with the rank in it.
-  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> memberships;
+  std::vector<std::vector<std::pair<CommunicatorIndex, RankIndex>>> memberships;
   uint32_t rank_count = 0;
   std::string nccl_version;
   std::vector<std::string> source_files;  // named by collectives
   std::vector<JobPart> parts;             // one or more, in the order of their numbers
 
   // Returns the part to which a communicator belongs.
-  uint32_t PartOf(uint32_t communicator) const;
-  // Returns the part of each global rank; kNoPart if it belongs to none.
-  static constexpr uint32_t kNoPart = UINT32_MAX;
-  std::vector<uint32_t> PartsOfRanks() const;
+  PartIndex PartOf(CommunicatorIndex communicator) const;
+  // Returns the part of each global rank; PartIndex::kNone if it belongs to none.
+  std::vector<PartIndex> PartsOfRanks() const;
 
   // Returns the collective of a call. Precondition: `call` is one of the rank's operations and not
   // computation.
-  uint32_t CollectiveOf(uint32_t rank, const JobOperation& call) const {
+  CollectiveIndex CollectiveOf(uint32_t rank, const JobOperation& call) const {
     return called[rank][call.call];
   }
 
   // Returns the communicator rank of a global rank. Precondition: the global rank is in the
   // communicator.
-  RankIndex CommunicatorRank(uint32_t communicator, uint32_t rank) const;
+  RankIndex CommunicatorRank(CommunicatorIndex communicator, uint32_t rank) const;
 };
 
 // Matches the k-th collective call of each communicator across its ranks, and sends with receives.

@@ -50,7 +50,7 @@ void KeepFirstCollectives(uint64_t count, Job& job) {
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     const uint32_t program = whole.program_of_rank(rank);
     std::vector<bool> is_kept;
-    for (const uint32_t collective : job.called[rank]) is_kept.push_back(collective < count);
+    for (const CollectiveIndex collective : job.called[rank]) is_kept.push_back(collective < count);
     const auto [it, is_new] = numbers.try_emplace({program, std::move(is_kept)});
     if (is_new) {
       std::vector<JobOperation> operations = whole.program(program);
@@ -61,7 +61,7 @@ void KeepFirstCollectives(uint64_t count, Job& job) {
     job.operations.SetProgram(rank, it->second);
   }
   for (uint32_t list = 0; list < job.called.program_count(); ++list) {
-    std::erase_if(job.called.program(list), [&](uint32_t id) { return id >= count; });
+    std::erase_if(job.called.program(list), [&](CollectiveIndex id) { return id >= count; });
   }
 }
 

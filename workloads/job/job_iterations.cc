@@ -13,7 +13,7 @@ namespace {
 
 class Iterations {
  public:
-  Iterations(const Job& job, uint32_t part) : job_(job) {
+  Iterations(const Job& job, PartIndex part) : job_(job) {
     for (const uint32_t rank : job.parts[part].global_ranks) {
       const uint32_t program = job.operations.program_of_rank(rank);
       auto [it, is_new] = calls_.try_emplace(program);
@@ -81,7 +81,7 @@ class Iterations {
 };
 
 // Returns the iterations that the trace states.
-IterationBegins StatedIterations(const Job& job, uint32_t part) {
+IterationBegins StatedIterations(const Job& job, PartIndex part) {
   IterationBegins begins{.count = UINT64_MAX, .of_program = {}};
   begins.of_program.resize(job.operations.program_count());
   for (const uint32_t rank : job.parts[part].global_ranks) {
@@ -98,7 +98,7 @@ IterationBegins StatedIterations(const Job& job, uint32_t part) {
 
 }  // namespace
 
-IterationBegins FindIterations(const Job& job, uint32_t part) {
+IterationBegins FindIterations(const Job& job, PartIndex part) {
   const auto& ranks = job.parts[part].global_ranks;
   const bool is_stated = std::any_of(ranks.begin(), ranks.end(), [&](uint32_t rank) {
     return !job.iteration_begins[job.operations.program_of_rank(rank)].empty();

@@ -19,6 +19,6 @@ struct IterationBegins {
 // throughout, each beginning with its first call and the gap before it; two calls are the same if
 // they have the same kind, communicator, stream and, unless they are Sends or Recvs, size. If
 // nothing is repeated, there is one iteration.
-IterationBegins FindIterations(const Job& job, uint32_t part);
+IterationBegins FindIterations(const Job& job, PartIndex part);
 
 }  // namespace railyard

@@ -7,12 +7,18 @@
 namespace railyard {
 namespace {
 
-// The amounts that a job's numbers grow by when other jobs precede it.
+// The amounts that a job's numbers grow by when other jobs precede it; In() converts one to its
+// number in the joined job.
 struct Offsets {
-  uint32_t communicators = 0;
-  uint32_t collectives = 0;
+  CommunicatorIndex communicators{};
+  CollectiveIndex collectives{};
   uint32_t p2p_calls = 0;
   uint32_t source_files = 0;
+
+  CommunicatorIndex In(CommunicatorIndex own) const {
+    return CommunicatorIndex{own + communicators};
+  }
+  CollectiveIndex In(CollectiveIndex own) const { return CollectiveIndex{own + collectives}; }
 };
 
 template <typename Item>
@@ -47,7 +53,9 @@ void AddCalls(const JobPart& part, const Offsets& offsets, Job job, Job& joined)
     }
   }
   for (uint32_t list = 0; list < job.called.program_count(); ++list) {
-    for (uint32_t& collective : job.called.program(list)) collective += offsets.collectives;
+    for (CollectiveIndex& collective : job.called.program(list)) {
+      collective = offsets.In(collective);
+    }
   }
   joined.iteration_begins.resize(joined.operations.program_count());
   Append(std::move(job.iteration_begins), joined.iteration_begins);
@@ -56,8 +64,8 @@ void AddCalls(const JobPart& part, const Offsets& offsets, Job job, Job& joined)
 }
 
 void Add(Job job, Job& joined) {
-  const Offsets offsets{.communicators = static_cast<uint32_t>(joined.communicators.size()),
-                        .collectives = static_cast<uint32_t>(joined.collectives.size()),
+  const Offsets offsets{.communicators = CommunicatorIndex{joined.communicators.size()},
+                        .collectives = CollectiveIndex{joined.collectives.size()},
                         .p2p_calls = static_cast<uint32_t>(joined.p2p_calls.size()),
                         .source_files = static_cast<uint32_t>(joined.source_files.size())};
   JobPart part = std::move(job.parts.front());
@@ -65,7 +73,7 @@ void Add(Job job, Job& joined) {
   part.first_collective = offsets.collectives;
   AddCommunicators(part, std::move(job.communicators), joined);
   for (JobCollective& collective : job.collectives) {
-    collective.communicator += offsets.communicators;
+    collective.communicator = offsets.In(collective.communicator);
     collective.source_file += offsets.source_files;
   }
   Append(std::move(job.collectives), joined.collectives);
@@ -74,7 +82,7 @@ void Add(Job job, Job& joined) {
   for (uint32_t rank = 0; rank < part.global_ranks.size(); ++rank) {
     auto& memberships = joined.memberships[part.global_ranks[rank]];
     memberships = std::move(job.memberships[rank]);
-    for (auto& membership : memberships) membership.first += offsets.communicators;
+    for (auto& membership : memberships) membership.first = offsets.In(membership.first);
   }
   if (joined.nccl_version.empty()) joined.nccl_version = job.nccl_version;
   AddCalls(part, offsets, std::move(job), joined);
@@ -141,9 +149,9 @@ Job ReliableOf(const Job& job) {
   return reliable;
 }
 
-Job AloneOf(const Job& job, uint32_t part) {
+Job AloneOf(const Job& job, PartIndex part) {
   Job alone = job;
-  const std::vector<uint32_t> part_of_rank = job.PartsOfRanks();
+  const std::vector<PartIndex> part_of_rank = job.PartsOfRanks();
   for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
     // Parts share no program.
     if (part_of_rank[rank] == part) continue;

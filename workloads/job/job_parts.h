@@ -22,7 +22,7 @@ void GrowTo(uint32_t rank_count, Job& job);
 
 // Returns the job with empty programs for the ranks of all other parts; all numbers stay as they
 // are.
-Job AloneOf(const Job& job, uint32_t part);
+Job AloneOf(const Job& job, PartIndex part);
 
 // ToleratesLoss() returns true if some operation lets receivers miss packets; ReliableOf() returns
 // the job without such tolerances.

@@ -39,15 +39,16 @@ void P2pMatcher::Reserve(size_t groups, size_t sends, size_t recvs) {
   recvs_.reserve(recvs);
 }
 
-uint32_t P2pMatcher::Add(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
-                         std::vector<JobOperation>& operations, std::vector<uint32_t>& called) {
+uint32_t P2pMatcher::Add(const TraceOperation& operation, CommunicatorIndex communicator,
+                         uint32_t rank, std::vector<JobOperation>& operations,
+                         std::vector<CollectiveIndex>& called) {
   uint32_t index = static_cast<uint32_t>(groups_.size());
   if (operation.group != 0) {
     const uint64_t key = uint64_t{operation.group} << 32 | communicator;
     index = open_groups_.try_emplace(key, index).first->second;
   }
   if (index == groups_.size()) {
-    groups_.push_back({.collective = static_cast<uint32_t>(collectives_.size()),
+    groups_.push_back({.collective = CollectiveIndex{collectives_.size()},
                        .communicator = communicator,
                        .rank = rank,
                        .all_to_all = operation.all_to_all});

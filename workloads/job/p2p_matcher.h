@@ -26,9 +26,10 @@ class P2pMatcher {
   // Adds a Send or Recv of `rank` on the communicator with that index. The calls of one ncclGroup
   // on one communicator are one operation at the position and on the stream of its first call,
   // after the computation of all its calls. If the call begins a new operation, it is appended to
-  // `operations`, and its collective to `called`. Returns the collective of the call.
-  uint32_t Add(const TraceOperation& operation, uint32_t communicator, uint32_t rank,
-               std::vector<JobOperation>& operations, std::vector<uint32_t>& called);
+  // `operations`, and its collective to `called`. Returns the operation of the call, an index into
+  // `operations`.
+  uint32_t Add(const TraceOperation& operation, CommunicatorIndex communicator, uint32_t rank,
+               std::vector<JobOperation>& operations, std::vector<CollectiveIndex>& called);
   // Completes a global rank and gives its operations their calls.
   void FinishRank(std::vector<JobOperation>& operations);
   // Matches the k-th Send from a to b with the k-th Recv of b from a and merges the collectives of
@@ -40,8 +41,8 @@ class P2pMatcher {
  private:
   // Describes the calls of a rank that NCCL issues together.
   struct Group {
-    uint32_t collective = 0;
-    uint32_t communicator = 0;
+    CollectiveIndex collective{};
+    CommunicatorIndex communicator{};
     uint32_t rank = 0;
     uint64_t sent_bytes = 0;       // to others
     uint64_t received_bytes = 0;   // from others
@@ -52,7 +53,7 @@ class P2pMatcher {
     uint32_t all_to_all = 0;  // as in TraceOperation
   };
   struct Endpoint {
-    uint32_t communicator = 0;
+    CommunicatorIndex communicator{};
     uint32_t source = 0;
     uint32_t target = 0;
     uint32_t group = 0;

@@ -8,6 +8,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "workloads/collectives/collective_sizes.h"
+#include "workloads/nccl/nccl_latencies.h"
 #include "workloads/nccl/nccl_versions.h"
 #include "workloads/nccl/rccl.h"
 
@@ -39,12 +40,9 @@ struct HardwareUs {
 constexpr HardwareUs kNvlinkUs = {{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}};
 constexpr HardwareUs kPciUs = {{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}};
 constexpr HardwareUs kNetworkUs = {{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}};
-constexpr double kNvlsUs = 25.0;
 constexpr double kNvlsBefore221Us = 23.0;
-constexpr double kNvlsTreeNetworkUs = 20.9;
 constexpr double kNvlsTreeNetworkBefore228Us = 14.0;
 constexpr double kPatNetworkUs = 14.0;
-constexpr double kNvlsNetworkUs = 18.0;  // with CollNet
 constexpr double kCollnetDirectLocalUs = 3.7;
 constexpr double kCollnetDirectGpuUs = 0.4;
 constexpr double kCollnetDirectNetworkUs = 31.0;

@@ -24,7 +24,7 @@ namespace railyard {
 inline constexpr uint32_t kNvlsHeadsMax = 32;
 
 // The number of warps of the CTA whose rate NCCL states (kLocalCtaGbPerS in
-// simulator/execution/lanes/gpu_costs.cc). A lane's warps are counted as shares of this number.
+// workloads/nccl/gpu_costs.cc). A lane's warps are counted as shares of this number.
 inline constexpr uint32_t kWarpsOfRate = 16;
 
 struct NvlsParameters {

@@ -97,7 +97,7 @@ std::optional<uint32_t> CollectiveAcross(const CheckpointPlaces& places, const J
     for (uint32_t i = 0; i < operations.size(); ++i) {
       while (passed < of_rank.size() && of_rank[passed] <= i) ++passed;
       if (operations[i].is_compute()) continue;
-      const uint32_t collective = job.CollectiveOf(rank, operations[i]);
+      const CollectiveIndex collective = job.CollectiveOf(rank, operations[i]);
       size_t& before = checkpoints_before[collective];
       if (before != kNone && before != passed) return collective;
       before = passed;

@@ -87,7 +87,7 @@ class ProgramOrder {
   // operations that wait for no later one, with times counted from `now_ps` on. The part's ranks
   // may have been swapped since with ranks that belong to no part.
   template <typename MayBegin>
-  void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank, int64_t now_ps,
+  void RestartAt(PartIndex part, const std::vector<uint32_t>& first_of_rank, int64_t now_ps,
                  MayBegin may_begin) {
     part_of_rank_ = job_.PartsOfRanks();
     std::unordered_map<uint32_t, std::vector<PartlyReleased>> released_of_program;
@@ -121,7 +121,7 @@ class ProgramOrder {
   uint32_t LastFollowerOf(uint32_t rank, uint32_t index) const;
 
   // Returns when the last computation of a part ends, over all operations that have begun.
-  int64_t computed_until_ps(uint32_t part) const { return computed_until_ps_[part]; }
+  int64_t computed_until_ps(PartIndex part) const { return computed_until_ps_[part]; }
 
   void BeginTrial() {
     in_trial_ = true;
@@ -246,7 +246,7 @@ class ProgramOrder {
   int64_t StartOf(uint32_t rank) const { return job_.parts[part_of_rank_[rank]].start_ps; }
 
   const Job& job_;
-  std::vector<uint32_t> part_of_rank_;
+  std::vector<PartIndex> part_of_rank_;
   std::vector<Links> links_;                                  // by program
   std::vector<std::vector<PartlyReleased>> partly_released_;  // by rank
   std::vector<Computed> computed_;                            // of the current rank

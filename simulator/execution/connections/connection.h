@@ -12,6 +12,7 @@
 #include "simulator/state/field_table.h"
 #include "simulator/transport/contract/transport.h"
 #include "simulator/units/identifier.h"
+#include "simulator/units/job_ids.h"
 #include "workloads/collectives/schedule.h"
 
 namespace railyard {
@@ -36,11 +37,11 @@ struct alignas(64) Connection {
   FlowId relay_flow = FlowId::kNone;
   FlowId load_flow = FlowId::kNone;  // by which the receiver loads from a host's memory: SHM
   Transport* transport = nullptr;    // of a network connection
-  uint32_t communicator = 0;
-  uint32_t staged = kNone;          // index of StagedMessages: network connections and sums
-  uint32_t aggregations = kNone;    // of a sum: index of its staged operations
-  uint32_t collective = kNone;      // that used either side last
-  uint32_t loss_tolerance_ppm = 0;  // of its sender's messages
+  CommunicatorIndex communicator{};
+  uint32_t staged = kNone;        // index of StagedMessages: network connections and sums
+  uint32_t aggregations = kNone;  // of a sum: index of its staged operations
+  CollectiveIndex collective = CollectiveIndex::kNone;  // that used either side last
+  uint32_t loss_tolerance_ppm = 0;                      // of its sender's messages
   ConnectionUse use = ConnectionUse::kRing;
   bool network = false;      // over `transport`; else NVLink or PCIe
   bool is_buffered = false;  // Transport::BuffersMessages

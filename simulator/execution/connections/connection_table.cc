@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
@@ -16,10 +15,6 @@ namespace {
 
 // Number of bits of the hash that ECMP uses as a connection's entropy.
 constexpr int kHashBits = 52;
-
-uint64_t ServerAndIndex(uint32_t server, uint32_t local_index) {
-  return uint64_t{server} << 32 | local_index;
-}
 
 }  // namespace
 
@@ -40,41 +35,29 @@ ConnectionTable::ConnectionTable(const FabricGraph& graph, FabricNetwork& networ
     const GpuPlace place = {static_cast<uint32_t>(device.server),
                             static_cast<uint32_t>(device.local_index)};
     places_.push_back(place);
-    gpu_at_[ServerAndIndex(place.server, place.local_index)] = gpu;
   }
 }
 
 // --- Communicators -------------------------------------------------------------------------------
 
-bool ConnectionTable::AreOnSeparateServers(std::span<const GpuIndex> gpus) const {
-  std::unordered_set<uint32_t> servers;
-  for (const GpuIndex gpu : gpus) servers.insert(places_[gpu].server);
-  return servers.size() == gpus.size();
-}
-
-uint32_t ConnectionTable::AddCommunicator(ExecutedCommunicator communicator) {
+CommunicatorIndex ConnectionTable::AddCommunicator(ExecutedCommunicator communicator) {
+  SIM_CHECK(communicator.gpus.size() < 1u << 24, "more ranks than a connection's key has room for");
   std::vector<uint32_t> local_numbers;
   for (const GpuIndex gpu : communicator.gpus) {
     local_numbers.push_back(communicator_counts_[gpu]++);
   }
-  const bool is_on_rails = AreOnSeparateServers(communicator.gpus);
+  const bool is_on_rails = graph_.AreOnSeparateServers(communicator.gpus);
   communicators_.push_back({.executed = std::move(communicator),
                             .local_numbers = std::move(local_numbers),
                             .is_on_rails = is_on_rails,
                             .connections = {}});
-  return static_cast<uint32_t>(communicators_.size() - 1);
+  return CommunicatorIndex{communicators_.size() - 1};
 }
 
-void ConnectionTable::Relocate(uint32_t communicator, ExecutedCommunicator relocated) {
+void ConnectionTable::Relocate(CommunicatorIndex communicator, ExecutedCommunicator relocated) {
   SIM_CHECK(communicators_[communicator].connections.empty(),
             "a communicator moves while it has connections");
   communicators_[communicator].executed = std::move(relocated);
-}
-
-std::optional<GpuIndex> ConnectionTable::FindGpuOfServer(GpuIndex gpu, uint32_t local_index) const {
-  const auto found = gpu_at_.find(ServerAndIndex(places_[gpu].server, local_index));
-  if (found == gpu_at_.end()) return std::nullopt;
-  return found->second;
 }
 
 // --- Order among events --------------------------------------------------------------------------
@@ -95,27 +78,29 @@ uint64_t ConnectionTable::TieOf(GpuIndex gpu, uint64_t a, uint64_t b, uint64_t c
 }
 
 uint64_t ConnectionTable::KeyOf(uint32_t channel, RankIndex from, RankIndex to, ConnectionUse use) {
+  static_assert(static_cast<uint64_t>(ConnectionUse::kRemoteWrite) < 1u << 3, "a use has 3 bits");
   return static_cast<uint64_t>(use) << 61 | uint64_t{channel} << 48 | uint64_t{from} << 24 | to;
 }
 
 // --- Opening and closing -------------------------------------------------------------------------
 
-ConnectionId ConnectionTable::Between(uint32_t communicator, uint32_t channel, RankIndex from,
-                                      RankIndex to, ConnectionUse use) {
+ConnectionId ConnectionTable::Between(CommunicatorIndex communicator, uint32_t channel,
+                                      RankIndex from, RankIndex to, ConnectionUse use) {
   const auto [it, is_new] =
       communicators_[communicator].connections.try_emplace(KeyOf(channel, from, to, use));
   if (is_new) it->second = Open(communicator, channel, from, to, use);
   return it->second;
 }
 
-ConnectionId ConnectionTable::Find(uint32_t communicator, uint32_t channel, RankIndex from,
+ConnectionId ConnectionTable::Find(CommunicatorIndex communicator, uint32_t channel, RankIndex from,
                                    RankIndex to, ConnectionUse use) const {
   const auto& connections = communicators_[communicator].connections;
   const auto found = connections.find(KeyOf(channel, from, to, use));
   return found == connections.end() ? ConnectionId::kNone : found->second;
 }
 
-bool ConnectionTable::AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const {
+bool ConnectionTable::AreAllOpen(CommunicatorIndex communicator,
+                                 const CollectiveSchedule& schedule) const {
   bool are_open = true;
   for (RankIndex rank{0}; rank < schedule.rank_count() && are_open; ++rank) {
     ForEachLaneOf(schedule, rank, [&](const LaneId& lane) {
@@ -135,7 +120,7 @@ bool ConnectionTable::AreAllOpen(uint32_t communicator, const CollectiveSchedule
   return are_open;
 }
 
-ConnectionId ConnectionTable::Open(uint32_t communicator, uint32_t channel, RankIndex from,
+ConnectionId ConnectionTable::Open(CommunicatorIndex communicator, uint32_t channel, RankIndex from,
                                    RankIndex to, ConnectionUse use) {
   const ExecutedCommunicator& executed = communicators_[communicator].executed;
   const ConnectionId id{connections_.size()};
@@ -199,7 +184,7 @@ void ConnectionTable::OpenRoute(ConnectionId id, const ConnectionRoute& route, u
   staged_.emplace_back();
   const Device& sender = graph_.device(graph_.gpus()[connection.from_gpu]);
   if (route.sending_local_index != static_cast<uint32_t>(sender.local_index)) {
-    connection.injecting_gpu = GpuOfServer(connection.from_gpu, route.sending_local_index);
+    connection.injecting_gpu = graph_.GpuOfServer(connection.from_gpu, route.sending_local_index);
     connection.relay_flow =
         load_store_.Open({sinks_.stores, id}, connection.from_gpu, connection.injecting_gpu);
     slots.flag_latency_ps = FlagLatencyPs(connection.relay_flow);
@@ -221,8 +206,8 @@ uint64_t ConnectionTable::LocalTieOf(const SinkRef& user) const {
   return (connections_[user.number].tie & kLocalTieMask) | role << kLocalTieBits;
 }
 
-uint64_t ConnectionTable::TieOfConnection(uint32_t communicator, uint32_t channel, RankIndex from,
-                                          RankIndex to, ConnectionUse use) const {
+uint64_t ConnectionTable::TieOfConnection(CommunicatorIndex communicator, uint32_t channel,
+                                          RankIndex from, RankIndex to, ConnectionUse use) const {
   const Communicator& owner = communicators_[communicator];
   const GpuPlace& sender = places_[owner.executed.gpus[from]];
   const GpuPlace& receiver = places_[owner.executed.gpus[to]];
@@ -239,7 +224,7 @@ int64_t ConnectionTable::FlagLatencyPs(FlowId flow) const {
   return network_.PathLatencyPs(load_store_.PathsOf(flow).front().path, 0);
 }
 
-std::vector<ConnectionId> ConnectionTable::Close(uint32_t part) {
+std::vector<ConnectionId> ConnectionTable::Close(PartIndex part) {
   std::vector<ConnectionId> closed;
   for (Communicator& communicator : communicators_) {
     if (communicator.executed.part != part) continue;
@@ -266,7 +251,7 @@ void ConnectionTable::CloseConnection(ConnectionId id) {
   }
 }
 
-std::vector<ConnectionId> ConnectionTable::ConnectionsOfPart(uint32_t part) const {
+std::vector<ConnectionId> ConnectionTable::ConnectionsOfPart(PartIndex part) const {
   std::vector<ConnectionId> of_part;
   for (const Communicator& communicator : communicators_) {
     if (communicator.executed.part != part) continue;

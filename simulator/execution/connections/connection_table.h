@@ -18,6 +18,7 @@
 #include "simulator/transport/aggregation/aggregation_transport.h"
 #include "simulator/transport/contract/network_stack.h"
 #include "simulator/transport/load_store/load_store_transport.h"
+#include "simulator/units/job_ids.h"
 #include "workloads/collectives/schedule.h"
 #include "workloads/nccl/nccl_planner.h"
 
@@ -27,7 +28,7 @@ namespace railyard {
 struct ExecutedCommunicator {
   std::vector<GpuIndex> gpus;  // GPU number of each communicator rank
   const NcclPlanner* planner = nullptr;
-  uint32_t part = 0;  // of the job
+  PartIndex part{};  // of the job
 };
 
 // Counts the bytes that a rank has sent to the network's switches for sums, and received from them.
@@ -70,42 +71,36 @@ class ConnectionTable {
 
   // --- Communicators -----------------------------------------------------------------------------
   // Adds a communicator and returns its number, dense from 0.
-  uint32_t AddCommunicator(ExecutedCommunicator communicator);
+  CommunicatorIndex AddCommunicator(ExecutedCommunicator communicator);
   // Moves the communicator's ranks to other GPUs. Precondition: all its connections are closed.
-  void Relocate(uint32_t communicator, ExecutedCommunicator relocated);
-  const ExecutedCommunicator& executed(uint32_t communicator) const {
+  void Relocate(CommunicatorIndex communicator, ExecutedCommunicator relocated);
+  const ExecutedCommunicator& executed(CommunicatorIndex communicator) const {
     return communicators_[communicator].executed;
   }
-  GpuIndex GpuOfRank(uint32_t communicator, RankIndex rank) const {
+  GpuIndex GpuOfRank(CommunicatorIndex communicator, RankIndex rank) const {
     return communicators_[communicator].executed.gpus[rank];
   }
   // Returns the communicator's number among those that the rank's GPU belongs to.
-  uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const {
+  uint32_t LocalNumberOf(CommunicatorIndex communicator, RankIndex rank) const {
     return communicators_[communicator].local_numbers[rank];
   }
   // Returns the GPU's index in its server.
   uint32_t LocalIndexOf(GpuIndex gpu) const { return places_[gpu].local_index; }
   // Returns whether no two ranks of the communicator are on the same server.
-  bool IsOnRails(uint32_t communicator) const { return communicators_[communicator].is_on_rails; }
-  // Returns whether no two of the GPUs are on the same server.
-  bool AreOnSeparateServers(std::span<const GpuIndex> gpus) const;
-  // Returns the GPU with that local index on the same server, if the server has one.
-  std::optional<GpuIndex> FindGpuOfServer(GpuIndex gpu, uint32_t local_index) const;
-  // Precondition: the server has such a GPU.
-  GpuIndex GpuOfServer(GpuIndex gpu, uint32_t local_index) const {
-    return FindGpuOfServer(gpu, local_index).value();
+  bool IsOnRails(CommunicatorIndex communicator) const {
+    return communicators_[communicator].is_on_rails;
   }
 
   // --- Opening and closing -----------------------------------------------------------------------
   // Returns the connection and opens it if necessary. `from` and `to` are ranks of the
   // communicator.
-  ConnectionId Between(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
-                       ConnectionUse use);
+  ConnectionId Between(CommunicatorIndex communicator, uint32_t channel, RankIndex from,
+                       RankIndex to, ConnectionUse use);
   // Returns kNone if the connection is not open.
-  ConnectionId Find(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
+  ConnectionId Find(CommunicatorIndex communicator, uint32_t channel, RankIndex from, RankIndex to,
                     ConnectionUse use) const;
   // Returns whether all connections of a collective, those of all its ranks, are open.
-  bool AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const;
+  bool AreAllOpen(CommunicatorIndex communicator, const CollectiveSchedule& schedule) const;
   // Sets a function that is called before a network connection is opened. It returns true if it has
   // opened a detour instead.
   void SetDetours(std::function<bool(ConnectionId connection)> open_detour) {
@@ -118,9 +113,9 @@ class ConnectionTable {
   void JoinTree(ConnectionId connection, uint32_t channel, RankIndex first_rank,
                 std::span<const GpuIndex> gpus, uint32_t place);
   // Closes and returns the connections of a part of the job.
-  std::vector<ConnectionId> Close(uint32_t part);
+  std::vector<ConnectionId> Close(PartIndex part);
   // Returns the open connections of a part of the job.
-  std::vector<ConnectionId> ConnectionsOfPart(uint32_t part) const;
+  std::vector<ConnectionId> ConnectionsOfPart(PartIndex part) const;
   // Must be called when a program begins to use one side: its stores then start on the same plane
   // as those of a new flow.
   void StartOver(ConnectionId connection, bool is_send);
@@ -212,12 +207,12 @@ class ConnectionTable {
 
   static uint64_t KeyOf(uint32_t channel, RankIndex from, RankIndex to, ConnectionUse use);
   static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
-  ConnectionId Open(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
+  ConnectionId Open(CommunicatorIndex communicator, uint32_t channel, RankIndex from, RankIndex to,
                     ConnectionUse use);
   // Opens the route of a connection. `entropy` is the input of the ECMP hash of its queue pairs.
   void OpenRoute(ConnectionId id, const ConnectionRoute& route, uint64_t entropy);
-  uint64_t TieOfConnection(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
-                           ConnectionUse use) const;
+  uint64_t TieOfConnection(CommunicatorIndex communicator, uint32_t channel, RankIndex from,
+                           RankIndex to, ConnectionUse use) const;
   // Returns the key that orders a flow's events among those of its server.
   uint64_t LocalTieOf(const SinkRef& user) const;
   int64_t FlagLatencyPs(FlowId flow) const;
@@ -250,9 +245,8 @@ class ConnectionTable {
   std::vector<std::vector<ConnectionId>> server_connections_;   // by sending GPU, in its server
   std::vector<std::vector<ConnectionId>> network_connections_;  // by sending GPU
   uint64_t network_version_ = 0;
-  std::vector<GpuPlace> places_;                   // by GPU
-  std::vector<uint32_t> communicator_counts_;      // by GPU: those it is in
-  std::unordered_map<uint64_t, GpuIndex> gpu_at_;  // by server and local index
+  std::vector<GpuPlace> places_;               // by GPU
+  std::vector<uint32_t> communicator_counts_;  // by GPU: those it is in
 };
 
 }  // namespace railyard

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "simulator/units/job_ids.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
@@ -33,7 +34,7 @@ struct CriticalPath {
   GpuIndex worst_from = GpuIndex::kNone;  // its GPUs; equal for the work of one GPU
   GpuIndex worst_to = GpuIndex::kNone;
   GpuIndex origin_gpu = GpuIndex::kNone;  // of the operation at which the path begins
-  uint32_t collective = UINT32_MAX;
+  CollectiveIndex collective = CollectiveIndex::kNone;
 
   int64_t SpentPs(PathCause cause) const { return spent_ps[static_cast<size_t>(cause)]; }
   int64_t EndPs() const { return std::accumulate(spent_ps.begin(), spent_ps.end(), origin_ps); }

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/execution/lanes/gpu_costs.h"
 #include "simulator/state/state_archive.h"
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/units/time_end.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/collectives/schedule.h"
+#include "workloads/nccl/gpu_costs.h"
 
 namespace railyard {
 

@@ -3,9 +3,9 @@
 // docs/model/expert-kernels.md describes the model and its sources.
 #pragma once
 
-#include "simulator/execution/lanes/gpu_costs.h"
 #include "traces/trace/trace.h"
 #include "workloads/nccl/communicator_layout.h"
+#include "workloads/nccl/gpu_costs.h"
 
 namespace railyard {
 

@@ -10,6 +10,7 @@
 #include "simulator/execution/lanes/cta_clock.h"
 #include "simulator/transport/aggregation/aggregation_transport.h"
 #include "simulator/units/identifier.h"
+#include "simulator/units/job_ids.h"
 #include "workloads/collectives/schedule.h"
 
 namespace railyard {
@@ -21,9 +22,9 @@ using ChannelIndex = Identifier<struct ChannelIndexTag>;  // a channel of a prog
 // `schedule` must live until the program's last OnChannelFinished().
 struct RankProgram {
   uint32_t operation = 0;
-  uint32_t communicator = 0;
+  CommunicatorIndex communicator{};
   RankIndex rank{0};
-  uint32_t collective = 0;
+  CollectiveIndex collective{};
   uint32_t loss_tolerance_ppm = 0;  // of its messages over the network
   uint8_t costs = 0;                // CtaClock::AddCosts
   uint8_t line_costs = 0;           // the same for lanes whose messages consist of lines

@@ -40,7 +40,7 @@ bool LaneClaims::Claim(LaneIndex id) {
 
 bool LaneClaims::ClaimReceives(LaneIndex id, const LanePeers& peers) {
   const LaneId lane_id = lanes_.position(id).id;
-  const uint32_t communicator = lanes_.ProgramOf(id).communicator;
+  const CommunicatorIndex communicator = lanes_.ProgramOf(id).communicator;
   for (size_t i = 0; i < peers.recv_from.size(); ++i) {
     const LanePeer& peer = peers.recv_from[i];
     if (IsOfOthers(peer, lane_id)) continue;
@@ -59,7 +59,7 @@ bool LaneClaims::ClaimReceives(LaneIndex id, const LanePeers& peers) {
 
 bool LaneClaims::ClaimSends(LaneIndex id, const LanePeers& peers) {
   const LaneId lane_id = lanes_.position(id).id;
-  const uint32_t communicator = lanes_.ProgramOf(id).communicator;
+  const CommunicatorIndex communicator = lanes_.ProgramOf(id).communicator;
   for (size_t i = 0; i < peers.send_to.size(); ++i) {
     const LanePeer& peer = peers.send_to[i];
     if (IsOfOthers(peer, lane_id)) continue;

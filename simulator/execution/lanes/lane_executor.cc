@@ -2,9 +2,9 @@
 #include "simulator/execution/lanes/lane_executor.h"
 
 #include "simulator/execution/lanes/flow_sinks.h"
-#include "simulator/execution/paths/fabric_layout.h"
 #include "simulator/transport/stacks/network_stack_settings.h"
 #include "simulator/transport/stacks/network_stacks.h"
+#include "workloads/layout/fabric_layout.h"
 
 namespace railyard {
 namespace {
@@ -131,7 +131,7 @@ void LaneExecutor::ResolvePaths() {
   if (paths_) paths_->OnRoutesChanged();
 }
 
-std::vector<ConnectionId> LaneExecutor::Close(uint32_t part) {
+std::vector<ConnectionId> LaneExecutor::Close(PartIndex part) {
   std::vector<ConnectionId> closed = table_.Close(part);
   if (failover_) failover_->Forget(part);
   claims_.Forget(closed);

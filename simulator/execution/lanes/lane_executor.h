@@ -40,6 +40,7 @@
 #include "simulator/transport/contract/network_stack.h"
 #include "simulator/transport/contract/proxy_threads.h"
 #include "simulator/transport/load_store/load_store_transport.h"
+#include "simulator/units/job_ids.h"
 
 namespace railyard {
 
@@ -81,14 +82,14 @@ class LaneExecutor final : public StateOwner {
   // Ends the programs of a part of the job wherever they are. They begin nothing more. Their
   // connections are closed, and the connections' queue pairs send nothing more; packets in flight
   // still arrive. Programs that are started later open new connections. Returns the closed ones.
-  std::vector<ConnectionId> Close(uint32_t part);
+  std::vector<ConnectionId> Close(PartIndex part);
   // Sets the speed of a GPU from now on: its CTAs take 1 / `speed` times as long; with 0 they begin
   // nothing. Work that has begun ends at its original time.
   void SetGpuSpeed(GpuIndex gpu, double speed);
   // Must be called when the fabric's routes have changed.
   void ResolvePaths();
   // Enables LaneObserver::OnPayloadTaken() for the collective from now on.
-  void WatchPayload(uint32_t collective) { messages_.WatchPayload(collective); }
+  void WatchPayload(CollectiveIndex collective) { messages_.WatchPayload(collective); }
 
   // These functions explain a run. They return the lanes of unfinished programs with the causes of
   // their waiting, and the share of the programs' steps that is done.

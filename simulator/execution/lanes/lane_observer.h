@@ -8,6 +8,7 @@
 #include "simulator/execution/connections/connection.h"
 #include "simulator/execution/lanes/critical_path.h"
 #include "simulator/fabric/packet.h"
+#include "simulator/units/job_ids.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
@@ -29,7 +30,7 @@ class LaneObserver {
   virtual void OnConnectionError(ConnectionId connection, bool at_sender,
                                  const std::string& why) = 0;
   // Called when a GPU has received payload of a watched collective.
-  virtual void OnPayloadTaken(uint32_t /*collective*/, uint64_t /*bytes*/) {}
+  virtual void OnPayloadTaken(CollectiveIndex /*collective*/, uint64_t /*bytes*/) {}
   // Called when a connection changes to a detour over NICs of other GPUs. `gpus` are its ends and
   // the GPUs in between.
   virtual void OnDetour(std::span<const GpuIndex> /*gpus*/) {}

@@ -139,7 +139,7 @@ bool LaneTable::CloseLane(LaneIndex id) {
   return --channel.lanes_left == 0;
 }
 
-void LaneTable::EndPart(uint32_t part) {
+void LaneTable::EndPart(PartIndex part) {
   for (LaneIndex id; id < size(); ++id) {
     if (table_.executed(ProgramOf(id).communicator).part == part) lanes_[id].in_use = false;
   }

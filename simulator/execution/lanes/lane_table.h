@@ -15,6 +15,7 @@
 #include "simulator/engine/timing_wheel.h"
 #include "simulator/execution/connections/connection_table.h"
 #include "simulator/execution/lanes/lane.h"
+#include "simulator/units/job_ids.h"
 
 namespace railyard {
 
@@ -43,7 +44,7 @@ class LaneTable {
   // Frees a lane that has finished. Returns whether it was the last one of its batch.
   bool CloseLane(LaneIndex lane);
   // Ends all lanes of a part of the job wherever they are in their schedules.
-  void EndPart(uint32_t part);
+  void EndPart(PartIndex part);
 
   uint32_t size() const { return static_cast<uint32_t>(lanes_.size()); }
   Lane& lane(LaneIndex id) { return lanes_[id]; }

@@ -24,6 +24,7 @@
 #include "simulator/execution/sums/network_sums.h"
 #include "simulator/execution/sums/switch_sums.h"
 #include "simulator/transport/load_store/load_store_transport.h"
+#include "simulator/units/job_ids.h"
 
 namespace railyard {
 
@@ -46,7 +47,7 @@ class SliceMessages {
 
   void KeepPaths(PathTracer& paths) { paths_ = &paths; }
   // Enables LaneObserver::OnPayloadTaken() for the collective from now on.
-  void WatchPayload(uint32_t collective) { watched_.insert(collective); }
+  void WatchPayload(CollectiveIndex collective) { watched_.insert(collective); }
 
   // Takes and sends the messages of the lane's current slice, which the CTA has moved at `done_ps`.
   void Move(Lane& lane, int64_t done_ps);

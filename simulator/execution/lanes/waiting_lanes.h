@@ -9,13 +9,14 @@
 
 #include "simulator/execution/connections/connection_table.h"
 #include "simulator/execution/lanes/lane_table.h"
+#include "simulator/units/job_ids.h"
 
 namespace railyard {
 
 // Describes a waiting lane of a program, and the rank that it waits for.
 struct WaitingLane {
   uint32_t operation = 0;
-  uint32_t communicator = 0;
+  CommunicatorIndex communicator{};
   RankIndex rank{0};
   RankIndex peer{0};
   uint32_t channel = 0;

@@ -20,7 +20,7 @@ PathTracer::OfConnection& PathTracer::Of(ConnectionId id) {
 
 // --- Lanes ---------------------------------------------------------------------------------------
 
-void PathTracer::StartChannel(ChannelIndex channel, GpuIndex gpu, uint32_t collective) {
+void PathTracer::StartChannel(ChannelIndex channel, GpuIndex gpu, CollectiveIndex collective) {
   if (channels_.size() <= channel) channels_.resize(channel + size_t{1});
   CriticalPath& path = channels_[channel];
   path = {};

@@ -17,6 +17,7 @@
 #include "simulator/execution/lanes/critical_path.h"
 #include "simulator/execution/lanes/lane.h"
 #include "simulator/transport/contract/transport.h"
+#include "simulator/units/job_ids.h"
 
 namespace railyard {
 
@@ -33,7 +34,7 @@ class PathTracer {
   struct Slice {
     LaneIndex lane;
     GpuIndex gpu{0};
-    uint32_t collective = 0;
+    CollectiveIndex collective{};
     uint32_t channel = 0;      // of the collective
     uint32_t lane_number = 0;  // among those of its channel's batch
     uint32_t bytes = 0;
@@ -64,7 +65,7 @@ class PathTracer {
   const CriticalPath& OfChannel(ChannelIndex channel) const { return channels_[channel]; }
 
   // Called when a channel of a GPU's program begins.
-  void StartChannel(ChannelIndex channel, GpuIndex gpu, uint32_t collective);
+  void StartChannel(ChannelIndex channel, GpuIndex gpu, CollectiveIndex collective);
   // Called when a lane of the channel begins, and when it ends.
   void StartLane(LaneIndex lane, ChannelIndex channel);
   void EndLane(LaneIndex lane, ChannelIndex channel);

@@ -79,8 +79,8 @@ std::vector<NicWay> NicFailover::WaysAround(const Connection& connection,
   std::set<std::pair<DeviceId, DeviceId>> taken;  // GPUs may share a NIC
   for (const uint32_t rail : rails) {
     const std::optional<GpuIndex> from =
-        parts_.table.FindGpuOfServer(connection.injecting_gpu, rail);
-    const std::optional<GpuIndex> to = parts_.table.FindGpuOfServer(connection.to_gpu, rail);
+        parts_.graph.FindGpuOfServer(connection.injecting_gpu, rail);
+    const std::optional<GpuIndex> to = parts_.graph.FindGpuOfServer(connection.to_gpu, rail);
     if (!from || !to) continue;
     const auto sending_nic = parts_.graph.NicOfGpu(parts_.graph.gpus()[*from]);
     const auto receiving_nic = parts_.graph.NicOfGpu(parts_.graph.gpus()[*to]);

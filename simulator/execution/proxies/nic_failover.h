@@ -14,6 +14,7 @@
 #include "simulator/execution/lanes/lane_observer.h"
 #include "simulator/execution/proxies/network_proxies.h"
 #include "simulator/transport/connections/nic_detours.h"
+#include "simulator/units/job_ids.h"
 #include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {
@@ -45,7 +46,7 @@ class NicFailover {
   // once its retries are used up.
   bool MayMoveSome();
   // Forgets the failed NICs that a part of the job knows; called when that part starts again.
-  void Forget(uint32_t part) { dead_nics_.erase(part); }
+  void Forget(PartIndex part) { dead_nics_.erase(part); }
   // Returns the number of connections that were moved or opened on a detour.
   uint64_t count() const { return count_; }
 

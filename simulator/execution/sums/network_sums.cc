@@ -49,7 +49,7 @@ void NetworkSums::Stage(const LaneId& lane, const LaneConnections& peers, Connec
 }
 
 void NetworkSums::JoinTree(const LaneId& lane, const LanePeers& listed, ConnectionId id) {
-  const uint32_t communicator = table_.connection(id).communicator;
+  const CommunicatorIndex communicator = table_.connection(id).communicator;
   std::vector<GpuIndex> gpus;
   uint32_t place = 0;
   RankIndex first_rank = RankIndex::kNone;

@@ -35,14 +35,14 @@ uint32_t EpisodeCache::Add(Episode episode) {
     return episode.operations[a].end_ps < episode.operations[b].end_ps;
   });
   const EpisodeOperation& first = episode.operations.front();
-  by_key_[KeyOf(episode.begin_state, first.rank, first.plan)].push_back(
+  by_key_[KeyOf(episode.begin_state, first.place, first.plan)].push_back(
       static_cast<uint32_t>(episodes_.size()));
   episodes_.push_back(std::move(episode));
   return static_cast<uint32_t>(episodes_.size() - 1);
 }
 
-std::vector<uint32_t>& EpisodeCache::Find(uint32_t state, uint32_t rank, uint32_t plan) {
-  return by_key_[KeyOf(state, rank, plan)];
+std::vector<uint32_t>& EpisodeCache::Find(uint32_t state, EpisodePlace place, uint32_t plan) {
+  return by_key_[KeyOf(state, place, plan)];
 }
 
 bool EpisodeCache::Reserve(uint64_t bytes) {
@@ -51,9 +51,9 @@ bool EpisodeCache::Reserve(uint64_t bytes) {
   return true;
 }
 
-uint64_t EpisodeCache::KeyOf(uint32_t state, uint32_t rank, uint32_t plan) {
+uint64_t EpisodeCache::KeyOf(uint32_t state, EpisodePlace place, uint32_t plan) {
   // Keys may collide; the contents are compared.
-  return Mix64(Mix64(uint64_t{state} << 32 | rank) ^ plan);
+  return Mix64(Mix64(uint64_t{state} << 32 | place) ^ plan);
 }
 
 }  // namespace railyard

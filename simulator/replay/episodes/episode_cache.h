@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "simulator/execution/lanes/critical_path.h"
+#include "simulator/replay/episodes/episode_place.h"
 #include "simulator/state/state_archive.h"
 
 namespace railyard {
 
 // Describes an operation that began in an episode; times are relative to the episode's start.
 struct EpisodeOperation {
-  uint32_t rank = 0;  // in a partition, the place of its GPU
+  EpisodePlace place{};
   uint32_t plan = 0;  // its effect: equal for equal calls
   int64_t begin_ps = 0;
   int64_t end_ps = 0;
@@ -57,14 +58,14 @@ class EpisodeCache {
   // its states are known and it has operations.
   uint32_t Add(Episode episode);
   // Returns the episodes that began in the state with this operation, the most recently used first.
-  std::vector<uint32_t>& Find(uint32_t state, uint32_t rank, uint32_t plan);
+  std::vector<uint32_t>& Find(uint32_t state, EpisodePlace place, uint32_t plan);
   Episode& episode(uint32_t index) { return episodes_[index]; }
   size_t episode_count() const { return episodes_.size(); }
 
  private:
   // Returns false, and reserves nothing, if there is no room.
   bool Reserve(uint64_t bytes);
-  static uint64_t KeyOf(uint32_t state, uint32_t rank, uint32_t plan);
+  static uint64_t KeyOf(uint32_t state, EpisodePlace place, uint32_t plan);
 
   uint64_t bytes_max_ = kBytesMax;
   uint64_t bytes_ = 0;

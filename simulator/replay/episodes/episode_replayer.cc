@@ -36,7 +36,7 @@ std::string DescribeDifference(const std::vector<EpisodeOperation>& found,
   const auto [a, b] = std::ranges::mismatch(found, expected);
   if (a == found.end()) return {};
   return fmt::format("operation {}, of rank {}, took from {} to {} ps, not from {} to {}",
-                     a - found.begin(), a->rank, a->begin_ps, a->end_ps, b->begin_ps, b->end_ps);
+                     a - found.begin(), a->place, a->begin_ps, a->end_ps, b->begin_ps, b->end_ps);
 }
 
 std::string JoinDifferences(std::vector<std::string> differences) {
@@ -186,7 +186,7 @@ void EpisodeReplayer::AddCounts(std::vector<uint32_t> replayed) {
 std::optional<uint32_t> EpisodeReplayer::TryKnown(uint32_t state) {
   const StreamRunner::Pending first = run_.streams.pending().front();
   std::vector<uint32_t>& known =
-      cache_.Find(state, first.rank, run_.plans.Of(run_.streams.CallOf(first)));
+      cache_.Find(state, EpisodePlace{first.rank}, run_.plans.Of(run_.streams.CallOf(first)));
   for (size_t i = 0; i < known.size(); ++i) {
     const Episode& episode = cache_.episode(known[i]);
     if (episode.begin_state != state || !Try(episode)) continue;
@@ -246,7 +246,7 @@ bool EpisodeReplayer::FollowEpisode(const Episode& episode, int64_t start_ps) {
     if (streams.pending().empty()) return false;
     const StreamRunner::Pending& first = streams.pending().front();
     const EpisodeOperation& stored = operations[beginning];
-    if (first.begin_ps != start_ps + stored.begin_ps || first.rank != stored.rank ||
+    if (first.begin_ps != start_ps + stored.begin_ps || EpisodePlace{first.rank} != stored.place ||
         run_.plans.Of(streams.CallOf(first)) != stored.plan) {
       return false;
     }
@@ -296,7 +296,7 @@ void EpisodeReplayer::OnBegin(uint32_t operation) {
   std::vector<EpisodeOperation>& operations = recording_->episode.operations;
   if (recorded_.size() <= operation) recorded_.resize(operation + 1);
   recorded_[operation] = static_cast<uint32_t>(operations.size());
-  operations.push_back({.rank = running.call.rank,
+  operations.push_back({.place = EpisodePlace{running.call.rank},
                         .plan = run_.plans.Of(running.call),
                         .begin_ps = running.start_ps - recording_->begin.time_ps});
   if (keep_paths_) recording_->episode.paths.emplace_back();

@@ -5,7 +5,7 @@
 
 namespace railyard {
 
-uint32_t ExecutorPartitions::LocalNumberOf(uint32_t communicator, RankIndex rank) const {
+uint32_t ExecutorPartitions::LocalNumberOf(CommunicatorIndex communicator, RankIndex rank) const {
   return executor_.connection_table().LocalNumberOf(communicator, rank);
 }
 
@@ -13,7 +13,7 @@ bool ExecutorPartitions::StandsStill(GpuIndex gpu) const {
   return executor_.clock().StandsStill(gpu);
 }
 
-bool ExecutorPartitions::AreAllOpen(uint32_t communicator,
+bool ExecutorPartitions::AreAllOpen(CommunicatorIndex communicator,
                                     const CollectiveSchedule& schedule) const {
   return executor_.connection_table().AreAllOpen(communicator, schedule);
 }

@@ -8,6 +8,7 @@
 #include "simulator/execution/paths/path_tracer.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/replay/partitions/partition_host.h"
+#include "simulator/units/job_ids.h"
 
 namespace railyard {
 
@@ -18,9 +19,10 @@ class ExecutorPartitions final : public PartitionHost {
   ExecutorPartitions(FabricNetwork& network, LaneExecutor& executor, bool keep_paths)
       : network_(network), executor_(executor), keep_paths_(keep_paths) {}
 
-  uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const override;
+  uint32_t LocalNumberOf(CommunicatorIndex communicator, RankIndex rank) const override;
   bool StandsStill(GpuIndex gpu) const override;
-  bool AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const override;
+  bool AreAllOpen(CommunicatorIndex communicator,
+                  const CollectiveSchedule& schedule) const override;
   bool MayMoveConnections() override;
   void Renew(Partition& partition) override;
   void Visit(const Partition& partition, StateArchive& archive) override;

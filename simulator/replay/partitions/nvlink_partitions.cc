@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "simulator/execution/paths/fabric_layout.h"
+#include "workloads/layout/fabric_layout.h"
 
 namespace railyard {
 namespace {
@@ -78,18 +78,18 @@ NvlinkPartitions::NvlinkPartitions(const FabricGraph& graph,
                                    std::span<const TraceCommunicator> communicators)
     : parents_(graph.gpus().size()),
       is_joined_(parents_.size()),
-      of_gpu_(graph.gpus().size(), kNone),
+      of_gpu_(graph.gpus().size(), PartitionIndex::kNone),
       place_of_gpu_(graph.gpus().size()) {
   std::iota(parents_.begin(), parents_.end(), GpuIndex{0});
   for (const TraceCommunicator& communicator : communicators) {
     uses_.push_back(Join(graph, GpusOf(communicator)));
   }
-  std::vector<uint32_t> of_root(parents_.size(), kNone);
+  std::vector<PartitionIndex> of_root(parents_.size(), PartitionIndex::kNone);
   for (GpuIndex gpu{0}; gpu < parents_.size(); ++gpu) {
     if (!is_joined_[gpu]) continue;
-    uint32_t& partition = of_root[RootOf(gpu)];
-    if (partition == kNone) {
-      partition = static_cast<uint32_t>(partitions_.size());
+    PartitionIndex& partition = of_root[RootOf(gpu)];
+    if (partition == PartitionIndex::kNone) {
+      partition = PartitionIndex{partitions_.size()};
       partitions_.emplace_back();
     }
     of_gpu_[gpu] = partition;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "simulator/replay/partitions/partition.h"
 #include "topologies/graph/fabric_graph.h"
 #include "traces/trace/trace.h"
 
@@ -29,25 +30,21 @@ enum class NvlinkUse : uint8_t {
 
 class NvlinkPartitions {
  public:
-  static constexpr uint32_t kNone = UINT32_MAX;
-
   // Global rank r is GPU r.
   NvlinkPartitions(const FabricGraph& graph, std::span<const TraceCommunicator> communicators);
 
   // Must be called for a communicator within a server that uses NICs too.
-  void UseNics(uint32_t communicator) {
+  void UseNics(CommunicatorIndex communicator) {
     if (uses_[communicator] == NvlinkUse::kOnly) uses_[communicator] = NvlinkUse::kMixed;
   }
 
   const std::vector<NvlinkPartition>& partitions() const { return partitions_; }
-  NvlinkUse UseOf(uint32_t communicator) const { return uses_[communicator]; }
-  // Returns the number of a GPU's partition; kNone if no communicator uses its NVLinks.
-  uint32_t OfGpu(GpuIndex gpu) const { return of_gpu_[gpu]; }
-  // These return a GPU's place among the GPUs of its partition, and the GPU at a place.
+  NvlinkUse UseOf(CommunicatorIndex communicator) const { return uses_[communicator]; }
+  // Returns a GPU's partition, an index into partitions(); PartitionIndex::kNone if no communicator
+  // uses its NVLinks.
+  PartitionIndex OfGpu(GpuIndex gpu) const { return of_gpu_[gpu]; }
+  // Returns a GPU's place among the GPUs of its partition.
   uint32_t PlaceOf(GpuIndex gpu) const { return place_of_gpu_[gpu]; }
-  uint32_t GpuAt(uint32_t partition, uint32_t place) const {
-    return partitions_[partition].gpus[place];
-  }
 
  private:
   NvlinkUse Join(const FabricGraph& graph, const std::vector<GpuIndex>& gpus);
@@ -57,7 +54,7 @@ class NvlinkPartitions {
   std::vector<GpuIndex> parents_;  // by GPU: parent in a forest with one tree per partition
   std::vector<bool> is_joined_;    // by GPU
   std::vector<NvlinkUse> uses_;    // by communicator
-  std::vector<uint32_t> of_gpu_;
+  std::vector<PartitionIndex> of_gpu_;
   std::vector<uint32_t> place_of_gpu_;
   std::vector<NvlinkPartition> partitions_;
 };

@@ -7,9 +7,15 @@
 #include <vector>
 
 #include "simulator/execution/connections/nic_group.h"
+#include "simulator/replay/episodes/episode_place.h"
+#include "simulator/units/identifier.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
+
+// Numbers the partitions of a PartitionMap. Those of its NVLinks come first, in the order and with
+// the numbers that NvlinkPartitions gives them.
+using PartitionIndex = Identifier<struct PartitionTag>;
 
 // Describes GPUs whose calls, on some communicators, are independent of the rest of the network,
 // and the resources that they use: either GPUs of one server with their NVLinks, or GPUs on
@@ -26,8 +32,8 @@ struct Partition {
   bool is_faulty = false;         // a fault may affect it
 
   // Returns the place of a GPU in `gpus`.
-  uint32_t PlaceOf(GpuIndex gpu) const {
-    uint32_t place = 0;
+  EpisodePlace PlaceOf(GpuIndex gpu) const {
+    EpisodePlace place{};
     while (place < gpus.size() && gpus[place] != gpu) ++place;
     return place;
   }

@@ -6,6 +6,7 @@
 
 #include "simulator/replay/partitions/partition.h"
 #include "simulator/state/state_archive.h"
+#include "simulator/units/job_ids.h"
 #include "simulator/units/rank_index.h"
 #include "workloads/collectives/schedule.h"
 
@@ -16,11 +17,12 @@ class PartitionHost {
   virtual ~PartitionHost() = default;
 
   // Returns the communicator's number among those of its rank's GPU, which orders events there.
-  virtual uint32_t LocalNumberOf(uint32_t communicator, RankIndex rank) const = 0;
+  virtual uint32_t LocalNumberOf(CommunicatorIndex communicator, RankIndex rank) const = 0;
   // Returns true if the GPU is halted.
   virtual bool StandsStill(GpuIndex gpu) const = 0;
   // Returns true if all connections that the collective uses on the communicator are open.
-  virtual bool AreAllOpen(uint32_t communicator, const CollectiveSchedule& schedule) const = 0;
+  virtual bool AreAllOpen(CommunicatorIndex communicator,
+                          const CollectiveSchedule& schedule) const = 0;
   // Returns true if connections may soon move to other NICs.
   virtual bool MayMoveConnections() = 0;
 

@@ -21,7 +21,7 @@ void PartitionMap::Rebuild() {
   partitions_.clear();
   of_nics_.clear();
   least_launch_ps_ = kNeverPs;
-  for (uint32_t id = 0; id < calls_.job().collectives.size(); ++id) {
+  for (CollectiveIndex id{}; id < calls_.job().collectives.size(); ++id) {
     least_launch_ps_ = std::min(least_launch_ps_, plans_.CostsOf(id).launch_latency_ps);
   }
   nvlinks_ = std::make_unique<NvlinkPartitions>(graph_, calls_.job().communicators);
@@ -64,22 +64,16 @@ bool PartitionMap::MayFail(const std::vector<LinkId>& links,
          std::ranges::find_first_of(gpus, settings_.faulty_gpus) != gpus.end();
 }
 
-bool PartitionMap::AreOnSeparateServers(const std::vector<GpuIndex>& gpus) const {
-  std::set<int64_t> servers;
-  for (const GpuIndex gpu : gpus) servers.insert(graph_.device(graph_.gpus()[gpu]).server);
-  return servers.size() == gpus.size();
-}
-
 // Adds a partition for each set of GPUs on servers of their own that a communicator joins.
 void PartitionMap::AddPartitionsOfNics() {
-  std::map<std::vector<GpuIndex>, uint32_t> numbers;
-  of_nics_.assign(plans_.communicator_count(), kNone);
-  for (uint32_t id = 0; id < plans_.communicator_count(); ++id) {
+  std::map<std::vector<GpuIndex>, PartitionIndex> numbers;
+  of_nics_.assign(plans_.communicator_count(), PartitionIndex::kNone);
+  for (CommunicatorIndex id{}; id < plans_.communicator_count(); ++id) {
     const std::vector<GpuIndex>& gpus = plans_.gpus(id);
     const bool have_nics =
         std::ranges::all_of(gpus, [&](GpuIndex gpu) { return NicOf(gpu).has_value(); });
-    if (gpus.size() < 2 || !have_nics || !AreOnSeparateServers(gpus)) continue;
-    const auto [it, is_new] = numbers.try_emplace(gpus, count());
+    if (gpus.size() < 2 || !have_nics || !graph_.AreOnSeparateServers(gpus)) continue;
+    const auto [it, is_new] = numbers.try_emplace(gpus, PartitionIndex{count()});
     of_nics_[id] = it->second;
     if (is_new) partitions_.push_back(PartitionOfNics(gpus));
   }
@@ -104,8 +98,8 @@ Partition PartitionMap::PartitionOfNics(const std::vector<GpuIndex>& gpus) const
 
 // Finds the communicators that have to do with the NICs of each partition.
 void PartitionMap::FindNeighbours() {
-  std::map<DeviceId, std::vector<uint32_t>> communicators_of_nic;
-  for (uint32_t id = 0; id < plans_.communicator_count(); ++id) {
+  std::map<DeviceId, std::vector<CommunicatorIndex>> communicators_of_nic;
+  for (CommunicatorIndex id{}; id < plans_.communicator_count(); ++id) {
     if (nvlinks_->UseOf(id) == NvlinkUse::kOnly) continue;
     for (const GpuIndex gpu : plans_.gpus(id)) {
       const std::optional<DeviceId> nic = NicOf(gpu);
@@ -117,7 +111,7 @@ void PartitionMap::FindNeighbours() {
     partition.may_touch.assign(plans_.communicator_count(), false);
     partition.is_near.assign(graph_.gpus().size(), false);
     for (const GpuIndex gpu : partition.gpus) {
-      for (const uint32_t id : communicators_of_nic[NicOf(gpu).value()]) {
+      for (const CommunicatorIndex id : communicators_of_nic[NicOf(gpu).value()]) {
         if (partition.may_touch[id]) continue;
         partition.may_touch[id] = true;
         for (const GpuIndex near : plans_.gpus(id)) partition.is_near[near] = true;
@@ -143,14 +137,14 @@ bool PartitionMap::UsesNics(uint32_t rank, const JobOperation& operation) const 
 }
 
 // A rank of the communicator may be alone in its server.
-uint32_t PartitionMap::PartitionOf(const Call& call) const {
-  if (!nvlinks_) return kNone;
+PartitionIndex PartitionMap::PartitionOf(const Call& call) const {
+  if (!nvlinks_) return PartitionIndex::kNone;
   if (UsesNvlinks(call.rank, calls_.OperationOf(call))) return nvlinks_->OfGpu(call.gpu());
-  if (of_nics_.empty()) return kNone;
+  if (of_nics_.empty()) return PartitionIndex::kNone;
   return of_nics_[calls_.CollectiveOf(call).communicator];
 }
 
-bool PartitionMap::IsOfPartitionAlone(uint32_t number, uint32_t collective) const {
+bool PartitionMap::IsOfPartitionAlone(PartitionIndex number, CollectiveIndex collective) const {
   const JobCollective& called = calls_.job().collectives[collective];
   if (!partitions_[number].of_nics) {
     return nvlinks_->UseOf(called.communicator) == NvlinkUse::kOnly;
@@ -171,12 +165,12 @@ bool PartitionMap::IsMetAt(const Partition& partition, GpuIndex gpu) const {
 // --- Classes -------------------------------------------------------------------------------------
 
 // Equal for communicators of one class.
-std::vector<uint32_t> PartitionMap::MembersOfClass(uint32_t id) const {
+std::vector<uint32_t> PartitionMap::MembersOfClass(CommunicatorIndex id) const {
   const CommunicatorLayout& layout = plans_.planner(id).layout();
   const std::vector<GpuIndex>& gpus = plans_.gpus(id);
   const bool is_logged = !layout.rings.empty() || !layout.tree_parents.empty();
   const bool is_of_nvlinks = nvlinks_ && nvlinks_->UseOf(id) == NvlinkUse::kOnly;
-  const bool is_of_nics = !of_nics_.empty() && of_nics_[id] != kNone;
+  const bool is_of_nics = !of_nics_.empty() && of_nics_[id] != PartitionIndex::kNone;
   if (is_logged || (!is_of_nvlinks && !is_of_nics)) return {0, id};
   std::vector<uint32_t> members;
   if (is_of_nvlinks) {
@@ -197,7 +191,7 @@ std::vector<uint32_t> PartitionMap::MembersOfClass(uint32_t id) const {
 std::vector<uint32_t> PartitionMap::ClassesOfCommunicators() const {
   std::map<std::vector<uint32_t>, uint32_t> numbers;
   std::vector<uint32_t> classes;
-  for (uint32_t id = 0; id < plans_.communicator_count(); ++id) {
+  for (CommunicatorIndex id{}; id < plans_.communicator_count(); ++id) {
     const auto number = static_cast<uint32_t>(numbers.size());
     classes.push_back(numbers.try_emplace(MembersOfClass(id), number).first->second);
   }

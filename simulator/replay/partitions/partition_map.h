@@ -14,6 +14,7 @@
 #include "simulator/replay/partitions/partition_host.h"
 #include "simulator/replay/streams/call_table.h"
 #include "simulator/replay/streams/plan_cache.h"
+#include "simulator/units/job_ids.h"
 #include "simulator/units/time_end.h"
 #include "topologies/graph/fabric_graph.h"
 
@@ -21,8 +22,6 @@ namespace railyard {
 
 class PartitionMap {
  public:
-  static constexpr uint32_t kNone = UINT32_MAX;
-
   struct Settings {
     bool of_nvlinks = true;  // otherwise there are no partitions at all
     bool of_nics = true;
@@ -39,17 +38,17 @@ class PartitionMap {
 
   uint32_t count() const { return static_cast<uint32_t>(partitions_.size()); }
   // Returns a partition; those of NVLinks come first.
-  const Partition& partition(uint32_t number) const { return partitions_[number]; }
-  Partition& partition(uint32_t number) { return partitions_[number]; }
+  const Partition& partition(PartitionIndex number) const { return partitions_[number]; }
+  Partition& partition(PartitionIndex number) { return partitions_[number]; }
   bool has_nics() const {
     return std::ranges::any_of(partitions_, [](const Partition& p) { return p.of_nics; });
   }
-  // Returns the partition that a call uses, possibly among other resources; kNone if it uses none.
-  // Precondition: the call is not computation.
-  uint32_t PartitionOf(const Call& call) const;
+  // Returns the partition that a call uses, possibly among other resources; PartitionIndex::kNone
+  // if it uses none. Precondition: the call is not computation.
+  PartitionIndex PartitionOf(const Call& call) const;
   // Returns true if the partition contains all resources that the collective uses. Precondition:
   // its calls use the partition.
-  bool IsOfPartitionAlone(uint32_t partition, uint32_t collective) const;
+  bool IsOfPartitionAlone(PartitionIndex partition, CollectiveIndex collective) const;
   // These return true if a rank's operation uses NVLinks, or NICs; computation uses neither.
   bool UsesNvlinks(uint32_t rank, const JobOperation& operation) const;
   bool UsesNics(uint32_t rank, const JobOperation& operation) const;
@@ -67,9 +66,8 @@ class PartitionMap {
   Partition PartitionOfNics(const std::vector<GpuIndex>& gpus) const;
   void FindNeighbours();
   bool MayFail(const std::vector<LinkId>& links, const std::vector<GpuIndex>& gpus) const;
-  bool AreOnSeparateServers(const std::vector<GpuIndex>& gpus) const;
   std::optional<DeviceId> NicOf(GpuIndex gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]); }
-  std::vector<uint32_t> MembersOfClass(uint32_t communicator) const;
+  std::vector<uint32_t> MembersOfClass(CommunicatorIndex communicator) const;
 
   const FabricGraph& graph_;
   const CallTable& calls_;
@@ -78,7 +76,7 @@ class PartitionMap {
   Settings settings_;
   std::unique_ptr<NvlinkPartitions> nvlinks_;  // null if there are no partitions
   std::vector<Partition> partitions_;
-  std::vector<uint32_t> of_nics_;  // by communicator: its partition of NICs; may be empty
+  std::vector<PartitionIndex> of_nics_;  // by communicator: its partition of NICs; may be empty
   int64_t least_launch_ps_ = kNeverPs;
 };
 

@@ -62,7 +62,7 @@ bool PartitionNeighbours::MayTouch(const Partition& partition, std::span<const u
 // In a collective of which all ranks need all data or send all, each sends or receives at least
 // half of what the busiest link carries.
 int64_t PartitionNeighbours::LeastDurationPs(const Call& call) {
-  const uint32_t collective = calls_.CollectiveNumberOf(call);
+  const CollectiveIndex collective = calls_.CollectiveNumberOf(call);
   switch (calls_.job().collectives[collective].kind) {
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kAllGather:

@@ -27,7 +27,7 @@ PartitionReplayer::PartitionReplayer(const Simulation& simulation, EpisodeCache&
       keep_paths_(keep_paths),
       activities_(simulation.map.count()) {}
 
-uint32_t PartitionReplayer::CollectiveOf(uint32_t operation) const {
+CollectiveIndex PartitionReplayer::CollectiveOf(uint32_t operation) const {
   return run_.calls.CollectiveNumberOf(run_.streams.running()[operation].call);
 }
 
@@ -35,11 +35,11 @@ uint32_t PartitionReplayer::CollectiveOf(uint32_t operation) const {
 
 bool PartitionReplayer::OnBegin(uint32_t operation) {
   if (partition_of_operation_.size() <= operation) {
-    partition_of_operation_.resize(operation + 1, kNone);
+    partition_of_operation_.resize(operation + 1, PartitionIndex::kNone);
   }
-  const uint32_t number = run_.map.PartitionOf(run_.streams.running()[operation].call);
+  const PartitionIndex number = run_.map.PartitionOf(run_.streams.running()[operation].call);
   partition_of_operation_[operation] = number;
-  if (number == kNone) return false;
+  if (number == PartitionIndex::kNone) return false;
   activities_[number].operations.push_back(operation);
   const std::optional<CurrentEpisode>& episode = activities_[number].episode;
   if (!episode || !episode->is_replayed || episode->collective != CollectiveOf(operation)) {
@@ -55,8 +55,8 @@ void PartitionReplayer::Follow(uint32_t operation) {
   const Partition& partition = run_.map.partition(PartitionOf(operation));
   const CurrentEpisode& episode = *activities_[PartitionOf(operation)].episode;
   const Episode& known = cache_.episode(episode.known);
-  const uint32_t place = partition.PlaceOf(running.call.gpu());
-  const auto stored = std::ranges::find(known.operations, place, &EpisodeOperation::rank);
+  const EpisodePlace place = partition.PlaceOf(running.call.gpu());
+  const auto stored = std::ranges::find(known.operations, place, &EpisodeOperation::place);
   SIM_CHECK(
       stored != known.operations.end() && stored->begin_ps == running.start_ps - episode.begin_ps,
       "a call that is replayed began otherwise");
@@ -72,13 +72,13 @@ void PartitionReplayer::Follow(uint32_t operation) {
 
 bool PartitionReplayer::OnLaunch(uint32_t operation) {
   const Call call = run_.streams.running()[operation].call;
-  const uint32_t number = PartitionOf(operation);
-  if (number == kNone) {
+  const PartitionIndex number = PartitionOf(operation);
+  if (number == PartitionIndex::kNone) {
     CheckIsIndependent(call);
     return false;
   }
   std::optional<CurrentEpisode>& episode = activities_[number].episode;
-  const uint32_t collective = CollectiveOf(operation);
+  const CollectiveIndex collective = CollectiveOf(operation);
   if (episode && episode->collective != collective) {
     if (episode->is_replayed) throw FabricNetwork::NotIndependent();
     episode.reset();
@@ -93,7 +93,7 @@ bool PartitionReplayer::OnLaunch(uint32_t operation) {
 // A call that is simulated begins to use the network.
 void PartitionReplayer::CheckIsIndependent(const Call& call) {
   if (replayed_ == 0 || !run_.map.UsesNics(call.rank, run_.calls.OperationOf(call))) return;
-  for (uint32_t number = 0; number < activities_.size(); ++number) {
+  for (PartitionIndex number{}; number < activities_.size(); ++number) {
     const std::optional<CurrentEpisode>& episode = activities_[number].episode;
     if (!run_.map.partition(number).of_nics || !episode || !episode->is_replayed) continue;
     if (run_.neighbours.Touches(call, run_.map.partition(number)))
@@ -102,12 +102,12 @@ void PartitionReplayer::CheckIsIndependent(const Call& call) {
 }
 
 // Returns true if episodes of this partition are looked for.
-bool PartitionReplayer::MayHaveEpisode(uint32_t number, uint32_t collective) {
+bool PartitionReplayer::MayHaveEpisode(PartitionIndex number, CollectiveIndex collective) {
   const Partition& partition = run_.map.partition(number);
   const Activity& activity = activities_[number];
   // Something waits for how far a collective has come.
   const bool is_watched = run_.progress.IsAnyUnderWay(
-      [this](uint32_t watched) { return run_.ledger.HasEnded(watched); });
+      [this](CollectiveIndex watched) { return run_.ledger.HasEnded(watched); });
   if (!run_.map.IsOfPartitionAlone(number, collective) || !partition.is_in_turn ||
       activity.is_on_detour || activity.misses > kPartitionMissesMax || is_watched ||
       run_.host.MayMoveConnections()) {
@@ -119,7 +119,7 @@ bool PartitionReplayer::MayHaveEpisode(uint32_t number, uint32_t collective) {
 }
 
 // Returns true if the calls may end before something disturbs them.
-bool PartitionReplayer::MayLast(const Partition& partition, uint32_t collective,
+bool PartitionReplayer::MayLast(const Partition& partition, CollectiveIndex collective,
                                 const std::vector<EpisodeCall>& calls, int64_t disturbance_ps) {
   const int64_t bound_ps = run_.plans.BoundOf(collective);
   const int64_t least_end_ps = calls.front().begin_ps + bound_ps;
@@ -127,7 +127,7 @@ bool PartitionReplayer::MayLast(const Partition& partition, uint32_t collective,
          !MayBeTouched(partition, calls, least_end_ps);
 }
 
-void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
+void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex collective) {
   if (!MayHaveEpisode(number, collective)) return;
   Partition& partition = run_.map.partition(number);
   Activity& activity = activities_[number];
@@ -174,8 +174,8 @@ void PartitionReplayer::BeginEpisode(uint32_t number, uint32_t collective) {
 
 // Returns the calls of the collective in the order of their begins; none if some begin is not known
 // yet, another call uses the partition, or some of their connections have not been opened.
-std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(uint32_t number,
-                                                                       uint32_t collective) {
+std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(PartitionIndex number,
+                                                                       CollectiveIndex collective) {
   const Partition& partition = run_.map.partition(number);
   std::vector<EpisodeCall> calls;
   for (const uint32_t operation : activities_[number].operations) {
@@ -194,7 +194,7 @@ std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(uint32_t 
   std::unordered_set<uint32_t> places;
   bool are_made = true;
   for (const EpisodeCall& call : calls) {
-    const uint32_t place = partition.PlaceOf(call.call.gpu());
+    const EpisodePlace place = partition.PlaceOf(call.call.gpu());
     places.insert(place);
     are_made =
         are_made && activities_[number].made.contains(MadeKey(run_.numbers.Of(call.call), place));
@@ -215,7 +215,7 @@ std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(uint32_t 
 
 // Returns true if other collectives have opened all that this one needs. On NVLinks that is more
 // than connections: the groups of GPUs for which switches add up.
-bool PartitionReplayer::IsOpenOnNics(const Partition& partition, uint32_t collective) const {
+bool PartitionReplayer::IsOpenOnNics(const Partition& partition, CollectiveIndex collective) const {
   const JobCollective& of_job = run_.calls.job().collectives[collective];
   return partition.of_nics && !of_job.is_p2p() &&
          run_.host.AreAllOpen(of_job.communicator, run_.plans.ScheduleOf(collective));
@@ -228,7 +228,7 @@ uint32_t PartitionReplayer::FindKnown(const Partition& partition,
   std::vector<uint32_t>& known =
       cache_.Find(state, partition.PlaceOf(first.call.gpu()), run_.numbers.Of(first.call));
   const auto is_call = [&](const EpisodeOperation& stored, const EpisodeCall& call) {
-    return stored.rank == partition.PlaceOf(call.call.gpu()) &&
+    return stored.place == partition.PlaceOf(call.call.gpu()) &&
            stored.begin_ps == call.begin_ps - first.begin_ps &&
            stored.plan == run_.numbers.Of(call.call);
   };
@@ -260,7 +260,7 @@ bool PartitionReplayer::CanReplay(const Partition& partition, const std::vector<
     if (!next) continue;
     const int64_t unsettled_ps = settled_ps - episode.operations[i].end_ps;
     if (next->gap_ps + run_.map.least_launch_ps() >= unsettled_ps) continue;
-    const uint32_t follower = run_.calls.CollectiveNumberOf({call.rank, next->index});
+    const CollectiveIndex follower = run_.calls.CollectiveNumberOf({call.rank, next->index});
     const int64_t launch_ps = run_.plans.CostsOf(follower).launch_latency_ps;
     if (next->gap_ps + launch_ps < unsettled_ps) return false;
   }
@@ -293,12 +293,12 @@ bool PartitionReplayer::MayBeTouched(const Partition& partition,
 // --- Ends ----------------------------------------------------------------------------------------
 
 void PartitionReplayer::OnEnd(uint32_t operation) {
-  const uint32_t number = PartitionOf(operation);
-  if (number == kNone) return;
+  const PartitionIndex number = PartitionOf(operation);
+  if (number == PartitionIndex::kNone) return;
   const Partition& partition = run_.map.partition(number);
   Activity& activity = activities_[number];
   const StreamRunner::Running& running = run_.streams.running()[operation];
-  const uint32_t place = partition.PlaceOf(running.call.gpu());
+  const EpisodePlace place = partition.PlaceOf(running.call.gpu());
   std::erase(activity.operations, operation);
   if (running.replayed_end_ps == 0) {
     --activity.launched;
@@ -328,8 +328,8 @@ void PartitionReplayer::FinishReplay(const Partition& partition, const CurrentEp
 
 // --- Changes of the job --------------------------------------------------------------------------
 
-void PartitionReplayer::Halt(uint32_t part) {
-  for (uint32_t number = 0; number < activities_.size(); ++number) {
+void PartitionReplayer::Halt(PartIndex part) {
+  for (PartitionIndex number{}; number < activities_.size(); ++number) {
     if (run_.calls.PartOf(run_.map.partition(number).gpus.front()) != part) continue;
     Activity& activity = activities_[number];
     // Only what is not known ahead halts a part so: a limit in real time.
@@ -341,8 +341,8 @@ void PartitionReplayer::Halt(uint32_t part) {
   }
 }
 
-void PartitionReplayer::Abort(uint32_t part) {
-  for (uint32_t number = 0; number < activities_.size(); ++number) {
+void PartitionReplayer::Abort(PartIndex part) {
+  for (PartitionIndex number{}; number < activities_.size(); ++number) {
     std::optional<CurrentEpisode>& episode = activities_[number].episode;
     if (!episode || run_.calls.PartOf(run_.map.partition(number).gpus.front()) != part) continue;
     SIM_CHECK(!episode->is_replayed, "a job ends in the middle of what is replayed");
@@ -354,16 +354,16 @@ void PartitionReplayer::Rebuild() {
   SIM_CHECK(replayed_ == 0, "ranks move while a partition is replayed");
   cache_ = {};
   activities_.assign(run_.map.count(), {});
-  for (uint32_t number = 0; number < activities_.size(); ++number) {
+  for (PartitionIndex number{}; number < activities_.size(); ++number) {
     activities_[number].is_on_detour = IsOnDetour(run_.map.partition(number));
   }
   const std::vector<StreamRunner::Running>& running = run_.streams.running();
-  partition_of_operation_.resize(running.size(), kNone);
+  partition_of_operation_.resize(running.size(), PartitionIndex::kNone);
   for (uint32_t operation = 0; operation < running.size(); ++operation) {
     if (running[operation].is_free()) continue;
-    const uint32_t number = run_.map.PartitionOf(running[operation].call);
+    const PartitionIndex number = run_.map.PartitionOf(running[operation].call);
     partition_of_operation_[operation] = number;
-    if (number == kNone) continue;
+    if (number == PartitionIndex::kNone) continue;
     activities_[number].operations.push_back(operation);
     if (running[operation].is_launched) ++activities_[number].launched;
   }
@@ -371,7 +371,7 @@ void PartitionReplayer::Rebuild() {
 
 void PartitionReplayer::OnDetour(std::span<const GpuIndex> gpus) {
   gpus_on_detours_.insert(gpus.begin(), gpus.end());
-  for (uint32_t number = 0; number < activities_.size(); ++number) {
+  for (PartitionIndex number{}; number < activities_.size(); ++number) {
     Activity& activity = activities_[number];
     if (activity.is_on_detour || !IsOnDetour(run_.map.partition(number))) continue;
     activity.is_on_detour = true;

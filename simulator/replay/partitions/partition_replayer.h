@@ -32,6 +32,7 @@
 #include "simulator/replay/streams/progress_watch.h"
 #include "simulator/replay/streams/stream_runner.h"
 #include "simulator/state/state_archive.h"
+#include "simulator/units/job_ids.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -71,9 +72,9 @@ class PartitionReplayer {
   void OnDetour(std::span<const GpuIndex> gpus);
   // Must be called when a part of the job is halted: its calls no longer run, and its connections
   // are closed. Throws FabricNetwork::NotIndependent if one of its partitions is being replayed.
-  void Halt(uint32_t part);
+  void Halt(PartIndex part);
   // Must be called when a part of the job ends, at least kAbortNoticePs after that was known.
-  void Abort(uint32_t part);
+  void Abort(PartIndex part);
   // Discards all episodes after the map has been rebuilt. Precondition: nothing is being replayed.
   void Rebuild();
 
@@ -90,7 +91,7 @@ class PartitionReplayer {
   // Describes a collective of all GPUs of a partition while it is the only one in it, from the
   // first call's start to the last call's end.
   struct CurrentEpisode {
-    uint32_t collective = 0;
+    CollectiveIndex collective{};
     int64_t begin_ps = 0;
     uint32_t known = kNone;  // in the cache
     // Is kNone if it was simulated for this collective.
@@ -126,18 +127,20 @@ class PartitionReplayer {
     uint64_t unrepeatable = 0;
   };
 
-  static uint64_t MadeKey(uint32_t plan, uint32_t place) { return uint64_t{plan} << 32 | place; }
-  uint32_t PartitionOf(uint32_t operation) const { return partition_of_operation_[operation]; }
-  uint32_t CollectiveOf(uint32_t operation) const;
+  static uint64_t MadeKey(uint32_t plan, EpisodePlace place) { return uint64_t{plan} << 32 | place; }
+  PartitionIndex PartitionOf(uint32_t operation) const {
+    return partition_of_operation_[operation];
+  }
+  CollectiveIndex CollectiveOf(uint32_t operation) const;
   bool IsOnDetour(const Partition& partition) const;
 
   // These begin episodes (partition_replayer.cc).
-  void BeginEpisode(uint32_t partition, uint32_t collective);
-  bool MayHaveEpisode(uint32_t partition, uint32_t collective);
-  bool MayLast(const Partition& partition, uint32_t collective,
+  void BeginEpisode(PartitionIndex partition, CollectiveIndex collective);
+  bool MayHaveEpisode(PartitionIndex partition, CollectiveIndex collective);
+  bool MayLast(const Partition& partition, CollectiveIndex collective,
                const std::vector<EpisodeCall>& calls, int64_t disturbance_ps);
-  std::vector<EpisodeCall> CallsOf(uint32_t partition, uint32_t collective);
-  bool IsOpenOnNics(const Partition& partition, uint32_t collective) const;
+  std::vector<EpisodeCall> CallsOf(PartitionIndex partition, CollectiveIndex collective);
+  bool IsOpenOnNics(const Partition& partition, CollectiveIndex collective) const;
   uint32_t FindKnown(const Partition& partition, const std::vector<EpisodeCall>& calls,
                      uint32_t state);
   bool CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
@@ -154,16 +157,17 @@ class PartitionReplayer {
   // These handle state and simulation ahead of time (partition_speculation.cc).
   Rest RestOf(const Partition& partition, bool is_begin);
   void AddCounts(const Partition& partition, const CountChanges& changes);
-  uint32_t RecordAhead(uint32_t number, const std::vector<EpisodeCall>& calls, const Rest& rest);
+  uint32_t RecordAhead(PartitionIndex number, const std::vector<EpisodeCall>& calls,
+                       const Rest& rest);
   void PutBack(const Partition& partition, const Rest& rest);
 
   Simulation run_;
   EpisodeCache& cache_;
   ReplayCacheMode mode_;
   bool keep_paths_;
-  std::vector<Activity> activities_;              // by partition
-  std::vector<uint32_t> partition_of_operation_;  // by running operation; kNone for none
-  uint32_t replayed_ = 0;                         // partitions that are replayed now
+  std::vector<Activity> activities_;                    // by partition
+  std::vector<PartitionIndex> partition_of_operation_;  // by running operation
+  uint32_t replayed_ = 0;                               // partitions that are replayed now
   uint64_t episodes_verified_ = 0;
   std::set<GpuIndex> gpus_on_detours_;
   CountReplayed counting_ = CountAtOnce;

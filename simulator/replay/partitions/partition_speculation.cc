@@ -45,8 +45,8 @@ void PartitionReplayer::AddCounts(const Partition& partition, const CountChanges
 
 // Precondition: the partition is quiescent, and the first of the calls runs now. What the calls
 // would do there; kNone: that is no episode.
-uint32_t PartitionReplayer::RecordAhead(uint32_t number, const std::vector<EpisodeCall>& calls,
-                                        const Rest& rest) {
+uint32_t PartitionReplayer::RecordAhead(PartitionIndex number,
+                                        const std::vector<EpisodeCall>& calls, const Rest& rest) {
   const Partition& partition = run_.map.partition(number);
   if (!run_.host.BeginAhead(partition)) return kNone;
   const int64_t begin_ps = calls.front().begin_ps;
@@ -55,7 +55,7 @@ uint32_t PartitionReplayer::RecordAhead(uint32_t number, const std::vector<Episo
   std::vector<StreamRunner::AheadCall> ahead;
   for (const EpisodeCall& call : calls) {
     ahead.push_back({.call = call.call, .begin_ps = call.begin_ps});
-    episode.operations.push_back({.rank = partition.PlaceOf(call.call.gpu()),
+    episode.operations.push_back({.place = partition.PlaceOf(call.call.gpu()),
                                   .plan = run_.numbers.Of(call.call),
                                   .begin_ps = call.begin_ps - begin_ps});
   }
@@ -67,7 +67,7 @@ uint32_t PartitionReplayer::RecordAhead(uint32_t number, const std::vector<Episo
     if (keep_paths_) {
       episode.paths[call] = path;
       episode.paths[call].origin_ps -= begin_ps;
-      episode.paths[call].Rename([&](GpuIndex gpu) { return partition.PlaceOf(gpu); });
+      episode.paths[call].Rename([&](GpuIndex gpu) -> uint32_t { return partition.PlaceOf(gpu); });
     }
     if (--calls_left > 0) return;
     episode.duration_ps = since_begin_ps;
@@ -107,7 +107,7 @@ void PartitionReplayer::CheckEpisode(const Partition& partition, const CurrentEp
   const Rest rest = RestOf(partition, false);
   const bool ends_as_expected =
       std::ranges::all_of(expected.operations, [&](const EpisodeOperation& stored) {
-        return episode.ends_ps[stored.rank] == stored.end_ps;
+        return episode.ends_ps[stored.place] == stored.end_ps;
       });
   // Others may have counted meanwhile, and of this partition is the first part alone.
   const auto is_own = [](const auto& change) { return change.first >> kSectionShift == 0; };

@@ -25,8 +25,8 @@ void CallLedger::CountCalls() {
   call_count_.resize(job.collectives.size());
   const auto ranks = job.called.RanksOfPrograms();
   for (uint32_t list = 0; list < ranks.size(); ++list) {
-    const std::vector<uint32_t>& called = job.called.program(list);
-    for (const uint32_t collective : called) {
+    const std::vector<CollectiveIndex>& called = job.called.program(list);
+    for (const CollectiveIndex collective : called) {
       call_count_[collective] += static_cast<uint32_t>(ranks[list].size());
     }
     if (called.empty()) continue;
@@ -45,7 +45,7 @@ void CallLedger::KeepCallsOf(uint32_t rank) {
 void CallLedger::NoteBegin(const Call& call, int64_t begin_ps) {
   ++calls_started_;
   if (!has_begun_.empty()) has_begun_[calls_.NumberOf(call)] = true;
-  const uint32_t collective = calls_.CollectiveNumberOf(call);
+  const CollectiveIndex collective = calls_.CollectiveNumberOf(call);
   CollectiveTimes& times = times_[collective];
   if (times.calls_started == 0) {
     times.first_start_ps = begin_ps;
@@ -60,7 +60,7 @@ void CallLedger::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps,
   AddToHash(call, begin_ps, end_ps, ended_hash_);
   if (keep_paths_) NotePath(call, begin_ps, end_ps, path);
   if (call.rank == kept_rank_) calls_kept_[call.index] = {begin_ps, end_ps};
-  const uint32_t collective = calls_.CollectiveNumberOf(call);
+  const CollectiveIndex collective = calls_.CollectiveNumberOf(call);
   if (on_end_) on_end_(call, begin_ps, end_ps);
   if (++times_[collective].calls_ended == call_count_[collective]) {
     FinishCollective(collective, end_ps);
@@ -73,7 +73,7 @@ void CallLedger::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps,
 }
 
 void CallLedger::NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, CriticalPath path) {
-  const uint32_t id = calls_.CollectiveNumberOf(call);
+  const CollectiveIndex id = calls_.CollectiveNumberOf(call);
   // Paths begin as kernels run; a rank that has nothing to do has none.
   const int64_t launch_ps = plans_.CostsOf(id).launch_latency_ps;
   if (path.origin_gpu == GpuIndex::kNone) path.origin_ps = begin_ps + launch_ps;
@@ -102,7 +102,7 @@ void CallLedger::NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, Cr
   if (path.EndsAfter(paths_[id])) paths_[id] = path;
 }
 
-void CallLedger::FinishCollective(uint32_t collective, int64_t end_ps) {
+void CallLedger::FinishCollective(CollectiveIndex collective, int64_t end_ps) {
   CollectiveTimes& times = times_[collective];
   times.last_end_ps = end_ps;
   ++collectives_ended_;
@@ -126,12 +126,12 @@ void CallLedger::AddToHash(const Call& call, int64_t begin_ps, int64_t end_ps,
 
 // --- Parts of the job ----------------------------------------------------------------------------
 
-void CallLedger::Halt(uint32_t part, uint64_t running) {
+void CallLedger::Halt(PartIndex part, uint64_t running) {
   parts_[part].is_halted = true;
   calls_ended_ += running;
 }
 
-void CallLedger::Abort(uint32_t id, const std::string& why, int64_t now_ps, uint64_t running) {
+void CallLedger::Abort(PartIndex id, const std::string& why, int64_t now_ps, uint64_t running) {
   PartProgress& part = parts_[id];
   part.abort_reason = why;
   part.end_ps = now_ps;
@@ -140,7 +140,7 @@ void CallLedger::Abort(uint32_t id, const std::string& why, int64_t now_ps, uint
   calls_ended_ += running;
 }
 
-void CallLedger::Restart(uint32_t id, const std::vector<uint32_t>& first_of_rank) {
+void CallLedger::Restart(PartIndex id, const std::vector<uint32_t>& first_of_rank) {
   const Job& job = calls_.job();
   PartProgress& part = parts_[id];
   SIM_CHECK(part.is_halted, "a part of the job restarts that was not halted");
@@ -153,7 +153,7 @@ void CallLedger::Restart(uint32_t id, const std::vector<uint32_t>& first_of_rank
       const Call call{rank, index};
       if (!has_begun_.empty()) has_begun_[calls_.NumberOf(call)] = false;
       if (program[index].is_compute()) continue;
-      const uint32_t collective = calls_.CollectiveNumberOf(call);
+      const CollectiveIndex collective = calls_.CollectiveNumberOf(call);
       times_[collective] = {};
       if (keep_paths_) paths_[collective] = {};
       ++part.calls_left;

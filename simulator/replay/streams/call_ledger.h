@@ -16,6 +16,7 @@
 #include "simulator/replay/streams/plan_cache.h"
 #include "simulator/replay/streams/progress_watch.h"
 #include "simulator/replay/streams/replay_rule.h"
+#include "simulator/units/job_ids.h"
 #include "simulator/units/time_end.h"
 
 namespace railyard {
@@ -76,7 +77,7 @@ class CallLedger {
   void SetOnEnd(OnEnd on_end) { on_end_ = std::move(on_end); }
   // Calls `on_collective` when a collective's first rank begins and when its last rank has ended.
   // Must be set before the first call.
-  using OnCollective = std::function<void(uint32_t collective, bool has_ended)>;
+  using OnCollective = std::function<void(CollectiveIndex collective, bool has_ended)>;
   void SetOnCollective(OnCollective on_collective) { on_collective_ = std::move(on_collective); }
   // Records which operations have begun (HasBegun()). Must be called before the first call.
   void KeepBegun() { has_begun_.resize(calls_.count()); }
@@ -86,7 +87,9 @@ class CallLedger {
   // Records the end of a call. A collective that took less than its bound is a SIM_CHECK.
   // Precondition: the call has begun.
   void NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps, const CriticalPath& path);
-  void NoteReplayed(uint32_t collective, ReplayRule rule) { times_[collective].replayed_by = rule; }
+  void NoteReplayed(CollectiveIndex collective, ReplayRule rule) {
+    times_[collective].replayed_by = rule;
+  }
   // Prefetches the memory that NoteBegin() accesses.
   void Prefetch(const Call& call) const {
     __builtin_prefetch(&times_[calls_.CollectiveNumberOf(call)], 1);
@@ -94,14 +97,14 @@ class CallLedger {
 
   // --- Parts of the job --------------------------------------------------------------------------
   // `running` is the number of calls of the part that have begun and will not end.
-  void Halt(uint32_t part, uint64_t running);
-  void Abort(uint32_t part, const std::string& why, int64_t now_ps, uint64_t running);
+  void Halt(PartIndex part, uint64_t running);
+  void Abort(PartIndex part, const std::string& why, int64_t now_ps, uint64_t running);
   // Restarts a halted part at each rank's operation of that number.
-  void Restart(uint32_t part, const std::vector<uint32_t>& first_of_rank);
+  void Restart(PartIndex part, const std::vector<uint32_t>& first_of_rank);
 
   // --- Records -----------------------------------------------------------------------------------
   const std::vector<CollectiveTimes>& times() const { return times_; }
-  bool HasEnded(uint32_t collective) const {
+  bool HasEnded(CollectiveIndex collective) const {
     return times_[collective].calls_ended >= call_count_[collective];
   }
   const std::vector<CallSpan>& calls_kept() const { return calls_kept_; }
@@ -110,7 +113,7 @@ class CallLedger {
   const std::vector<CriticalPath>& paths() const { return paths_; }
   const std::map<RankWait, RankWaitTotals>& waits() const { return waits_; }
   const std::vector<PartProgress>& parts() const { return parts_; }
-  bool IsAborted(uint32_t part) const { return !parts_[part].abort_reason.empty(); }
+  bool IsAborted(PartIndex part) const { return !parts_[part].abort_reason.empty(); }
   bool keeps_begun() const { return !has_begun_.empty(); }
   // Precondition: KeepBegun().
   bool HasBegun(const Call& call) const { return has_begun_[calls_.NumberOf(call)]; }
@@ -127,7 +130,7 @@ class CallLedger {
  private:
   void CountCalls();
   void NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, CriticalPath path);
-  void FinishCollective(uint32_t collective, int64_t end_ps);
+  void FinishCollective(CollectiveIndex collective, int64_t end_ps);
 
   const CallTable& calls_;
   PlanCache& plans_;

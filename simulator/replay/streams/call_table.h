@@ -50,15 +50,15 @@ class CallTable {
   }
   // Returns the number of the call's collective. Precondition, here and below: the call is not
   // computation.
-  uint32_t CollectiveNumberOf(const Call& call) const {
+  CollectiveIndex CollectiveNumberOf(const Call& call) const {
     return job_.CollectiveOf(call.rank, OperationOf(call));
   }
   const JobCollective& CollectiveOf(const Call& call) const {
     return job_.collectives[CollectiveNumberOf(call)];
   }
-  // Returns the part of the job to which a rank belongs; Job::kNoPart if none.
-  uint32_t PartOf(uint32_t rank) const { return part_of_rank_[rank]; }
-  const std::vector<uint32_t>& parts_of_ranks() const { return part_of_rank_; }
+  // Returns the part of the job to which a rank belongs; PartIndex::kNone if none.
+  PartIndex PartOf(uint32_t rank) const { return part_of_rank_[rank]; }
+  const std::vector<PartIndex>& parts_of_ranks() const { return part_of_rank_; }
 
   // Must be called after these ranks have been swapped in the job, one pair after the other; their
   // operations keep their numbers.
@@ -70,7 +70,7 @@ class CallTable {
  private:
   const Job& job_;
   std::vector<uint32_t> first_number_;  // by rank
-  std::vector<uint32_t> part_of_rank_;
+  std::vector<PartIndex> part_of_rank_;
   uint32_t count_ = 0;
 };
 

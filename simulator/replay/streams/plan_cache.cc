@@ -8,10 +8,10 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/execution/lanes/expert_costs.h"
-#include "simulator/execution/paths/fabric_layout.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/experts/expert_kernels.h"
 #include "workloads/experts/expert_schedule.h"
+#include "workloads/layout/fabric_layout.h"
 
 namespace railyard {
 namespace {
@@ -32,18 +32,14 @@ PlanCache::PlanCache(const FabricGraph& graph, const Job& job, NcclSettings nccl
       gpu_(gpu),
       moved_(moved),
       bound_model_(graph, nic) {
-  for (GpuIndex i{0}; i < graph.gpus().size(); ++i) {
-    const Device& device = graph.device(graph.gpus()[i]);
-    gpu_at_[{device.server, device.local_index}] = i;
-  }
-  for (uint32_t i = 0; i < job.communicators.size(); ++i) {
+  for (CommunicatorIndex i{}; i < job.communicators.size(); ++i) {
     communicators_.push_back(BuildCommunicator(i, planners.empty() ? nullptr : planners[i]));
   }
   FindP2pCalls();
 }
 
 PlanCache::Communicator PlanCache::BuildCommunicator(
-    uint32_t number, std::shared_ptr<const NcclPlanner> planner) const {
+    CommunicatorIndex number, std::shared_ptr<const NcclPlanner> planner) const {
   const TraceCommunicator& traced = job_.communicators[number];
   Communicator communicator;
   communicator.gpus = GpusOf(traced);
@@ -64,8 +60,8 @@ void PlanCache::FindP2pCalls() {
   }
 }
 
-void PlanCache::Relocate(uint32_t part) {
-  for (uint32_t i = 0; i < communicators_.size(); ++i) {
+void PlanCache::Relocate(PartIndex part) {
+  for (CommunicatorIndex i{}; i < communicators_.size(); ++i) {
     if (job_.PartOf(i) == part) communicators_[i] = BuildCommunicator(i, nullptr);
   }
   FindP2pCalls();
@@ -73,7 +69,7 @@ void PlanCache::Relocate(uint32_t part) {
 
 // --- Plans ---------------------------------------------------------------------------------------
 
-PlanCache::Key PlanCache::KeyOf(uint32_t id) const {
+PlanCache::Key PlanCache::KeyOf(CollectiveIndex id) const {
   const JobCollective& collective = job_.collectives[id];
   const ReplayChoice stated = StatedChoice(collective);
   return {static_cast<uint64_t>(collective.kind), collective.count,
@@ -81,7 +77,7 @@ PlanCache::Key PlanCache::KeyOf(uint32_t id) const {
           static_cast<uint64_t>(stated.algorithm) << 8 | static_cast<uint64_t>(stated.protocol)};
 }
 
-ReplayChoice PlanCache::ChoiceOf(uint32_t id) const {
+ReplayChoice PlanCache::ChoiceOf(CollectiveIndex id) const {
   const JobCollective& collective = job_.collectives[id];
   const std::optional<ReplayChoice> choice =
       planner(collective.communicator).Choose(collective, StatedChoice(collective));
@@ -89,14 +85,14 @@ ReplayChoice PlanCache::ChoiceOf(uint32_t id) const {
   return *choice;
 }
 
-ReplayChoice PlanCache::ReplayedBy(uint32_t id) const {
+ReplayChoice PlanCache::ReplayedBy(CollectiveIndex id) const {
   const std::map<Key, Plan>& plans = communicators_[job_.collectives[id].communicator].plans;
   const auto plan = plans.find(KeyOf(id));
   const bool is_planned = plan != plans.end() && plan->second.schedule != nullptr;
   return is_planned ? plan->second.choice : ChoiceOf(id);
 }
 
-PlanCache::Plan& PlanCache::PlanOf(uint32_t id) {
+PlanCache::Plan& PlanCache::PlanOf(CollectiveIndex id) {
   const JobCollective& collective = job_.collectives[id];
   Communicator& communicator = communicators_[collective.communicator];
   Plan& plan = communicator.plans[KeyOf(id)];
@@ -107,7 +103,7 @@ PlanCache::Plan& PlanCache::PlanOf(uint32_t id) {
   return plan;
 }
 
-StepCosts PlanCache::CostsOf(uint32_t id) {
+StepCosts PlanCache::CostsOf(CollectiveIndex id) {
   const JobCollective& collective = job_.collectives[id];
   if (!collective.is_p2p()) return PlanOf(id).costs;
   const CommunicatorLayout& layout = planner(collective.communicator).layout();
@@ -120,7 +116,7 @@ StepCosts PlanCache::CostsOf(uint32_t id) {
   return ExpertCosts(gpu_, layout, job_.p2p_calls[operation.p2p_first].expert);
 }
 
-StepCosts PlanCache::LineCostsOf(uint32_t id) {
+StepCosts PlanCache::LineCostsOf(CollectiveIndex id) {
   const JobCollective& collective = job_.collectives[id];
   if (!collective.is_p2p()) return PlanOf(id).costs;
   if (collective.expert_kernel != ExpertKernel::kNone) return CostsOf(id);
@@ -129,7 +125,7 @@ StepCosts PlanCache::LineCostsOf(uint32_t id) {
 
 std::shared_ptr<const CollectiveSchedule> PlanCache::ScheduleOf(const Call& call) {
   const JobOperation& operation = job_.operations[call.rank][call.index];
-  const uint32_t id = job_.CollectiveOf(call.rank, operation);
+  const CollectiveIndex id = job_.CollectiveOf(call.rank, operation);
   const JobCollective& collective = job_.collectives[id];
   if (!collective.is_p2p()) return PlanOf(id).schedule;
   if (collective.expert_kernel != ExpertKernel::kNone) {
@@ -155,7 +151,7 @@ std::vector<std::string> PlanCache::Assumptions() const {
 
 // --- Bounds --------------------------------------------------------------------------------------
 
-int64_t PlanCache::BoundOf(uint32_t id) {
+int64_t PlanCache::BoundOf(CollectiveIndex id) {
   const JobCollective& collective = job_.collectives[id];
   if (!collective.is_p2p()) {
     Plan& plan = PlanOf(id);
@@ -178,22 +174,19 @@ int64_t PlanCache::BoundOf(uint32_t id) {
   return bound_model_.Take();
 }
 
-GpuIndex PlanCache::GpuOfServer(GpuIndex gpu, uint32_t local_index) const {
-  return gpu_at_.at({graph_.device(graph_.gpus()[gpu]).server, local_index});
-}
-
-void PlanCache::AddToBound(uint32_t number, uint32_t channel, RankIndex from, RankIndex to,
+void PlanCache::AddToBound(CommunicatorIndex number, uint32_t channel, RankIndex from, RankIndex to,
                            ConnectionUse use, uint64_t bytes) {
   // A connection that took other ways before has no least load of a link.
   if (moved_.move_count() > 0 && moved_.HasMoved(number, channel, from, to, use)) return;
   const ConnectionRoute route = planner(number).RouteOf(channel, from, to, use);
   const GpuIndex from_gpu = gpus(number)[from];
   const GpuIndex injecting_gpu =
-      route.network ? GpuOfServer(from_gpu, route.sending_local_index) : from_gpu;
+      route.network ? graph_.GpuOfServer(from_gpu, route.sending_local_index) : from_gpu;
   bound_model_.Add(route.network, from_gpu, gpus(number)[to], injecting_gpu, bytes);
 }
 
-int64_t PlanCache::BoundOfSchedule(uint32_t communicator, const CollectiveSchedule& schedule) {
+int64_t PlanCache::BoundOfSchedule(CommunicatorIndex communicator,
+                                   const CollectiveSchedule& schedule) {
   std::map<std::pair<RankIndex, ConnectionUse>, uint64_t> sent;  // of one lane, by peer
   const auto add_lane = [&](const LaneId& lane) {
     const LanePeers peers = schedule.PeersOf(lane);
@@ -228,7 +221,7 @@ int64_t PlanCache::BoundOfSchedule(uint32_t communicator, const CollectiveSchedu
 // --- Schedules of calls --------------------------------------------------------------------------
 
 const std::vector<GpuIndex>& PlanCache::GpusOnNetworkOf(const Call& call) {
-  const uint32_t id = job_.CollectiveOf(call.rank, job_.operations[call.rank][call.index]);
+  const CollectiveIndex id = job_.CollectiveOf(call.rank, job_.operations[call.rank][call.index]);
   const JobCollective& collective = job_.collectives[id];
   const Communicator& communicator = communicators_[collective.communicator];
   std::vector<GpuIndex>* found = &scratch_gpus_;
@@ -258,7 +251,7 @@ void PlanCache::AddGpusOnNetwork(const Communicator& communicator, const JobColl
     }
     const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, use);
     if (!route.network) return;
-    gpus.push_back(GpuOfServer(communicator.gpus[from], route.sending_local_index));
+    gpus.push_back(graph_.GpuOfServer(communicator.gpus[from], route.sending_local_index));
     gpus.push_back(communicator.gpus[to]);
   };
   const JobOperation& operation = job_.operations[call.rank][call.index];

@@ -10,17 +10,16 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "simulator/execution/lanes/gpu_costs.h"
-#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/replay/streams/bound.h"
 #include "simulator/replay/streams/call_table.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/collectives/schedule.h"
 #include "workloads/job/job.h"
+#include "workloads/layout/communicator_planners.h"
+#include "workloads/nccl/gpu_costs.h"
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
@@ -33,8 +32,8 @@ class MovedConnections {
   // Returns the number of moves so far; bounds are valid until it changes.
   virtual uint64_t move_count() const = 0;
   // `from` and `to` are ranks of the communicator.
-  virtual bool HasMoved(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
-                        ConnectionUse use) const = 0;
+  virtual bool HasMoved(CommunicatorIndex communicator, uint32_t channel, RankIndex from,
+                        RankIndex to, ConnectionUse use) const = 0;
 };
 
 class PlanCache {
@@ -51,30 +50,32 @@ class PlanCache {
             const CommunicatorPlanners& planners = {});
 
   uint32_t communicator_count() const { return static_cast<uint32_t>(communicators_.size()); }
-  const NcclPlanner& planner(uint32_t communicator) const {
+  const NcclPlanner& planner(CommunicatorIndex communicator) const {
     return *communicators_[communicator].planner;
   }
   // Returns the GPUs by rank of the communicator.
-  const std::vector<GpuIndex>& gpus(uint32_t communicator) const {
+  const std::vector<GpuIndex>& gpus(CommunicatorIndex communicator) const {
     return communicators_[communicator].gpus;
   }
   // Discards the plans of a part of the job whose ranks have moved to other GPUs.
-  void Relocate(uint32_t part);
+  void Relocate(PartIndex part);
 
   // --- By collective -----------------------------------------------------------------------------
-  Key KeyOf(uint32_t collective) const;
+  Key KeyOf(CollectiveIndex collective) const;
   // Returns the choice of a collective. Precondition: the collective is not made of Send and Recv.
-  ReplayChoice ChoiceOf(uint32_t collective) const;
+  ReplayChoice ChoiceOf(CollectiveIndex collective) const;
   // Returns the choice with which the collective is replayed: its plan's, else ChoiceOf(). The
   // precondition is the same.
-  ReplayChoice ReplayedBy(uint32_t collective) const;
-  StepCosts CostsOf(uint32_t collective);
+  ReplayChoice ReplayedBy(CollectiveIndex collective) const;
+  StepCosts CostsOf(CollectiveIndex collective);
   // Returns the costs of the lanes whose messages consist of lines; for Send and Recv, those of LL.
-  StepCosts LineCostsOf(uint32_t collective);
+  StepCosts LineCostsOf(CollectiveIndex collective);
   // Returns the schedule of a collective. The precondition is the same.
-  const CollectiveSchedule& ScheduleOf(uint32_t collective) { return *PlanOf(collective).schedule; }
+  const CollectiveSchedule& ScheduleOf(CollectiveIndex collective) {
+    return *PlanOf(collective).schedule;
+  }
   // Returns a time in ps that no schedule of the same bytes over the same links can beat (bound.h).
-  int64_t BoundOf(uint32_t collective);
+  int64_t BoundOf(CollectiveIndex collective);
 
   // --- By call -----------------------------------------------------------------------------------
   // Returns the schedule of the rank's Send and Recv, which is made anew each time, or that of the
@@ -103,13 +104,13 @@ class PlanCache {
   };
 
   // Makes a planner if `planner` is nullptr.
-  Communicator BuildCommunicator(uint32_t number, std::shared_ptr<const NcclPlanner> planner) const;
+  Communicator BuildCommunicator(CommunicatorIndex number,
+                                 std::shared_ptr<const NcclPlanner> planner) const;
   void FindP2pCalls();
-  Plan& PlanOf(uint32_t collective);
-  int64_t BoundOfSchedule(uint32_t communicator, const CollectiveSchedule& schedule);
-  void AddToBound(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
+  Plan& PlanOf(CollectiveIndex collective);
+  int64_t BoundOfSchedule(CommunicatorIndex communicator, const CollectiveSchedule& schedule);
+  void AddToBound(CommunicatorIndex communicator, uint32_t channel, RankIndex from, RankIndex to,
                   ConnectionUse use, uint64_t bytes);
-  GpuIndex GpuOfServer(GpuIndex gpu, uint32_t local_index) const;
   void AddGpusOnNetwork(const Communicator& communicator, const JobCollective& collective,
                         const Call& call, std::vector<GpuIndex>& gpus);
 
@@ -119,7 +120,6 @@ class PlanCache {
   GpuCosts gpu_;
   const MovedConnections& moved_;
   BoundModel bound_model_;
-  std::map<std::pair<int64_t, int64_t>, GpuIndex> gpu_at_;  // by server and local index
   std::vector<Communicator> communicators_;
   std::vector<std::vector<Call>> p2p_calls_;  // by collective, if made of Send and Recv
   std::vector<GpuIndex> scratch_gpus_;        // result of GpusOnNetworkOf()

@@ -14,7 +14,7 @@ void PlanNumbers::Number(const PlanCache& plans, std::vector<uint32_t> class_of_
   std::map<std::pair<uint32_t, PlanCache::Key>, uint32_t> numbers;
   uint32_t count = 0;
   of_collective_.reserve(job.collectives.size());
-  for (uint32_t id = 0; id < job.collectives.size(); ++id) {
+  for (CollectiveIndex id{}; id < job.collectives.size(); ++id) {
     const JobCollective& collective = job.collectives[id];
     if (collective.is_p2p()) {
       of_collective_.push_back(kP2p);

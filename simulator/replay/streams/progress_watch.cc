@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-void ProgressWatch::Begin(uint32_t id) {
+void ProgressWatch::Begin(CollectiveIndex id) {
   callbacks_.on_progress(id, 0);
   if (job_.collectives[id].is_p2p()) return;
   const CollectiveSchedule& schedule = plans_.ScheduleOf(id);
@@ -31,14 +31,14 @@ void ProgressWatch::Begin(uint32_t id) {
   callbacks_.count_payload(id);
 }
 
-void ProgressWatch::OnPayloadTaken(uint32_t collective, uint64_t bytes) {
+void ProgressWatch::OnPayloadTaken(CollectiveIndex collective, uint64_t bytes) {
   Watched& watched = watched_[collective];
   watched.taken_bytes += bytes;
   callbacks_.on_progress(collective, static_cast<double>(watched.taken_bytes) /
                                          static_cast<double>(watched.total_bytes));
 }
 
-void ProgressWatch::Restart(uint32_t part) {
+void ProgressWatch::Restart(PartIndex part) {
   for (auto& [collective, watched] : watched_) {
     if (job_.PartOf(job_.collectives[collective].communicator) == part) watched = {};
   }

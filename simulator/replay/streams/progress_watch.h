@@ -15,18 +15,18 @@ class ProgressWatch {
  public:
   struct Callbacks {
     // Requests calls of OnPayloadTaken() for the collective from now on.
-    std::function<void(uint32_t collective)> count_payload;
+    std::function<void(CollectiveIndex collective)> count_payload;
     // Reports the share of the collective's payload that was received, from 0, when it begins, to
     // 1.
-    std::function<void(uint32_t collective, double progress)> on_progress;
+    std::function<void(CollectiveIndex collective, double progress)> on_progress;
   };
   // `job` and `plans` must outlive this.
   ProgressWatch(const Job& job, PlanCache& plans, Callbacks callbacks)
       : job_(job), plans_(plans), callbacks_(std::move(callbacks)) {}
 
   // Observes a collective. Progress after its start is reported only if it is planned as a whole.
-  void Watch(uint32_t collective) { watched_[collective] = {}; }
-  bool IsWatched(uint32_t collective) const {
+  void Watch(CollectiveIndex collective) { watched_[collective] = {}; }
+  bool IsWatched(CollectiveIndex collective) const {
     return !watched_.empty() && watched_.contains(collective);
   }
   // Returns true if an observed collective has not ended, according to has_ended(collective).
@@ -40,12 +40,12 @@ class ProgressWatch {
 
   // Reports the start of a collective. Precondition: the collective is observed, and its first call
   // begins.
-  void Begin(uint32_t collective);
+  void Begin(CollectiveIndex collective);
   // Must be called when a receiver has taken payload of an observed collective; reports its
   // progress.
-  void OnPayloadTaken(uint32_t collective, uint64_t bytes);
+  void OnPayloadTaken(CollectiveIndex collective, uint64_t bytes);
   // Resets the progress of a part of the job that restarts.
-  void Restart(uint32_t part);
+  void Restart(PartIndex part);
 
  private:
   struct Watched {
@@ -56,7 +56,7 @@ class ProgressWatch {
   const Job& job_;
   PlanCache& plans_;
   Callbacks callbacks_;
-  std::map<uint32_t, Watched> watched_;  // by collective
+  std::map<CollectiveIndex, Watched> watched_;  // by collective
 };
 
 }  // namespace railyard

@@ -19,9 +19,9 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       calls_(job),
       plans_(graph, job, rules.nccl, rules.gpu, rules.stack.nic, *this, rules.planners),
       progress_(job, plans_,
-                {.count_payload = [this](uint32_t id) { executor_->WatchPayload(id); },
+                {.count_payload = [this](CollectiveIndex id) { executor_->WatchPayload(id); },
                  .on_progress =
-                     [this](uint32_t id, double progress) {
+                     [this](CollectiveIndex id, double progress) {
                        observer_.OnCollectiveProgress(id, progress);
                      }}),
       ledger_(calls_, plans_, progress_, rules.keep_paths),
@@ -62,7 +62,7 @@ std::unique_ptr<LaneExecutor> ReplayEngine::BuildExecutor(EcmpRouting& routing) 
       std::make_unique<LaneExecutor>(graph_, network_, routing, rules_.gpu, rules_.stack, observer);
   registry_.Add(network_);
   executor->RegisterState(registry_);
-  for (uint32_t i = 0; i < plans_.communicator_count(); ++i) {
+  for (CommunicatorIndex i{}; i < plans_.communicator_count(); ++i) {
     executor->connection_table().AddCommunicator(
         {plans_.gpus(i), &plans_.planner(i), job_.PartOf(i)});
   }
@@ -93,7 +93,7 @@ void ReplayEngine::SetGpuSpeed(GpuIndex gpu, double speed) {
   executor_->SetGpuSpeed(gpu, speed);
 }
 
-void ReplayEngine::Halt(uint32_t part) {
+void ReplayEngine::Halt(PartIndex part) {
   for (const ConnectionId connection : executor_->Close(part)) {
     observer_.OnConnectionClosed(connection);
   }
@@ -103,10 +103,10 @@ void ReplayEngine::Halt(uint32_t part) {
 }
 
 // Updates everything that depends on the GPUs of the part's ranks. Operations keep their numbers.
-void ReplayEngine::Relocate(uint32_t part, const SwappedRanks& swapped) {
+void ReplayEngine::Relocate(PartIndex part, const SwappedRanks& swapped) {
   calls_.Relocate(swapped);
   plans_.Relocate(part);
-  for (uint32_t i = 0; i < plans_.communicator_count(); ++i) {
+  for (CommunicatorIndex i{}; i < plans_.communicator_count(); ++i) {
     if (job_.PartOf(i) != part) continue;
     executor_->connection_table().Relocate(i, {plans_.gpus(i), &plans_.planner(i), part});
   }
@@ -117,7 +117,7 @@ void ReplayEngine::Relocate(uint32_t part, const SwappedRanks& swapped) {
   NumberPlans();
 }
 
-void ReplayEngine::RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank,
+void ReplayEngine::RestartAt(PartIndex part, const std::vector<uint32_t>& first_of_rank,
                              const SwappedRanks& swapped) {
   if (!swapped.empty()) Relocate(part, swapped);
   ledger_.Restart(part, first_of_rank);
@@ -126,14 +126,14 @@ void ReplayEngine::RestartAt(uint32_t part, const std::vector<uint32_t>& first_o
   streams_.RestartAt(part, first_of_rank);
 }
 
-void ReplayEngine::Abort(uint32_t part, const std::string& why) {
+void ReplayEngine::Abort(PartIndex part, const std::string& why) {
   ledger_.Abort(part, why, engine_.NowPs(), streams_.Abort(part));
   episodes_.StopRecording();
   partitions_.Abort(part);
   streams_.NotifyIfAllEnded();
 }
 
-int64_t ReplayEngine::EndOfPartPs(uint32_t id) const {
+int64_t ReplayEngine::EndOfPartPs(PartIndex id) const {
   const CallLedger::PartProgress& part = ledger_.parts()[id];
   if (part.calls_left > 0 || !part.abort_reason.empty()) return part.end_ps;
   return std::max(part.end_ps, streams_.ComputedUntilPs(id));
@@ -141,7 +141,7 @@ int64_t ReplayEngine::EndOfPartPs(uint32_t id) const {
 
 int64_t ReplayEngine::end_ps() const {
   int64_t end_ps = 0;
-  for (uint32_t part = 0; part < ledger_.parts().size(); ++part) {
+  for (PartIndex part{}; part < ledger_.parts().size(); ++part) {
     end_ps = std::max(end_ps, EndOfPartPs(part));
   }
   return end_ps;
@@ -212,7 +212,7 @@ void ReplayEngine::OnConnectionError(ConnectionId id, bool at_sender, const std:
       fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why));
 }
 
-void ReplayEngine::OnPayloadTaken(uint32_t collective, uint64_t bytes) {
+void ReplayEngine::OnPayloadTaken(CollectiveIndex collective, uint64_t bytes) {
   progress_.OnPayloadTaken(collective, bytes);
 }
 
@@ -226,8 +226,8 @@ void ReplayEngine::OnDetour(std::span<const GpuIndex> gpus) {
 
 uint64_t ReplayEngine::move_count() const { return executor_->nic_failovers(); }
 
-bool ReplayEngine::HasMoved(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
-                            ConnectionUse use) const {
+bool ReplayEngine::HasMoved(CommunicatorIndex communicator, uint32_t channel, RankIndex from,
+                            RankIndex to, ConnectionUse use) const {
   const ConnectionTable& table = executor_->connection_table();
   const ConnectionId connection = table.Find(communicator, channel, from, to, use);
   return connection != Connection::kNone && table.connection(connection).is_detoured;
@@ -241,7 +241,7 @@ int64_t ReplayEngine::LaunchLatencyPs(const Call& call) {
 
 RankProgram ReplayEngine::ProgramOf(const Call& call,
                                     std::shared_ptr<const CollectiveSchedule>& schedule) {
-  const uint32_t id = calls_.CollectiveNumberOf(call);
+  const CollectiveIndex id = calls_.CollectiveNumberOf(call);
   const JobCollective& collective = job_.collectives[id];
   schedule = plans_.ScheduleOf(call);
   const uint8_t costs = executor_->clock().AddCosts(plans_.CostsOf(id), schedule->message_rule());

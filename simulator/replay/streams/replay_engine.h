@@ -53,10 +53,10 @@ class ReplayObserver {
   // repaired.
   virtual void OnConnectionClosed(ConnectionId /*connection*/) {}
   // Is called when a halted part of the job restarts.
-  virtual void OnPartRestarted(uint32_t /*part*/) {}
+  virtual void OnPartRestarted(PartIndex /*part*/) {}
   // Is called when an observed collective begins, and when a share of its payload, up to 1, has
   // been received.
-  virtual void OnCollectiveProgress(uint32_t /*collective*/, double /*progress*/) {}
+  virtual void OnCollectiveProgress(CollectiveIndex /*collective*/, double /*progress*/) {}
 };
 
 class ReplayEngine final : private LaneObserver,
@@ -73,7 +73,7 @@ class ReplayEngine final : private LaneObserver,
   ~ReplayEngine() override;
 
   // Reports the collective's start to the observer and, if it is planned as a whole, its progress.
-  void WatchProgress(uint32_t collective) { progress_.Watch(collective); }
+  void WatchProgress(CollectiveIndex collective) { progress_.Watch(collective); }
   // Keeps the start and end of each call of that rank (calls_kept()). Must be called before
   // Start().
   void KeepCallsOf(uint32_t rank) { ledger_.KeepCallsOf(rank); }
@@ -119,7 +119,7 @@ class ReplayEngine final : private LaneObserver,
   // it.
   struct TakenBytes {
     ConnectionId connection{};
-    uint32_t collective = 0;
+    CollectiveIndex collective{};
     uint64_t bytes = 0;
   };
   std::vector<TakenBytes> TakenOfShard() const;
@@ -134,18 +134,18 @@ class ReplayEngine final : private LaneObserver,
 
   // --- Parts of the job --------------------------------------------------------------------------
   // Stops a part of the job: no operation of it begins any more.
-  void Halt(uint32_t part);
+  void Halt(PartIndex part);
   // Lists ranks of a halted part that have been swapped with ranks of no part (SwapRanks).
   using SwappedRanks = std::vector<std::pair<uint32_t, uint32_t>>;
   // Restarts a halted part now, at each rank's operation of that number, as ProgramOrder::RestartAt
   // does. Its packets that are still in flight have no further effect on it. `swapped` are the
   // swaps since it was halted, in order.
-  void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank,
+  void RestartAt(PartIndex part, const std::vector<uint32_t>& first_of_rank,
                  const SwappedRanks& swapped);
   // Ends a part of the job permanently: no operation of it begins or ends any more. Its channels
   // continue until they lack data that will not arrive. The run ends with the last part. The call
   // must have been scheduled at least kAbortNoticePs ahead.
-  void Abort(uint32_t part, const std::string& why);
+  void Abort(PartIndex part, const std::string& why);
   // Returns true if some part has operations left and is neither halted nor aborted.
   bool IsAnyPartUp() const {
     return std::ranges::any_of(ledger_.parts(), [](const CallLedger::PartProgress& part) {
@@ -153,12 +153,12 @@ class ReplayEngine final : private LaneObserver,
     });
   }
   // Returns the number of GPUs of a part.
-  uint32_t RankCountOf(uint32_t part) const {
+  uint32_t RankCountOf(PartIndex part) const {
     return static_cast<uint32_t>(std::ranges::count(calls_.parts_of_ranks(), part));
   }
   // These return when the last operation of a part ended or the part was aborted, and the same for
   // all parts.
-  int64_t EndOfPartPs(uint32_t part) const;
+  int64_t EndOfPartPs(PartIndex part) const;
   int64_t end_ps() const;
 
   // --- The run -----------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class ReplayEngine final : private LaneObserver,
   void NumberPlans();
   // Returns the call's program, without the number of its operation. It refers to `schedule`.
   RankProgram ProgramOf(const Call& call, std::shared_ptr<const CollectiveSchedule>& schedule);
-  void Relocate(uint32_t part, const SwappedRanks& swapped);
+  void Relocate(PartIndex part, const SwappedRanks& swapped);
   // Checks that no loss or time-out occurs ahead of time, because observers, to which it would be
   // reported, are at an earlier time.
   void CheckNothingFailsAhead() const {
@@ -223,12 +223,12 @@ class ReplayEngine final : private LaneObserver,
   void OnRetransmission(ConnectionId connection) override;
   void OnLossRecovered(ConnectionId connection) override;
   void OnConnectionError(ConnectionId connection, bool at_sender, const std::string& why) override;
-  void OnPayloadTaken(uint32_t collective, uint64_t bytes) override;
+  void OnPayloadTaken(CollectiveIndex collective, uint64_t bytes) override;
   void OnDetour(std::span<const GpuIndex> gpus) override;
 
   // Implements MovedConnections.
   uint64_t move_count() const override;
-  bool HasMoved(uint32_t communicator, uint32_t channel, RankIndex from, RankIndex to,
+  bool HasMoved(CommunicatorIndex communicator, uint32_t channel, RankIndex from, RankIndex to,
                 ConnectionUse use) const override;
 
   // Implements CallHost.

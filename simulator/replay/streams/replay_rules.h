@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "simulator/execution/lanes/gpu_costs.h"
-#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/replay/episodes/replay_cache_mode.h"
 #include "simulator/transport/stacks/network_stack_settings.h"
 #include "topologies/graph/fabric_graph.h"
+#include "workloads/layout/communicator_planners.h"
+#include "workloads/nccl/gpu_costs.h"
 #include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {

@@ -69,7 +69,7 @@ void StreamRunner::ChangeSpeed(GpuIndex gpu, double before, double after) {
 
 // --- Halts and restarts --------------------------------------------------------------------------
 
-void StreamRunner::ForgetPendingOf(uint32_t part) {
+void StreamRunner::ForgetPendingOf(PartIndex part) {
   const auto is_of_part = [&](const Pending& pending) { return IsOfPart(pending, part); };
   std::erase_if(pending_, is_of_part);
   std::make_heap(pending_.begin(), pending_.end());
@@ -78,7 +78,7 @@ void StreamRunner::ForgetPendingOf(uint32_t part) {
 }
 
 // Operations that were running keep their indices permanently, because pending events name them.
-uint64_t StreamRunner::Halt(uint32_t part) {
+uint64_t StreamRunner::Halt(PartIndex part) {
   uint32_t halted = 0;
   for (Running& running : running_) {
     if (!IsOfPart(running, part)) continue;
@@ -90,13 +90,13 @@ uint64_t StreamRunner::Halt(uint32_t part) {
   return halted;
 }
 
-uint64_t StreamRunner::Abort(uint32_t part) {
+uint64_t StreamRunner::Abort(PartIndex part) {
   ForgetPendingOf(part);
   return static_cast<uint64_t>(std::ranges::count_if(
       running_, [&](const Running& running) { return IsOfPart(running, part); }));
 }
 
-void StreamRunner::RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank) {
+void StreamRunner::RestartAt(PartIndex part, const std::vector<uint32_t>& first_of_rank) {
   const int64_t now_ps = engine_.NowPs();
   order_.RestartAt(part, first_of_rank, now_ps,
                    [this, now_ps](uint32_t rank, uint32_t index, int64_t begin_ps) {

@@ -218,12 +218,12 @@ void StreamRunner::End(uint32_t id) {
   ScheduleFirst();
 }
 
-bool StreamRunner::IsHeldUp(uint32_t part) const {
+bool StreamRunner::IsHeldUp(PartIndex part) const {
   const auto is_of_part = [&](const auto& call) { return IsOfPart(call, part); };
   return std::ranges::any_of(running_, is_of_part) || std::ranges::any_of(stopped_, is_of_part);
 }
 
-int64_t StreamRunner::LastBeginPs(uint32_t part) const {
+int64_t StreamRunner::LastBeginPs(PartIndex part) const {
   int64_t last_ps = 0;
   for (const Running& running : running_) {
     if (IsOfPart(running, part)) last_ps = std::max(last_ps, running.start_ps);
@@ -231,7 +231,7 @@ int64_t StreamRunner::LastBeginPs(uint32_t part) const {
   return last_ps;
 }
 
-std::vector<uint32_t> StreamRunner::RanksInCollectives(uint32_t part) const {
+std::vector<uint32_t> StreamRunner::RanksInCollectives(PartIndex part) const {
   std::vector<uint32_t> ranks;
   for (const Running& running : running_) {
     if (IsOfPart(running, part)) ranks.push_back(running.call.rank);

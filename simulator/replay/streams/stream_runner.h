@@ -24,6 +24,7 @@
 #include "simulator/execution/lanes/cta_clock.h"
 #include "simulator/replay/streams/call_ledger.h"
 #include "simulator/replay/streams/call_table.h"
+#include "simulator/units/job_ids.h"
 #include "workloads/collectives/schedule.h"
 #include "workloads/programs/program_order.h"
 
@@ -138,12 +139,12 @@ class StreamRunner {
   void ChangeSpeed(GpuIndex gpu, double before, double after);
   // Stops the part: its operations neither begin nor end any more. Returns the number of its
   // running calls, which are removed.
-  uint64_t Halt(uint32_t part);
+  uint64_t Halt(PartIndex part);
   // Does the same as Halt(), but channels of running calls continue until they lack data that will
   // not arrive.
-  uint64_t Abort(uint32_t part);
+  uint64_t Abort(PartIndex part);
   // Restarts a halted part now, at each rank's operation of that number (ProgramOrder::RestartAt).
-  void RestartAt(uint32_t part, const std::vector<uint32_t>& first_of_rank);
+  void RestartAt(PartIndex part, const std::vector<uint32_t>& first_of_rank);
   // Draws the skews anew after ranks have moved to other GPUs.
   void DrawSkews(uint64_t seed);
 
@@ -157,11 +158,11 @@ class StreamRunner {
   bool has_stopped_computation() const { return !stopped_.empty(); }
   // Returns true if ranks of the part are in a collective, or if their GPUs are halted in
   // computation.
-  bool IsHeldUp(uint32_t part) const;
+  bool IsHeldUp(PartIndex part) const;
   // Returns the latest start of the part's running calls; 0 if none runs.
-  int64_t LastBeginPs(uint32_t part) const;
-  std::vector<uint32_t> RanksInCollectives(uint32_t part) const;  // of the part, ascending
-  int64_t ComputedUntilPs(uint32_t part) const { return order_.computed_until_ps(part); }
+  int64_t LastBeginPs(PartIndex part) const;
+  std::vector<uint32_t> RanksInCollectives(PartIndex part) const;  // of the part, ascending
+  int64_t ComputedUntilPs(PartIndex part) const { return order_.computed_until_ps(part); }
   // Returns the last of the rank's operations that wait for this one, or this one if none does.
   uint32_t LastFollowerOf(const Call& call) const {
     return order_.LastFollowerOf(call.rank, call.index);
@@ -228,13 +229,13 @@ class StreamRunner {
   void End(uint32_t operation);
   void EndAhead(uint32_t operation);
   void LetFollow(const Call& call, int64_t end_ps);
-  bool IsOfPart(const Running& running, uint32_t part) const {
+  bool IsOfPart(const Running& running, PartIndex part) const {
     return !running.is_free() && calls_.PartOf(running.call.rank) == part;
   }
-  bool IsOfPart(const Pending& pending, uint32_t part) const {
+  bool IsOfPart(const Pending& pending, PartIndex part) const {
     return calls_.PartOf(pending.rank) == part;
   }
-  void ForgetPendingOf(uint32_t part);
+  void ForgetPendingOf(PartIndex part);
 
   FabricSimulatorImpl& engine_;
   const CallTable& calls_;

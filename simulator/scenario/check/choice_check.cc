@@ -23,7 +23,7 @@ struct Refused {
   const JobCollective* first = nullptr;
   std::string suitable;  // what the first could run as
 };
-using RefusedKey = std::tuple<uint32_t, CollectiveKind, ReplayChoice>;  // part of the job first
+using RefusedKey = std::tuple<PartIndex, CollectiveKind, ReplayChoice>;  // part of the job first
 
 std::string SuitableNames(const NcclPlanner& planner, const JobCollective& collective) {
   std::vector<std::string> names;
@@ -37,7 +37,8 @@ std::map<RefusedKey, Refused> RefusedOf(const LoadedWorkload& workload,
                                         const CommunicatorPlanners& planners) {
   std::map<RefusedKey, Refused> refused;
   // Regular jobs repeat few.
-  std::map<std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, ReplayChoice>, bool> known;
+  std::map<std::tuple<CommunicatorIndex, CollectiveKind, uint64_t, Datatype, ReplayChoice>, bool>
+      known;
   for (const JobCollective& collective : workload.job.collectives) {
     if (collective.is_p2p()) continue;
     const ReplayChoice stated = StatedChoice(collective);
@@ -59,13 +60,13 @@ std::map<RefusedKey, Refused> RefusedOf(const LoadedWorkload& workload,
 // Refuses `nccl.ALGO` where each part of the job states an algorithm, which replaces its choice.
 void RefuseReplacedAlgo(const ProtoCursor& scenario, const Job& job, Diagnostics& diagnostics) {
   if (!scenario.Has("nccl") || !scenario.Child("nccl").Has("ALGO")) return;
-  for (uint32_t part = 0; part < job.parts.size(); ++part) {
+  for (PartIndex part{}; part < job.parts.size(); ++part) {
     if (!WorkloadOfPart(scenario, part).Has("algorithm")) return;
   }
   scenario.Child("nccl").Error(
       diagnostics, "ALGO",
       fmt::format("has no effect: {} replaces it (expected one of the two)",
-                  WorkloadOfPart(scenario, 0).Path("algorithm")));
+                  WorkloadOfPart(scenario, PartIndex{0}).Path("algorithm")));
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 // the scenario or NCCL's tuner.
 #pragma once
 
-#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/scenario/load/workload_loader.h"
 #include "simulator/text_proto/text_proto.h"
+#include "workloads/layout/communicator_planners.h"
 
 namespace railyard {
 

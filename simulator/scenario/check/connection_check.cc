@@ -6,7 +6,6 @@
 #include <set>
 #include <tuple>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -73,12 +72,7 @@ class ConnectionChecker {
       : graph_(graph),
         job_(workload.job),
         planners_(planners),
-        required_(scenario, graph, nccl, nic, diagnostics) {
-    for (const DeviceId gpu : graph.gpus()) {
-      const Device& device = graph.device(gpu);
-      gpu_at_[{device.server, static_cast<uint32_t>(device.local_index)}] = gpu;
-    }
-  }
+        required_(scenario, graph, nccl, nic, diagnostics) {}
 
   uint64_t Check() {
     const std::vector<Use> uses = UsesOf(job_);
@@ -282,7 +276,8 @@ class ConnectionChecker {
 
   DeviceId GpuOf(RankIndex rank) const { return graph_.gpus()[communicator_->ranks[rank]]; }
   DeviceId InjectingGpu(RankIndex from, const ConnectionRoute& route) const {
-    return gpu_at_.at({graph_.device(GpuOf(from)).server, route.sending_local_index});
+    const GpuIndex gpu{communicator_->ranks[from]};
+    return graph_.gpus()[graph_.GpuOfServer(gpu, route.sending_local_index)];
   }
 
   void CheckConnection(const NcclPlanner& planner, uint32_t channel, RankIndex from, RankIndex to,
@@ -304,8 +299,7 @@ class ConnectionChecker {
   const Job& job_;
   const CommunicatorPlanners& planners_;
   RequiredPaths required_;
-  std::map<std::pair<int32_t, uint32_t>, DeviceId> gpu_at_;  // by server and local index
-  const TraceCommunicator* communicator_ = nullptr;          // that is looked at
+  const TraceCommunicator* communicator_ = nullptr;  // that is looked at
   uint64_t exchange_connections_ = 0;
   bool shares_nic_ = false;  // an expert kernel's GPUs, which has been reported
 };

@@ -2,11 +2,11 @@
 // Checks that the fabric has a path between all GPUs that a job will connect.
 #pragma once
 
-#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/scenario/load/workload_loader.h"
 #include "simulator/text_proto/text_proto.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "topologies/graph/fabric_graph.h"
+#include "workloads/layout/communicator_planners.h"
 #include "workloads/nccl/nccl_settings.h"
 
 namespace railyard {

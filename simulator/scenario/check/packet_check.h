@@ -2,10 +2,10 @@
 #pragma once
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/execution/lanes/gpu_costs.h"
 #include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/job/job.h"
+#include "workloads/nccl/gpu_costs.h"
 
 namespace railyard {
 

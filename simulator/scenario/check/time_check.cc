@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-int64_t LeastTimePs(const Job& job, uint32_t part) {
+int64_t LeastTimePs(const Job& job, PartIndex part) {
   const int64_t start_ps = job.parts[part].start_ps;
   int64_t least_ps = start_ps;
   std::set<uint32_t> seen;  // programs, which ranks share
@@ -32,7 +32,7 @@ int64_t LeastTimePs(const Job& job, uint32_t part) {
 }
 
 void CheckTimes(const ProtoCursor& scenario, const Job& job, Diagnostics& diagnostics) {
-  for (uint32_t part = 0; part < job.parts.size(); ++part) {
+  for (PartIndex part{}; part < job.parts.size(); ++part) {
     if (LeastTimePs(job, part) <= kTimeEndPs) continue;
     const ProtoCursor workload = WorkloadOfPart(scenario, part);
     workload.Error(

@@ -12,7 +12,7 @@ namespace railyard {
 
 // Returns a lower bound on the time of a part of the job: the computation of a rank on one stream,
 // after the part's start. At most kAfterEndPs.
-int64_t LeastTimePs(const Job& job, uint32_t part);
+int64_t LeastTimePs(const Job& job, PartIndex part);
 
 // Reports an error at the workload of each part that computes beyond the end of simulated time.
 void CheckTimes(const ProtoCursor& scenario, const Job& job, Diagnostics& diagnostics);

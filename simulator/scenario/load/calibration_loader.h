@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/execution/lanes/gpu_costs.h"
 #include "simulator/text_proto/text_proto.h"
 #include "topologies/platforms/platform.h"
+#include "workloads/nccl/gpu_costs.h"
 
 namespace railyard {
 

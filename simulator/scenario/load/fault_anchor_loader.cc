@@ -62,17 +62,17 @@ class AnchorLoader {
 
  private:
   // Returns the part of the job to which the iteration belongs; nullopt after an error.
-  std::optional<uint32_t> PartOf(const ProtoCursor& when) {
+  std::optional<PartIndex> PartOf(const ProtoCursor& when) {
     std::vector<std::string> names;
     for (const JobPart& part : job_->parts) names.push_back(part.name);
     if (!when.Has("job")) {
-      if (names.size() == 1) return 0;
+      if (names.size() == 1) return PartIndex{0};
       when.Missing(diagnostics_, "job", JoinAlternatives(names));
       return std::nullopt;
     }
     const std::string name = when.Text("job", "");
     const auto it = std::find(names.begin(), names.end(), name);
-    if (names.size() > 1 && it != names.end()) return static_cast<uint32_t>(it - names.begin());
+    if (names.size() > 1 && it != names.end()) return PartIndex{it - names.begin()};
     when.Error(diagnostics_, "job",
                names.size() == 1 ? "names one of several jobs, and there is one (expected none)"
                                  : UnknownName("job", name, names));
@@ -81,7 +81,7 @@ class AnchorLoader {
 
   // The first call of every rank in it: it begins when the first of these does.
   void FindIteration(const ProtoCursor& when, FaultAnchor& anchor) {
-    const std::optional<uint32_t> part = PartOf(when);
+    const std::optional<PartIndex> part = PartOf(when);
     if (!part) return;
     const IterationBegins iterations = FindIterations(*job_, *part);
     const uint64_t number = when.Number(diagnostics_, "iteration", 1, 1, UINT32_MAX);
@@ -91,7 +91,7 @@ class AnchorLoader {
           fmt::format("the job has {} (expected 1 to {})", iterations.count, iterations.count));
       return;
     }
-    std::set<uint32_t> first_calls;
+    std::set<CollectiveIndex> first_calls;
     for (const uint32_t rank : job_->parts[*part].global_ranks) {
       const auto& begins = iterations.of_program[job_->operations.program_of_rank(rank)];
       const std::vector<JobOperation>& operations = job_->operations[rank];
@@ -119,14 +119,14 @@ class AnchorLoader {
     };
     uint64_t found = 0;
     std::set<std::string> communicators;
-    for (size_t i = 0; i < job_->collectives.size(); ++i) {
+    for (CollectiveIndex i{}; i < job_->collectives.size(); ++i) {
       const JobCollective& collective = job_->collectives[i];
       const std::string& communicator = job_->communicators[collective.communicator].name;
       communicators.insert(communicator);
       if (!is_of_kind(collective.kind)) continue;
       if (when.Has("communicator") && communicator != message.communicator()) continue;
       if (++found != number) continue;
-      anchor.collectives = {static_cast<uint32_t>(i)};
+      anchor.collectives = {i};
       if (anchor.progress > 0 && collective.is_p2p()) {
         when.Error(diagnostics_, "progress",
                    "is not kept of what is made of Send and Recv (expected none, or another "

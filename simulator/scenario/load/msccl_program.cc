@@ -105,7 +105,7 @@ class ProgramParser {
     const auto at = kKinds.find(kind);
     if (at == kKinds.end()) {
       return Error(LineOf(root),
-                   fmt::format("coll {} cannot be run as an algorithm of one's own (expected "
+                   fmt::format("coll {} cannot be run as a custom algorithm (expected "
                                "allreduce, allgather, reduce_scatter or alltoall)",
                                Quote(kind)));
     }

@@ -162,7 +162,7 @@ class PlanParser {
     const auto kind = kKinds.find(Text(root, "collective"));
     if (kind == kKinds.end()) {
       return Error("collective",
-                   fmt::format("{} cannot be run as an algorithm of one's own (expected allreduce, "
+                   fmt::format("{} cannot be run as a custom algorithm (expected allreduce, "
                                "allgather, reducescatter or alltoall)",
                                Quote(Text(root, "collective"))));
     }

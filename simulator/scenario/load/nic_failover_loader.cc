@@ -74,7 +74,7 @@ void CheckRings(const ProtoCursor& cursor, const FabricGraph& fabric, const Job&
     cursor.Error(diagnostics, "policy",
                  "is of rings alone where NICs are unusable from the start (expected "
                  "workload.algorithm: RING, no Send, Recv or collective made of them, and no "
-                 "algorithm of one's own)");
+                 "custom algorithm)");
   }
   for (const TraceCommunicator& communicator : job.communicators) {
     if (communicator.ranks.size() == fabric.gpus().size() || communicator.ranks.empty()) continue;

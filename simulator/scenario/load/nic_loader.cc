@@ -13,7 +13,7 @@
 #include <ns3/string.h>
 
 #include "simulator/diagnostics/names.h"
-#include "simulator/scenario/schema/model_attributes.h"
+#include "simulator/scenario/load/model_attributes.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/transport/congestion/congestion_controls.h"
 #include "simulator/transport/congestion/registered_control.h"
@@ -152,7 +152,7 @@ NicSettings LoadTcpNic(const ProtoCursor& scenario, Diagnostics& diagnostics) {
     nic.Error(
         diagnostics, nic.Has("window") ? "window" : "ack_every_packets",
         fmt::format("a window of {} does not hold a piece of a message, which a receiver reads "
-                    "at once, or more segments than can be told apart (expected {} to {})",
+                    "at once, or more segments than can be distinguished (expected {} to {})",
                     FormatBytes(settings.window_bytes), FormatBytes(window_bytes_min),
                     FormatBytes(window_bytes_max)));
   }

@@ -51,12 +51,12 @@ RestartSettings LoadCosts(const ProtoCursor& cursor, Diagnostics& diagnostics) {
   return settings;
 }
 
-std::string NameOf(const Job& job, uint32_t part) {
+std::string NameOf(const Job& job, PartIndex part) {
   return job.parts.size() == 1 ? "the job" : "job " + Quote(job.parts[part].name);
 }
 
 // Puts the checkpoints of a part into its programs.
-void LoadCheckpoints(const ProtoCursor& cursor, uint32_t part, RestartSettings& settings, Job& job,
+void LoadCheckpoints(const ProtoCursor& cursor, PartIndex part, RestartSettings& settings, Job& job,
                      Diagnostics& diagnostics) {
   if (!cursor.Has("checkpoint_every")) return;
   const int errors_before = diagnostics.error_count();
@@ -94,12 +94,12 @@ void LoadCheckpoints(const ProtoCursor& cursor, uint32_t part, RestartSettings& 
 struct Server {
   std::string name;
   size_t gpus = 0;
-  std::set<uint32_t> parts;  // of the job, that have ranks there
+  std::set<PartIndex> parts;  // of the job, that have ranks there
 };
 
 std::map<int32_t, Server> ServersOf(const FabricGraph& fabric, const Job& job) {
   std::map<int32_t, Server> servers;
-  const std::vector<uint32_t> part_of_rank = job.PartsOfRanks();
+  const std::vector<PartIndex> part_of_rank = job.PartsOfRanks();
   for (GpuIndex gpu{0}; gpu < fabric.gpus().size(); ++gpu) {
     const Device& device = fabric.device(fabric.gpus()[gpu]);
     Server& server = servers[device.server];
@@ -112,7 +112,7 @@ std::map<int32_t, Server> ServersOf(const FabricGraph& fabric, const Job& job) {
 }
 
 std::vector<int32_t> SpareServers(const ProtoCursor& cursor, const FabricGraph& fabric,
-                                  const Job& job, uint32_t part, Diagnostics& diagnostics) {
+                                  const Job& job, PartIndex part, Diagnostics& diagnostics) {
   const std::map<int32_t, Server> servers = ServersOf(fabric, job);
   const auto used = std::find_if(servers.begin(), servers.end(), [part](const auto& entry) {
     return entry.second.parts.contains(part);
@@ -163,7 +163,7 @@ std::vector<RestartSettings> LoadRestarts(const ProtoCursor& scenario, const Fab
   std::optional<RestartSettings> common;
   if (scenario.Has("restart")) common = LoadCosts(scenario.Child("restart"), diagnostics);
   bool is_of_some = false;  // `common`
-  for (uint32_t part = 0; part < restarts.size() && diagnostics.error_count() == errors_before;
+  for (PartIndex part{}; part < restarts.size() && diagnostics.error_count() == errors_before;
        ++part) {
     RestartSettings& settings = restarts[part];
     std::optional<ProtoCursor> cursor;

@@ -7,7 +7,7 @@
 
 #include "simulator/scenario/check/field_ranges.h"
 #include "simulator/scenario/load/fault_targets.h"
-#include "simulator/scenario/schema/model_attributes.h"
+#include "simulator/scenario/load/model_attributes.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 
 namespace railyard {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "simulator/execution/lanes/gpu_costs.h"
-#include "simulator/scenario/schema/model_attributes.h"
+#include "simulator/scenario/load/model_attributes.h"
 #include "simulator/scenario/schema/watchdog_settings.h"
 #include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
+#include "workloads/nccl/gpu_costs.h"
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {

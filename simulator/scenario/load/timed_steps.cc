@@ -152,7 +152,7 @@ void WriteLanes(StepsOfGpus steps_of, uint64_t steps_max, ExplicitAlgorithm& alg
   for (uint32_t gpu = 0; gpu < steps_of.size(); ++gpu) {
     for (TimedStep step : std::exchange(steps_of[gpu], {})) {
       const uint32_t chunk = step.made.chunk;
-      for (uint32_t part = 0; part < parts; ++part) {
+      for (PartIndex part{}; part < parts; ++part) {
         step.made.chunk = chunk * parts + part;
         steps_by_channel[(first_channel_of[chunk] + part) % channels][gpu].push_back(step);
       }

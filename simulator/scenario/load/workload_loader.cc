@@ -341,7 +341,7 @@ const char* WorkloadSourceOf(const ProtoCursor& workload) {
   return nullptr;
 }
 
-ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, uint32_t part) {
+ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, PartIndex part) {
   if (scenario.Has("workload")) return scenario.Child("workload");
   return scenario.Child("jobs", static_cast<int>(part)).Child("workload");
 }

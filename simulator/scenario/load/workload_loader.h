@@ -39,6 +39,6 @@ const char* WorkloadSourceOf(const ProtoCursor& workload);
 
 // Returns the Workload from which a part of the job was loaded. `scenario` is a cursor on the whole
 // scenario.
-ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, uint32_t part);
+ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, PartIndex part);
 
 }  // namespace railyard

@@ -9,11 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "simulator/execution/lanes/gpu_costs.h"
-#include "simulator/execution/paths/communicator_planners.h"
 #include "simulator/fabric/routing_delays.h"
 #include "simulator/faults/fault_spec.h"
-#include "simulator/scenario/schema/model_attributes.h"
+#include "simulator/scenario/schema/model_attribute.h"
 #include "simulator/scenario/schema/restart_settings.h"
 #include "simulator/scenario/schema/watchdog_settings.h"
 #include "simulator/transport/stacks/network_stack_settings.h"
@@ -21,6 +19,8 @@
 #include "traces/trace/import_report.h"
 #include "traces/trace/trace.h"
 #include "workloads/job/job.h"
+#include "workloads/layout/communicator_planners.h"
+#include "workloads/nccl/gpu_costs.h"
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {

@@ -262,13 +262,7 @@ std::vector<LinkId> SocketConnections::LinksOf(FlowId id) const {
 }
 
 std::vector<LinkShare> SocketConnections::LinkSharesOf(FlowId id) const {
-  const std::vector<FlowId>& sockets = connections_[id].data_queue_pairs;
-  const double share = 1.0 / static_cast<double>(sockets.size());
-  std::vector<LinkShare> shares;
-  for (const FlowId socket : sockets) {
-    for (const LinkId link : tcp_.LinksOf(socket)) shares.push_back({link, share});
-  }
-  return shares;
+  return tcp_.EvenSharesOf(connections_[id].data_queue_pairs);
 }
 
 FlowStatus SocketConnections::StatusOf(FlowId id) const {

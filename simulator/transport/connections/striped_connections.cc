@@ -236,13 +236,7 @@ std::vector<LinkId> StripedConnections::LinksOf(FlowId id) const {
 }
 
 std::vector<LinkShare> StripedConnections::LinkSharesOf(FlowId id) const {
-  const std::vector<FlowId> queue_pairs = QueuePairsOf(id);
-  const double share = 1.0 / static_cast<double>(queue_pairs.size());
-  std::vector<LinkShare> shares;
-  for (const FlowId queue_pair : queue_pairs) {
-    for (const LinkId link : rdma_.LinksOf(queue_pair)) shares.push_back({link, share});
-  }
-  return shares;
+  return rdma_.EvenSharesOf(QueuePairsOf(id));
 }
 
 FlowStatus StripedConnections::StatusOf(FlowId id) const {

@@ -137,13 +137,7 @@ std::vector<LinkId> FlowTransport::LinksOf(FlowId flow) const {
 }
 
 std::vector<LinkShare> FlowTransport::LinkSharesOf(FlowId id) const {
-  const std::vector<FlowId>& queue_pairs = flows_[id].queue_pairs;
-  const double share = 1.0 / static_cast<double>(queue_pairs.size());
-  std::vector<LinkShare> shares;
-  for (const FlowId queue_pair : queue_pairs) {
-    for (const LinkId link : rdma_.LinksOf(queue_pair)) shares.push_back({link, share});
-  }
-  return shares;
+  return rdma_.EvenSharesOf(flows_[id].queue_pairs);
 }
 
 FlowStatus FlowTransport::StatusOf(FlowId id) const {

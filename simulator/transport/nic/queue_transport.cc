@@ -300,8 +300,15 @@ std::vector<LinkId> QueueTransport::LinksOf(FlowId queue_pair) const {
 }
 
 std::vector<LinkShare> QueueTransport::LinkSharesOf(FlowId queue_pair) const {
+  return EvenSharesOf({&queue_pair, 1});
+}
+
+std::vector<LinkShare> QueueTransport::EvenSharesOf(std::span<const FlowId> queue_pairs) const {
+  const double share = 1.0 / static_cast<double>(queue_pairs.size());
   std::vector<LinkShare> shares;
-  for (const LinkId link : LinksOf(queue_pair)) shares.push_back({link, 1});
+  for (const FlowId queue_pair : queue_pairs) {
+    for (const LinkId link : LinksOf(queue_pair)) shares.push_back({link, share});
+  }
   return shares;
 }
 

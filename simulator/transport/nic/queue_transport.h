@@ -71,6 +71,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
 
   std::vector<LinkId> LinksOf(FlowId queue_pair) const override;
   std::vector<LinkShare> LinkSharesOf(FlowId queue_pair) const override;
+  // Returns the links of queue pairs that carry equal parts of one flow's payload.
+  std::vector<LinkShare> EvenSharesOf(std::span<const FlowId> queue_pairs) const;
   // Returns the links in both directions: those of the data and those of its acknowledgements.
   std::vector<LinkId> AllLinksOf(FlowId queue_pair) const;
   // Returns the recovery times. They include a recovery that is not complete, from its first

@@ -32,7 +32,7 @@ std::map<std::string, RegisteredStack>& Stacks() {
          .has_flow_mode = true,
          .runs_divided = true,
          .sends_packets = true}}},
-      {"sockets", {&Make<SocketStack>, {.moves_connections = true, .sends_packets = true}}}};
+      {"sockets", {&Make<SocketStack>, {.sends_packets = true}}}};
   return stacks;
 }
 
@@ -64,7 +64,14 @@ const NetworkStackTraits* FindNetworkStackTraits(const std::string& name) {
 std::unique_ptr<NetworkStack> MakeNetworkStack(const NetworkStackParts& parts,
                                                const NetworkStackSettings& settings) {
   const RegisteredStack& stack = StackOf(settings.name);
-  if (parts.flows == nullptr) return stack.factory(parts, settings);
+  if (parts.flows == nullptr) {
+    std::unique_ptr<NetworkStack> made = stack.factory(parts, settings);
+    SIM_CHECK(!stack.traits.moves_connections || made->detours() != nullptr,
+              "a network stack that moves connections and has no detours");
+    SIM_CHECK(!stack.traits.runs_divided || made->queue_pairs() != nullptr,
+              "a network stack that is divided and has no queue pairs");
+    return made;
+  }
   SIM_CHECK(stack.traits.has_flow_mode, "a network stack that has no flow mode");
   return std::make_unique<FlowStack>(parts, settings);
 }

@@ -11,9 +11,9 @@ namespace railyard {
 
 // States what a stack supports.
 struct NetworkStackTraits {
-  bool moves_connections = false;  // to other NICs (NetworkStack::detours())
+  bool moves_connections = false;  // to other NICs; it needs NetworkStack::detours()
   bool has_flow_mode = false;
-  bool runs_divided = false;  // among the processes of a run
+  bool runs_divided = false;  // among a run's processes; it needs NetworkStack::queue_pairs()
   // Over the links of the network: what acts on packets is refused otherwise.
   bool sends_packets = false;
 };

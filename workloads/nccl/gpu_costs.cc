@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/execution/lanes/gpu_costs.h"
+#include "workloads/nccl/gpu_costs.h"
 
 #include <algorithm>
 #include <array>
@@ -7,6 +7,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "workloads/nccl/aws_libfabric.h"
+#include "workloads/nccl/nccl_latencies.h"
 #include "workloads/nccl/nccl_tuner.h"
 #include "workloads/nccl/nvls_schedule.h"
 
@@ -144,10 +145,7 @@ constexpr std::array<uint64_t, 3> kIterationBytes = {512ULL * 8, 20ULL * 16 * 12
 // hand-overs. In one server there are three: to the warps that leave the data to the switch, to
 // those that request its sums, and to those that take the result. Between servers there are only
 // the last two (ADR 0133).
-constexpr double kNvlsUs = 25.0;
 constexpr double kNvlsLaunchUs = 8.4;
-constexpr double kNvlsTreeNetworkUs = 20.9;
-constexpr double kNvlsNetworkUs = 18.0;  // with CollNet
 constexpr double kNvlsHandOversUs = kNvlsUs - kNvlsLaunchUs - 4 * kNvlinkWireUs;
 double NvlsHandOverUs(const CommunicatorLayout& layout) {
   return kNvlsHandOversUs / (layout.node_count() == 1 ? 3 : 2);

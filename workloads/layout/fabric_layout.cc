@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/execution/paths/fabric_layout.h"
+#include "workloads/layout/fabric_layout.h"
 
 #include <algorithm>
 #include <map>

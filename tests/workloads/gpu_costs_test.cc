@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/execution/lanes/gpu_costs.h"
+#include "workloads/nccl/gpu_costs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/execution/paths/communicator_planners.h"
+#include "workloads/layout/communicator_planners.h"
 
-#include "simulator/execution/paths/fabric_layout.h"
+#include "workloads/layout/fabric_layout.h"
 
 namespace railyard {
 

@@ -15,15 +15,10 @@
 #include <ns3/string.h>
 #include <ns3/type-id.h>
 
+#include "simulator/scenario/schema/model_attribute.h"
 #include "simulator/text_proto/text_proto.h"
 
 namespace railyard {
-
-struct ModelAttribute {
-  std::string type;  // "railyard::Switch"
-  std::string name;  // "BufferBytes"
-  std::string value;
-};
 
 // Returns the attribute that a field sets; nullopt if there is none.
 std::optional<ns3::TypeId::AttributeInformation> AttributeOfField(

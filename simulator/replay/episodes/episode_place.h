@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "simulator/units/identifier.h"
+
+namespace railyard {
+
+// Says whose operation an episode has: it is the rank of the job or, in an episode of a partition,
+// the place of the rank's GPU in Partition::gpus, because episodes serve partitions of other GPUs.
+using EpisodePlace = Identifier<struct EpisodePlaceTag>;
+
+}  // namespace railyard
