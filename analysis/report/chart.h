@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/report/result_store.h"
+#include "analysis/store/result_store.h"
 
 namespace railyard {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analysis/report/chart.h"
-#include "analysis/report/result_store.h"
 #include "analysis/report/verdict.h"
+#include "analysis/store/result_store.h"
 
 namespace railyard {
 

@@ -71,8 +71,6 @@ std::optional<ResultStore> OpenResult(const std::string& directory, Diagnostics&
   }
 }
 
-std::string ReportJson(const ResultStore& store) { return PageJson(ContentsOf(store)); }
-
 std::string ReportPage(const ResultStore& store) { return PageOf(ContentsOf(store)); }
 
 std::string ReportOfOwnResult(const std::string& directory) {

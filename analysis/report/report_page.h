@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/report/result_store.h"
+#include "analysis/store/result_store.h"
 #include "simulator/diagnostics/diagnostics.h"
 
 namespace railyard {
@@ -23,9 +23,6 @@ void AddNoResult(const std::string& directory, const UnreadableResult& unreadabl
 
 // Opens a result directory and reports what is wrong with it in `diagnostics`.
 std::optional<ResultStore> OpenResult(const std::string& directory, Diagnostics& diagnostics);
-
-// Returns the data of the page as JSON: verdict, key figures, charts and notes.
-std::string ReportJson(const ResultStore& store);
 
 // Returns the whole page. Throws UnreadableResult if the store does not hold the tables that a run
 // writes, and EnvironmentError if !CanWriteReports().

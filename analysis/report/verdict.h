@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/report/result_store.h"
+#include "analysis/store/result_store.h"
 
 namespace railyard {
 

@@ -12,7 +12,7 @@
 #include "analysis/compare/comparison_text.h"
 #include "analysis/compare/stored_result.h"
 #include "analysis/report/comparison_page.h"
-#include "analysis/report/result_store.h"
+#include "analysis/store/result_store.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"

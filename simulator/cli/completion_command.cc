@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "simulator/cli/command.h"
+#include "simulator/cli/listings.h"
 
 namespace railyard {
 namespace {
@@ -33,9 +34,24 @@ std::vector<std::string> ValuesOf(const CLI::Option& option) {
   return CLI::detail::split(type.substr(begin + 1, end - begin - 1), ',');
 }
 
+// A fabric may be named, by --fabric or as an argument, or be a file.
+std::vector<std::string> FabricNames() {
+  std::vector<std::string> names;
+  for (const Listed& preset : ListedPresets()) names.push_back(preset.name);
+  for (const Listed& platform : ListedPlatforms()) names.push_back(platform.name);
+  return names;
+}
+bool TakesFabric(const CLI::App& parser) {
+  const std::vector<const CLI::Option*> options = parser.get_options();
+  return std::any_of(options.begin(), options.end(), [](const CLI::Option* option) {
+    return option->get_positional() && option->get_name(true).starts_with("FABRIC");
+  });
+}
+
 // Branches of the shell's `case` for the options below `parser` whose values are known.
 void PrintValueBranches(const CLI::App& parser, const std::string& path) {
   for (const CLI::Option* option : parser.get_options()) {
+    if (option->check_lname("fabric")) fmt::print("    '{}--fabric') names=$fabrics ;;\n", path);
     const std::vector<std::string> values = ValuesOf(*option);
     if (values.empty()) continue;
     for (const std::string& name : option->get_lnames()) {
@@ -50,7 +66,8 @@ void PrintValueBranches(const CLI::App& parser, const std::string& path) {
 // One branch of the shell's `case` for `parser` and each command below it. `path` is the commands
 // that lead there, each with a space behind it.
 void PrintBranches(const CLI::App& parser, const std::string& path) {
-  fmt::print("    '{}') words='{}' ;;\n", path, fmt::join(WordsAfter(parser), " "));
+  fmt::print("    '{}') words='{}'{} ;;\n", path, fmt::join(WordsAfter(parser), " "),
+             TakesFabric(parser) ? " names=$fabrics" : "");
   for (const CLI::App* command : parser.get_subcommands({})) {
     PrintBranches(*command, path + command->get_name() + " ");
   }
@@ -72,7 +89,7 @@ class CompletionCommand : public Command {
     fmt::print(
         "# Completes commands, options, their values and files of railyard in bash.\n"
         "_railyard() {{\n"
-        "  local word path= words= values=\n"
+        "  local word path= words= values= names= fabrics='{}'\n"
         "  local current=${{COMP_WORDS[COMP_CWORD]}} option=${{COMP_WORDS[COMP_CWORD-1]}}\n"
         "  if [[ $current == = ]]; then current=\n"
         "  elif [[ $option == = ]]; then option=${{COMP_WORDS[COMP_CWORD-2]}}; fi\n"
@@ -83,17 +100,17 @@ class CompletionCommand : public Command {
         "    esac\n"
         "  done\n"
         "  case $path$option in\n",
-        fmt::join(commands, "|"));
+        fmt::join(FabricNames(), " "), fmt::join(commands, "|"));
     PrintValueBranches(program_, "");
     fmt::print(
         "  esac\n"
         "  if [[ $values ]]; then mapfile -t COMPREPLY < <(compgen -W \"$values\" -- "
         "\"$current\"); return; fi\n"
-        "  case $path in\n");
+        "  if [[ ! $names ]]; then case $path in\n");
     PrintBranches(program_, "");
     fmt::print(
-        "  esac\n"
-        "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\"; compgen -f -- "
+        "  esac; fi\n"
+        "  mapfile -t COMPREPLY < <(compgen -W \"$words $names\" -- \"$current\"; compgen -f -- "
         "\"$current\")\n"
         "}}\n"
         "complete -o filenames -F _railyard railyard\n");

@@ -47,8 +47,8 @@ std::optional<FabricOption> OptionOfPlatform(const std::string& fabric, uint32_t
   if (!platform) return std::nullopt;
   if (!platform->open_fields.empty()) {
     PrintError(fmt::format(
-        "--fabric: platform {} leaves {} to its user (expected a fabric file or a platform file of "
-        "one's own that states them)",
+        "--fabric: platform {} leaves {} to its user (expected a fabric file or a custom platform "
+        "file that states them)",
         Quote(platform->name), fmt::join(platform->open_fields, ", ")));
     return std::nullopt;
   }

@@ -48,7 +48,7 @@ class FidelityCommand : public Command {
     parser()
         ->add_option("--calibrate", calibrated_,
                      "Fit --fabric's GPU costs to what nccl-tests printed, which MEASURED then is, "
-                     "and write a platform of one's own")
+                     "and write a custom platform")
         ->type_name("FILE");
     calibration_.AddOptions(parser());
   }

@@ -19,6 +19,7 @@
 #include "simulator/cli/study_progress.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
+#include "simulator/files/input_file.h"
 #include "simulator/files/output_file.h"
 #include "simulator/processes/interruption.h"
 #include "simulator/study/local_executor.h"
@@ -290,7 +291,7 @@ class StudyCommand : public Command {
   }
 
   static std::string TextOf(const std::string& path) {
-    std::ifstream file(path);
+    std::ifstream file = OpenInputFile(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 

@@ -35,6 +35,26 @@ int StandardDescriptorOf(const struct stat& file) {
   return -1;
 }
 
+// Opens a device or a pipe. That of a pipe that nobody reads waits for a reader, which a signal
+// ends.
+int OpenInPlace(const std::string& path) {
+  constexpr useconds_t kPollUs = 20'000;
+  const Interruptible interruptible;
+  int descriptor = -1;
+  while ((descriptor = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0) {
+    if (errno != ENXIO && errno != EINTR) ThrowErrno("write", path);
+    if (NotedInterruption() != 0) {
+      throw EnvironmentError(fmt::format("cannot write {}: nobody reads it", path));
+    }
+    usleep(kPollUs);
+  }
+  if (fcntl(descriptor, F_SETFL, O_WRONLY) != 0) {
+    close(descriptor);
+    ThrowErrno("write", path);
+  }
+  return descriptor;
+}
+
 }  // namespace
 
 void ThrowErrno(std::string_view what, const std::string& path) {
@@ -53,8 +73,7 @@ OutputFile::OutputFile(std::string path, Sync sync) : path_(std::move(path)), sy
   } else if (!exists || S_ISREG(file.st_mode)) {
     OpenUnfinished();
   } else {
-    descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor_ < 0) ThrowErrno("write", path_);
+    descriptor_ = OpenInPlace(path_);
   }
 }
 

@@ -67,8 +67,8 @@ bool HasMagic(std::string_view bytes) {
 bool IsForeignFile(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::directory) return true;
-  if (status.type() != fs::file_type::regular) return false;
+  if (!fs::exists(status)) return false;
+  if (!fs::is_regular_file(status)) return true;
   std::ifstream stream(path, std::ios::binary);
   if (!stream) ThrowErrno("read", path);
   std::string bytes(kMagic.size(), '\0');
@@ -92,7 +92,7 @@ std::optional<Baseline::Outcome> ReadBaselineFile(const BaselineFile& file, size
     return EnvironmentError(
         fmt::format("{} is no file of fault-free runs (expected one, or a new name)", file.path));
   };
-  if (status.type() == fs::file_type::directory) throw foreign();
+  if (!fs::is_regular_file(status)) throw foreign();
   std::ifstream stream(file.path, std::ios::binary);
   if (!stream) ThrowErrno("read", file.path);
   // One byte more than it should have, to see that there is no more.

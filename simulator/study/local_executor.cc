@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/files/input_file.h"
 #include "simulator/processes/alarm.h"
 #include "simulator/processes/child_process.h"
 #include "simulator/study/result_publisher.h"
@@ -42,7 +43,7 @@ void ReplaceInLog(const std::string& log, const std::string& from, const std::st
   if (std::filesystem::file_size(log, error) > kLogBytesMax || error) return;
   std::string text;
   {
-    std::ifstream file(log, std::ios::binary);
+    std::ifstream file = OpenInputFile(log);
     text.assign(std::istreambuf_iterator<char>(file), {});
   }
   const size_t at = text.rfind(from);

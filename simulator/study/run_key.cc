@@ -25,6 +25,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/input_file.h"
 
 namespace railyard {
 namespace {
@@ -56,7 +57,7 @@ class Digest {
 };
 
 std::string DigestOfFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file = OpenInputFile(path);
   Digest digest;
   std::array<char, 1 << 16> buffer;
   while (file) {
@@ -102,7 +103,7 @@ std::vector<std::string> StringsIn(const std::string& text) {
 }
 
 std::vector<std::string> StringsOfFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file = OpenInputFile(path);
   google::protobuf::io::IstreamInputStream stream(&file);
   return StringsIn(stream);
 }

@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/input_file.h"
 #include "simulator/files/output_file.h"
 #include "simulator/processes/child_process.h"
 #include "simulator/processes/interruption.h"
@@ -58,7 +59,7 @@ std::string SlurmFile(const std::string& directory, const std::string& name) {
 }
 
 std::string FirstLineOf(const std::string& path) {
-  std::ifstream file(path);
+  std::ifstream file = OpenInputFile(path);
   std::string line;
   std::getline(file, line);
   return line;
@@ -249,7 +250,7 @@ class SlurmExecution {
       size_t run = 0;
       std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), run);
       int exit = 0;
-      if (!waiting_.contains(run) || !(std::ifstream(entry.path()) >> exit)) continue;
+      if (!waiting_.contains(run) || !(OpenInputFile(entry.path().string()) >> exit)) continue;
       waiting_.erase(run);
       const bool is_over_time = options_.time_limit_seconds && exit == kTimeLimitExit;
       End(run, RunEnd{exit, is_over_time ? kTimeLimit : nullptr});

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/files/input_file.h"
 #include "simulator/files/output_file.h"
 #include "simulator/study/slurm_executor.h"
 #include "simulator/study/study_result.h"
@@ -64,7 +65,7 @@ std::vector<std::string> NamesIn(const std::string& path) {
 
 std::vector<std::string> ReadLines(const std::string& path) {
   std::vector<std::string> lines;
-  std::ifstream file(path);
+  std::ifstream file = OpenInputFile(path);
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
 }

@@ -7,6 +7,8 @@
 
 #include <rapidjson/document.h>
 
+#include "simulator/files/input_file.h"
+
 namespace railyard {
 namespace {
 
@@ -30,7 +32,7 @@ const rapidjson::Value* Find(const rapidjson::Value& root, const std::string& pa
 }
 
 rapidjson::Document ReadSummary(const std::string& directory) {
-  std::ifstream file(directory + "/summary.json");
+  std::ifstream file = OpenInputFile(directory + "/summary.json");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   rapidjson::Document summary;
   summary.Parse(text.c_str());

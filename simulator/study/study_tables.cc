@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/files/input_file.h"
 #include "simulator/processes/shell_word.h"
 #include "simulator/study/sample_statistics.h"
 
@@ -28,8 +29,9 @@ Cell RealCell(const std::optional<double>& value) { return value ? Cell(*value) 
 Cell IntegerCell(uint64_t value) { return static_cast<int64_t>(value); }
 
 std::string EndOfFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::ifstream file = OpenInputFile(path);
   if (!file) return {};
+  file.seekg(0, std::ios::end);
   file.seekg(std::max<std::streamoff>(0, file.tellg() - kLogBytesMax));
   return {std::istreambuf_iterator<char>(file), {}};
 }

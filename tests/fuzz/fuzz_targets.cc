@@ -4,12 +4,19 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 
+#include "analysis/compare/stored_result.h"
+#include "analysis/report/report_page.h"
+#include "analysis/store/result_store.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/measure/measured_table.h"
+#include "simulator/measure/other_times.h"
 #include "simulator/processes/temporary_directory.h"
+#include "simulator/run/baseline_file.h"
 #include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/scenario/load/schedule_file_loader.h"
 #include "simulator/study/study.h"
@@ -20,6 +27,8 @@
 #include "traces/import/trace_readers.h"
 #include "traces/trace/trace_file.h"
 #include "workloads/job/job.h"
+#include "workloads/plans/inference/requests.h"
+#include "workloads/plans/parallelism/captured_routing.h"
 #include "workloads/plans/plan_loader.h"
 
 namespace railyard::testing {
@@ -106,6 +115,38 @@ void AddLoader(std::vector<FuzzTarget>& targets, const std::string& name, const 
                      }});
 }
 
+// Reads the bytes as each of the tables that plans, scenarios and `railyard fidelity` take.
+void ReadTables(const std::string& path) {
+  constexpr uint32_t kExpertLayers = 2;
+  Diagnostics diagnostics;
+  LoadCapturedRouting(path, {.count = 8, .per_token = 2}, kExpertLayers, diagnostics);
+  LoadRequests(path, diagnostics);
+  ReadOtherTimes(path, ReadMeasuredTable(path, diagnostics), diagnostics);
+  const std::string scenario = path + ".textproto";
+  std::ofstream(scenario) << R"(
+    fabric { rail_optimized { servers: 2 gpus_per_server: 1 } }
+    workload { program { collectives { kind: ALL_REDUCE bytes: "1KiB" } } }
+    faults { name: "log" kind: LINK_DOWN log: ")"
+                          << path << "\" }";
+  LoadScenario(scenario, {}, diagnostics);
+}
+
+// Reads results.sqlite as `railyard compare` and `railyard report` do, and the same bytes as a file
+// of fault-free runs.
+void ReadResult(const std::string& path) {
+  constexpr size_t kCollectives = 3;
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  Diagnostics diagnostics;
+  RequireResultOrFindings(ReadStoredResult(directory, diagnostics).has_value(), diagnostics);
+  try {
+    ReportPage(ResultStore(directory));
+  } catch (const UnreadableResult&) {
+  } catch (const EnvironmentError&) {  // no charts in this build
+  }
+  if (IsForeignFile(path)) return;
+  ReadBaselineFile({.path = path, .key = "fuzz"}, kCollectives, 1);
+}
+
 std::vector<FuzzTarget> MakeTargets() {
   std::vector<FuzzTarget> targets;
   for (const TraceReader& reader : TraceReaders()) {
@@ -135,6 +176,10 @@ std::vector<FuzzTarget> MakeTargets() {
               return LoadTraffic(path, 16, diagnostics);
             });
   AddLoader(targets, "prices", "prices.textproto", true, LoadPrices);
+  targets.push_back(
+      {.name = "tables", .file = "table.csv", .has_large_numbers = true, .read = ReadTables});
+  targets.push_back(
+      {.name = "result", .file = "results.sqlite", .has_large_numbers = true, .read = ReadResult});
   return targets;
 }
 

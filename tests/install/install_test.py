@@ -129,6 +129,11 @@ class Program(Installed):
         self.assertEqual(completed("railyard", "run", "x", "--mode", "="), {"packet", "flow"})
         self.assertEqual(completed("railyard", "import", "--format", "goa"), {"goal"})
         self.assertEqual(completed("railyard", "perf", "--collective", "all_red"), {"all_reduce"})
+        # Fabrics by name, or in files: "/" is where this runs.
+        self.assertEqual(completed("railyard", "perf", "--fabric", "h100-4"),
+                         {"h100-4x8-rail-optimized", "h100-4x8-rail-only", "h100-4x8-leaf-spine"})
+        self.assertLess({"gb200-nvl72", "dgx-h100", "etc"}, completed("railyard", "perf", "--fabric", ""))
+        self.assertIn("h100-4x8-rail-optimized", completed("railyard", "topo", "show", "h1"))
 
 
 CONSUMER = """cmake_minimum_required(VERSION 3.25)

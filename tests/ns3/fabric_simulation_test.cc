@@ -4,6 +4,7 @@
 #include "railyard/ns3/fabric_simulation.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@
 
 #include "railyard/ns3/fabric_net_device.h"
 #include "railyard/ns3/railyard_helper.h"
+#include "railyard/ns3/trace_events.h"
 #include "simulator/scenario/schema/scenario.h"
 
 namespace railyard {
@@ -106,6 +108,17 @@ struct Seen {
   std::vector<int64_t> rtts;
   uint64_t packets = 0;
   uint64_t frames = 0;
+};
+
+// Counts the calls of sinks by their paths.
+struct Counting {
+  template <typename Event>
+  void On(std::string path, const Event& /*event*/) {
+    ++counts[path];
+  }
+  void OnEnded(std::string path) { ++counts[path]; }
+
+  std::map<std::string, uint64_t> counts;
 };
 
 TEST_F(FabricSimulationTest, CollectivesRunAsTheyDoWithoutNs3sEvents) {
@@ -275,6 +288,85 @@ TEST_F(FabricSimulationTest, AttributesByPathDecide) {
     TearDown();
   }
   EXPECT_NE(times_ps[0], times_ps[1]);
+}
+
+// Every trace source of the simulation, by its path, in one job: seven senders overrun a receiver
+// whose switch has little room, and a cable is unplugged meanwhile.
+TEST_F(FabricSimulationTest, EveryTraceSourceHasAPath) {
+  ScenarioBuilder scenario("incast");
+  scenario.Fabric(scenario::RailOptimized{.servers = 8})
+      .Add(scenario::Collective{.operation = scenario::Operation::kGather,
+                                .size = DataSize::MiB(16)})
+      .Set("nic.congestion_control.dcqcn")
+      .Set("nccl.IB_TIMEOUT", 8)
+      .Add(scenario::Fault{.name = "cut",
+                           .kind = scenario::Fault::Kind::kLinkDown,
+                           .link = "server1/nic0--leaf0",
+                           .at = Duration::Us(100),
+                           .until = Duration::Us(200)});
+  Create(RailyardHelper(scenario));
+  ns3::Config::Set("/Railyard/SwitchList/*/Alpha", ns3::DoubleValue(1.0 / 128));
+  Counting seen;
+  const auto connect = [&](const std::string& name, const auto& callback) {
+    ns3::Config::Connect("/Railyard/" + name, callback);
+  };
+  connect("CollectiveStart", ns3::MakeCallback(&Counting::On<CollectiveEvent>, &seen));
+  connect("CollectiveEnd", ns3::MakeCallback(&Counting::On<CollectiveEvent>, &seen));
+  connect("CallEnd", ns3::MakeCallback(&Counting::On<CallEvent>, &seen));
+  connect("Ended", ns3::MakeCallback(&Counting::OnEnded, &seen));
+  connect("PacketDropped", ns3::MakeCallback(&Counting::On<PacketEvent>, &seen));
+  connect("EcnMarked", ns3::MakeCallback(&Counting::On<PacketEvent>, &seen));
+  connect("LinkState", ns3::MakeCallback(&Counting::On<LinkStateEvent>, &seen));
+  connect("PauseSent", ns3::MakeCallback(&Counting::On<PauseEvent>, &seen));
+  connect("Timeout", ns3::MakeCallback(&Counting::On<QueuePairEvent>, &seen));
+  connect("CnpSent", ns3::MakeCallback(&Counting::On<QueuePairEvent>, &seen));
+  connect("RateChanged", ns3::MakeCallback(&Counting::On<RateEvent>, &seen));
+  connect("LinkList/*/PacketLost", ns3::MakeCallback(&Counting::On<PacketEvent>, &seen));
+  ns3::Simulator::Run();
+  const RunResult result = fabric_->GetResult();
+  EXPECT_EQ(result.status, RunStatus::kCompleted);
+  EXPECT_EQ(seen.counts["/Railyard/CollectiveStart"], 1u);
+  EXPECT_EQ(seen.counts["/Railyard/CollectiveEnd"], 1u);
+  EXPECT_EQ(seen.counts["/Railyard/CallEnd"], 64u);
+  EXPECT_EQ(seen.counts["/Railyard/Ended"], 1u);
+  EXPECT_EQ(seen.counts["/Railyard/LinkState"], 4u);  // two directions, down and up
+  uint64_t lost = 0;
+  for (const auto& [path, count] : seen.counts) {
+    if (path.starts_with("/Railyard/LinkList/")) lost += count;
+  }
+  EXPECT_GT(lost, 0u);
+  uint64_t dropped = 0;  // by the link, or before they were on it
+  for (const DropResult& drops : result.drops) dropped += drops.packets;
+  EXPECT_EQ(seen.counts["/Railyard/PacketDropped"], dropped);
+  EXPECT_GE(dropped, lost);
+  for (const char* name : {"EcnMarked", "PauseSent", "Timeout", "CnpSent", "RateChanged"}) {
+    EXPECT_GT(seen.counts[std::string("/Railyard/") + name], 0u) << name;
+  }
+}
+
+TEST_F(FabricSimulationTest, DefaultsAndTheRunOfNs3Decide) {
+  const auto simulate = [this] {
+    ScenarioBuilder scenario("incast");
+    scenario.Fabric(scenario::RailOptimized{.servers = 4})
+        .Add(scenario::Collective{.operation = scenario::Operation::kGather,
+                                  .size = DataSize::MiB(8)});
+    Create(RailyardHelper(scenario));
+    ns3::Simulator::Run();
+    RunResult result = fabric_->GetResult();
+    TearDown();
+    return result;
+  };
+  const RunResult plain = simulate();
+  ns3::Config::SetDefault("railyard::Switch::Alpha", ns3::DoubleValue(1.0 / 128));
+  EXPECT_NE(simulate().simulated_time_ps, plain.simulated_time_ps);
+  ns3::TypeId::AttributeInformation alpha;
+  ASSERT_TRUE(ns3::TypeId::LookupByName("railyard::Switch").LookupAttributeByName("Alpha", &alpha));
+  ns3::Config::SetDefault("railyard::Switch::Alpha", *alpha.originalInitialValue);
+  ns3::RngSeedManager::SetRun(3);
+  const RunResult third = simulate();
+  ns3::RngSeedManager::SetRun(1);
+  EXPECT_NE(third.seed, plain.seed);
+  EXPECT_EQ(simulate().simulated_time_ps, plain.simulated_time_ps);
 }
 
 TEST_F(FabricSimulationTest, Ns3sSeedIsTheScenarios) {

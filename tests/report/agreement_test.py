@@ -238,6 +238,10 @@ class Refusals(unittest.TestCase):
                 "(SELECT 'x' UNION ALL SELECT note FROM n) SELECT note FROM n;")
             run.database.close()
             self.refused(run.directory)
+            done = subprocess.run([RAILYARD, "compare", run.directory, run.directory], capture_output=True,
+                                  text=True, timeout=60)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("notes is not a plain table", done.stderr)
 
 
 if __name__ == "__main__":

@@ -282,6 +282,34 @@ class Machine(unittest.TestCase):
             self.assertEqual((status, said), (1, "railyard: error: standard output: Broken pipe\n"), command)
         self.expect_whole(self.here / "out")  # what was asked for in a file is there
 
+    def test_what_never_ends_is_no_baseline(self):
+        os.mkfifo(self.here / "pipe")
+        for name in ("pipe", "/dev/zero"):
+            self.assertEqual(self.run_to_end("run", "flap.textproto", "--out", "out", "--baseline-file", name),
+                             (1, f"railyard: error: {name} is no file of fault-free runs (expected one, or a "
+                                 "new name)\n"))
+        self.expect_nothing("pipe")
+
+    def test_a_signal_ends_the_wait_for_a_reader(self):
+        os.mkfifo(self.here / "pipe")
+        process = self.start("synth", "plan.textproto", "-o", "pipe")
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        status, _ = self.end(process)
+        self.assertEqual(status, -signal.SIGTERM)
+        self.expect_nothing("pipe")
+
+    def test_a_pipe_that_is_read_later(self):
+        os.mkfifo(self.here / "pipe")
+        process = self.start("synth", "plan.textproto", "-o", "pipe")
+        time.sleep(0.5)
+        with open(self.here / "pipe", "rb") as pipe:
+            written = pipe.read()
+        self.assertEqual(self.end(process), (0, ""))
+        self.assertEqual(self.run_to_end("synth", "plan.textproto", "-o", "plan.trace"), (0, ""))
+        self.assertEqual(written, (self.here / "plan.trace").read_bytes())
+        self.expect_nothing("pipe", "plan.trace")
+
     # ---- Two at once, and kills ------------------------------------------------------------------
 
     def test_runs_into_one_directory_at_once(self):

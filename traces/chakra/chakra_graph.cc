@@ -34,12 +34,16 @@ bool ChakraGraph::Error(const std::string& what) {
   return false;
 }
 
+bool ChakraGraph::IsTwice(uint64_t id) {
+  return Error(fmt::format("node {} is there twice (expected each id once)", id));
+}
+
 bool ChakraGraph::Add(const ChakraNode& node) {
   if (node.is(ChakraNodeType::kMetadata)) return true;
   if (rank_->operations.size() == kNodesMax) {
     return Error(fmt::format("more than {} nodes", kNodesMax));
   }
-  ids_.Add(node.id);
+  if (const auto twice = ids_.Add(node.id)) return IsTwice(*twice);
   GraphOperation operation;
   operation.source_file = file_;
   if (node.IsCall()) AddCall(node, operation);
@@ -100,9 +104,7 @@ std::optional<CallDropReason> ChakraGraph::FillCall(const ChakraNode& node,
 }
 
 bool ChakraGraph::EndRank() {
-  if (const auto twice = ids_.Sort()) {
-    return Error(fmt::format("node {} is there twice (expected each id once)", *twice));
-  }
+  if (const auto twice = ids_.Sort()) return IsTwice(*twice);
   const bool takes_ctrl_deps = data_deps_.ids.empty() && !ctrl_deps_.ids.empty();
   took_ctrl_deps_ |= takes_ctrl_deps;
   const NodeDependencies& deps = takes_ctrl_deps ? ctrl_deps_ : data_deps_;

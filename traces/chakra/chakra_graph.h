@@ -76,6 +76,7 @@ class ChakraGraph {
   };
 
   bool Error(const std::string& what);
+  bool IsTwice(uint64_t id);
   void AddCall(const ChakraNode& node, GraphOperation& operation);
   // Fills in the call's operation, or returns why the call cannot be imported.
   std::optional<CallDropReason> FillCall(const ChakraNode& node, GraphOperation& operation);

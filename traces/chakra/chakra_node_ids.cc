@@ -5,6 +5,13 @@
 
 namespace railyard {
 
+std::optional<uint64_t> ChakraNodeIds::Add(uint64_t id) {
+  places_.emplace_back(id, static_cast<uint32_t>(places_.size()));
+  if (places_.size() < check_at_) return std::nullopt;
+  check_at_ *= 2;
+  return Sort();
+}
+
 std::optional<uint64_t> ChakraNodeIds::Sort() {
   if (!std::is_sorted(places_.begin(), places_.end())) std::sort(places_.begin(), places_.end());
   const auto twice = std::adjacent_find(places_.begin(), places_.end(),

@@ -12,9 +12,9 @@
 namespace railyard {
 namespace {
 
-bool LooksLikeSqlite(std::string_view head) {
-  return head.starts_with(std::string_view("SQLite format 3\0", 16));
-}
+constexpr std::string_view kSqliteMagic("SQLite format 3\0", 16);
+
+bool LooksLikeSqlite(std::string_view head) { return head.starts_with(kSqliteMagic); }
 
 // SQLite reads files, not streams: what is compressed or in an archive is unpacked first.
 void Unpack(InputStream& stream, const std::string& path) {
@@ -35,6 +35,13 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
       [&](InputStream& stream) {
         const auto index = static_cast<uint32_t>(import.report.files.size());
         import.report.files.push_back({.path = stream.name()});
+        // Before anything is unpacked: what is no database may be long.
+        if (!LooksLikeSqlite(stream.Peek(kSqliteMagic.size()))) {
+          diagnostics.Error({stream.name()}, "",
+                            "is no SQLite database (expected what `nsys export --type sqlite` "
+                            "writes)");
+          return false;
+        }
         const TemporaryDirectory directory;
         const std::string path = directory.File("export.sqlite");
         Unpack(stream, path);

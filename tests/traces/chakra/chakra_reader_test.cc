@@ -257,6 +257,16 @@ TEST(ChakraReaderTest, CyclesAreErrors) {
   EXPECT_THAT(files.findings(), HasSubstr("waits for itself"));
 }
 
+// A file of zeros is one of empty messages, which are nodes of id 0. Zeros compress well, so that a
+// small file may have any number of them.
+TEST(ChakraReaderTest, AnIdThatIsRepeatedEndsTheReadingEarly) {
+  ImportedFiles files;
+  const std::string zeros(200'000, '\0');
+  files.Import({files.Write("job.0.et", FileOf({Collective(1, 0, 64)}) + zeros)});
+  EXPECT_THAT(files.findings(), HasSubstr("node 0 is there twice"));
+  EXPECT_LT(files.import().report.files.at(0).bytes_read, 100'000u);
+}
+
 TEST(ChakraReaderTest, IdsAreUnique) {
   ImportedFiles files;
   files.Import({files.Write("job.0.et", FileOf({Collective(1, 0, 64), Computation(1, 5)}))});

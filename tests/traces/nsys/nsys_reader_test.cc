@@ -14,6 +14,7 @@
 #include "tests/support/reference_dir.h"
 #include "tests/traces/imported_files.h"
 #include "tests/traces/nsys/nsys_file.h"
+#include "traces/import/import.h"
 #include "workloads/job/job.h"
 
 namespace railyard {
@@ -409,6 +410,17 @@ TEST(NsysReaderTest, ViewsAreNotRun) {
   });
   EXPECT_FALSE(files.import().trace);
   EXPECT_NE(files.findings(), "");
+}
+
+// Such a file is not unpacked, however long it is.
+TEST(NsysReaderTest, OtherFilesAreErrors) {
+  const ImportedFiles files;
+  const std::string path = files.Write("job.sqlite", std::string(1'000, '\0'));
+  Diagnostics diagnostics;
+  EXPECT_FALSE(ImportFiles({path}, "nsys", {}, diagnostics).trace);
+  EXPECT_EQ(diagnostics.ToString(), path +
+                                        ": error: is no SQLite database (expected what `nsys "
+                                        "export --type sqlite` writes)\n");
 }
 
 TEST(NsysReaderTest, DamagedDatabasesAreErrors) {

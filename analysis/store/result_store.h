@@ -34,6 +34,8 @@ class StoredRows {
     return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
   }
   int64_t Integer(int column) const;
+  // Returns an integer that is not negative.
+  uint64_t Count(int column) const;
   // Returns the cell as a bool; NULL is false.
   bool Holds(int column) const { return !IsNull(column) && Integer(column) != 0; }
   // Returns a finite number, which may be an integer in the table.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/report/result_store.h"
+#include "analysis/store/result_store.h"
 
 #include <cmath>
 #include <filesystem>
@@ -52,6 +52,15 @@ int64_t StoredRows::Integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
 
+uint64_t StoredRows::Count(int column) const {
+  const int64_t value = Integer(column);
+  if (value < 0) {
+    throw UnreadableResult{fmt::format("column {} holds a negative number",
+                                       sqlite3_column_name(statement_.get(), column))};
+  }
+  return static_cast<uint64_t>(value);
+}
+
 double StoredRows::Real(int column) const {
   const int type = sqlite3_column_type(statement_.get(), column);
   const double value = sqlite3_column_double(statement_.get(), column);
@@ -63,6 +72,10 @@ double StoredRows::Real(int column) const {
 }
 
 std::string StoredRows::Text(int column) const {
+  if (sqlite3_column_type(statement_.get(), column) == SQLITE_BLOB) {
+    throw UnreadableResult{
+        fmt::format("column {} holds no text", sqlite3_column_name(statement_.get(), column))};
+  }
   const auto* const text =
       reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
   return text == nullptr ? std::string() : std::string(text);
