@@ -13,7 +13,7 @@ namespace {
 
 // Transition 2f is a beginning of fault f, 2f+1 an end. At one instant ends come before beginnings,
 // for one fault of a link may follow upon another.
-constexpr uint32_t TransitionOf(uint32_t fault, bool begins) {
+constexpr uint32_t TransitionOf(FaultIndex fault, bool begins) {
   return 2 * fault + (begins ? 0 : 1);
 }
 constexpr bool Begins(uint32_t transition) { return transition % 2 == 0; }
@@ -60,7 +60,7 @@ FaultInjector::FaultInjector(const FabricGraph& graph, const std::vector<FaultSp
   engine.Register(event_order::kRouting,
                   {.name = "route changes", .pending = PendingMeans::kChange},
                   &FaultInjector::HandleRouting, this);
-  for (uint32_t f = 0; f < faults.size(); ++f) {
+  for (FaultIndex f{}; f < faults.size(); ++f) {
     if (TakesLinksDown(faults[f]) && faults[f].is_noticed) states_[f].groups = GroupsOf(faults[f]);
     if (!faults[f].timeline.anchor.is_set()) CountFrom(f, 0);
   }
@@ -80,7 +80,7 @@ std::vector<FaultInjector::LinkGroup> FaultInjector::GroupsOf(const FaultSpec& f
 
 // --- Timelines -----------------------------------------------------------------------------------
 
-void FaultInjector::CountFrom(uint32_t fault, int64_t anchor_ps) {
+void FaultInjector::CountFrom(FaultIndex fault, int64_t anchor_ps) {
   State& state = states_[fault];
   if (state.anchor_ps != kNeverPs) return;
   state.anchor_ps = anchor_ps;
@@ -89,7 +89,7 @@ void FaultInjector::CountFrom(uint32_t fault, int64_t anchor_ps) {
   ScheduleNext(fault);
 }
 
-void FaultInjector::ScheduleNext(uint32_t fault) {
+void FaultInjector::ScheduleNext(FaultIndex fault) {
   const State& state = states_[fault];
   if (!state.interval) {
     BeginAnchored(fault, true);
@@ -100,7 +100,7 @@ void FaultInjector::ScheduleNext(uint32_t fault) {
   ScheduleTransition(fault, true, state.anchor_ps + state.interval->from_ps);
 }
 
-void FaultInjector::ScheduleTransition(uint32_t fault, bool begins, int64_t time_ps) {
+void FaultInjector::ScheduleTransition(FaultIndex fault, bool begins, int64_t time_ps) {
   network_.engine().ScheduleFabric(time_ps, event_order::kFault, (begins ? kBeginnings : 0) + fault,
                                    TransitionOf(fault, begins));
 }
@@ -113,13 +113,13 @@ void FaultInjector::HandleFault(void* self, uint32_t transition) {
   }
   if (injector.disarmed_) return;
   if (Begins(transition)) {
-    injector.Begin(transition / 2);
+    injector.Begin(FaultIndex{transition / 2});
   } else {
-    injector.End(transition / 2);
+    injector.End(FaultIndex{transition / 2});
   }
 }
 
-void FaultInjector::Begin(uint32_t fault) {
+void FaultInjector::Begin(FaultIndex fault) {
   const FaultTimeline& timeline = faults_[fault].timeline;
   State& state = states_[fault];
   const int64_t now_ps = network_.engine().NowPs();
@@ -134,7 +134,7 @@ void FaultInjector::Begin(uint32_t fault) {
   if (state.history.begins == 1) BeginAnchored(fault, false);
 }
 
-void FaultInjector::End(uint32_t fault) {
+void FaultInjector::End(FaultIndex fault) {
   State& state = states_[fault];
   state.holds = false;
   state.history.last_end_ps = network_.engine().NowPs();
@@ -145,7 +145,7 @@ void FaultInjector::End(uint32_t fault) {
 }
 
 // Starts or ends the fault's effect.
-void FaultInjector::Apply(uint32_t fault) {
+void FaultInjector::Apply(FaultIndex fault) {
   const FaultSpec& spec = faults_[fault];
   const bool holds = states_[fault].holds;
   conditions_ ^= Mix64(fault + 1);
@@ -160,8 +160,8 @@ void FaultInjector::Apply(uint32_t fault) {
   if (spec.kind == FaultKind::kBackgroundLoad && hooks_.set_load) hooks_.set_load(fault, holds);
 }
 
-void FaultInjector::BeginAnchored(uint32_t fault, bool at_end) {
-  for (uint32_t f = 0; f < faults_.size(); ++f) {
+void FaultInjector::BeginAnchored(FaultIndex fault, bool at_end) {
+  for (FaultIndex f{}; f < faults_.size(); ++f) {
     const FaultAnchor& anchor = faults_[f].timeline.anchor;
     if (anchor.fault == fault && anchor.at_end == at_end) CountFrom(f, network_.engine().NowPs());
   }
@@ -169,7 +169,7 @@ void FaultInjector::BeginAnchored(uint32_t fault, bool at_end) {
 
 void FaultInjector::OnCollectiveProgress(CollectiveIndex collective, double progress) {
   if (disarmed_) return;
-  for (uint32_t f = 0; f < faults_.size(); ++f) {
+  for (FaultIndex f{}; f < faults_.size(); ++f) {
     const FaultAnchor& anchor = faults_[f].timeline.anchor;
     const bool is_of =
         std::ranges::find(anchor.collectives, collective) != anchor.collectives.end();
@@ -179,11 +179,11 @@ void FaultInjector::OnCollectiveProgress(CollectiveIndex collective, double prog
   }
 }
 
-void FaultInjector::SetGpuSpeeds(uint32_t fault) {
+void FaultInjector::SetGpuSpeeds(FaultIndex fault) {
   if (!hooks_.set_gpu_speed) return;
   for (const GpuIndex gpu : faults_[fault].gpus) {
     double speed = 1;
-    for (uint32_t f = 0; f < faults_.size(); ++f) {
+    for (FaultIndex f{}; f < faults_.size(); ++f) {
       if (faults_[f].kind != FaultKind::kStraggler || !states_[f].holds) continue;
       const auto& gpus = faults_[f].gpus;
       if (std::find(gpus.begin(), gpus.end(), gpu) != gpus.end()) speed *= faults_[f].speed;
@@ -203,7 +203,7 @@ void FaultInjector::ScheduleNews(uint32_t news, int64_t time_ps) {
                                    (news_[news].up ? 0 : kBeginnings) + news_[news].order, news);
 }
 
-void FaultInjector::Announce(uint32_t fault, bool up) {
+void FaultInjector::Announce(FaultIndex fault, bool up) {
   const int64_t now_ps = network_.engine().NowPs();
   const std::vector<LinkGroup>& groups = states_[fault].groups;
   for (uint32_t group = 0; group < groups.size(); ++group) {
@@ -245,7 +245,7 @@ bool FaultInjector::Detect(News& news) {
   return !news.links.empty();
 }
 
-void FaultInjector::NoteLinksGone(uint32_t fault, LinkGroup& group) {
+void FaultInjector::NoteLinksGone(FaultIndex fault, LinkGroup& group) {
   if (std::exchange(group.is_missing_in_routes, true)) return;
   State& state = states_[fault];
   RoutedFault routed;
@@ -266,7 +266,7 @@ void FaultInjector::NoteLinksGone(uint32_t fault, LinkGroup& group) {
   routed_faults_.emplace_hint(routed_faults_.end(), routed_number_, std::move(routed));
 }
 
-void FaultInjector::NoteLinksBack(uint32_t fault, LinkGroup& group) {
+void FaultInjector::NoteLinksBack(FaultIndex fault, LinkGroup& group) {
   if (!std::exchange(group.is_missing_in_routes, false)) return;
   State& state = states_[fault];
   if (--state.groups_missing == 0) routed_faults_.erase(state.routed_number);
@@ -298,7 +298,7 @@ void FaultInjector::Spread(uint32_t index) {
     if (news.up) NoteLinksBack(news.fault, group);
     free_news_.push_back(index);
   }
-  last_routed_fault_ = static_cast<int32_t>(news.fault);
+  last_routed_fault_ = news.fault;
   routes_have_changed_ = true;
   if (hooks_.on_routes_changed) hooks_.on_routes_changed();
 }
@@ -321,7 +321,7 @@ std::set<int32_t> FaultInjector::BrokenServers() const {
   const auto add = [&](DeviceId device) {
     if (graph_.device(device).server >= 0) broken.insert(graph_.device(device).server);
   };
-  for (uint32_t f = 0; f < faults_.size(); ++f) {
+  for (FaultIndex f{}; f < faults_.size(); ++f) {
     const FaultSpec& fault = faults_[f];
     if (!states_[f].holds) continue;
     if (TakesLinksDown(fault) && fault.is_noticed) {
@@ -337,7 +337,8 @@ std::set<int32_t> FaultInjector::BrokenServers() const {
 }
 
 // A packet may have been lost on its way when all routes are back.
-int32_t FaultInjector::FaultOfMissingRoute(int32_t from_server, int32_t to_server) const {
+std::optional<FaultIndex> FaultInjector::FaultOfMissingRoute(int32_t from_server,
+                                                             int32_t to_server) const {
   if (routed_faults_.empty()) return last_routed_fault_;
   const auto is_at_an_end = [&](const auto& numbered) {
     const std::vector<int32_t>& servers = numbered.second.servers;
@@ -346,11 +347,11 @@ int32_t FaultInjector::FaultOfMissingRoute(int32_t from_server, int32_t to_serve
   };
   const auto found = std::find_if(routed_faults_.rbegin(), routed_faults_.rend(), is_at_an_end);
   const auto cause = found == routed_faults_.rend() ? routed_faults_.rbegin() : found;
-  return static_cast<int32_t>(cause->second.fault);
+  return cause->second.fault;
 }
 
-int32_t FaultInjector::FaultOfLoss(DropReason reason, LinkId link, GpuIndex from,
-                                   GpuIndex to) const {
+std::optional<FaultIndex> FaultInjector::FaultOfLoss(DropReason reason, LinkId link, GpuIndex from,
+                                                     GpuIndex to) const {
   switch (reason) {
     case DropReason::kBitError:
       return effects_.FaultOfBitError(link);
@@ -360,7 +361,7 @@ int32_t FaultInjector::FaultOfLoss(DropReason reason, LinkId link, GpuIndex from
       return FaultOfMissingRoute(graph_.device(graph_.gpus()[from]).server,
                                  graph_.device(graph_.gpus()[to]).server);
     default:
-      return -1;
+      return std::nullopt;
   }
 }
 

@@ -30,7 +30,7 @@ class FaultInjector {
     // Sets the speed of a GPU from now on, as a share of its full speed; 0 halts it.
     std::function<void(GpuIndex gpu, double speed)> set_gpu_speed{};
     // Starts or stops the traffic of a kBackgroundLoad.
-    std::function<void(uint32_t fault, bool runs)> set_load{};
+    std::function<void(FaultIndex fault, bool runs)> set_load{};
   };
   // All references must outlive this. Schedules the faults without an anchor.
   FaultInjector(const FabricGraph& graph, const std::vector<FaultSpec>& faults,
@@ -53,19 +53,20 @@ class FaultInjector {
     uint64_t begins = 0;
     int64_t first_detection_ps = kNeverPs;  // of its links that are down
   };
-  const History& history(uint32_t fault) const { return states_[fault].history; }
+  const History& history(FaultIndex fault) const { return states_[fault].history; }
 
   // Returns the servers that an inspection finds broken now: those with a cable that is known to be
   // down, or with a halted GPU.
   std::set<int32_t> BrokenServers() const;
 
-  // Returns the fault that causes a loss on `link` now, or -1. A bit error is due to the fault
-  // whose loss model drew it, and a loss on a link that is down to the last fault that took it
-  // down. A missing route is due to the last fault that took links from routes and has not given
+  // Returns the fault that causes a loss on `link` now, if one does. A bit error is due to the
+  // fault whose loss model drew it, and a loss on a link that is down to the last fault that took
+  // it down. A missing route is due to the last fault that took links from routes and has not given
   // them back everywhere, if there is one to the servers of the two GPUs between which the packet
   // was. No fault causes the other losses: a buffer that overflows is congestion, although a fault
   // may be why there is more traffic.
-  int32_t FaultOfLoss(DropReason reason, LinkId link, GpuIndex from, GpuIndex to) const;
+  std::optional<FaultIndex> FaultOfLoss(DropReason reason, LinkId link, GpuIndex from,
+                                        GpuIndex to) const;
 
  private:
   // Holds those links of a fault whose ends detect a change at the same time.
@@ -87,14 +88,14 @@ class FaultInjector {
   };
   // Holds a fault whose links some routes lack.
   struct RoutedFault {
-    uint32_t fault = 0;
+    FaultIndex fault{};
     uint32_t groups = 0;             // of links that some routes lack
     std::vector<int32_t> servers{};  // at whose devices its links end, in order
   };
   // Describes a change of links' state that is spreading to the switches and NICs.
   struct News {
     uint32_t order = 0;  // of announcement, among the news of one instant
-    uint32_t fault = 0;
+    FaultIndex fault{};
     uint32_t group = 0;  // of the fault's links
     bool up = false;
     bool is_detected = false;
@@ -106,23 +107,23 @@ class FaultInjector {
   static void HandleFault(void* self, uint32_t transition);
   static void HandleRouting(void* self, uint32_t news);
   static bool TakesLinksDown(const FaultSpec& fault);
-  void CountFrom(uint32_t fault, int64_t anchor_ps);
-  void ScheduleNext(uint32_t fault);
-  void ScheduleTransition(uint32_t fault, bool begins, int64_t time_ps);
-  void Begin(uint32_t fault);
-  void End(uint32_t fault);
-  void Apply(uint32_t fault);
-  void BeginAnchored(uint32_t fault, bool at_end);
-  void SetGpuSpeeds(uint32_t fault);
+  void CountFrom(FaultIndex fault, int64_t anchor_ps);
+  void ScheduleNext(FaultIndex fault);
+  void ScheduleTransition(FaultIndex fault, bool begins, int64_t time_ps);
+  void Begin(FaultIndex fault);
+  void End(FaultIndex fault);
+  void Apply(FaultIndex fault);
+  void BeginAnchored(FaultIndex fault, bool at_end);
+  void SetGpuSpeeds(FaultIndex fault);
   void ScheduleNews(uint32_t news, int64_t time_ps);
   std::vector<LinkGroup> GroupsOf(const FaultSpec& fault) const;
-  void Announce(uint32_t fault, bool up);
+  void Announce(FaultIndex fault, bool up);
   bool Detect(News& news);
   int64_t NextWavePs(const News& news) const;  // kNeverPs if all devices know
   void Spread(uint32_t news);
-  void NoteLinksGone(uint32_t fault, LinkGroup& group);
-  void NoteLinksBack(uint32_t fault, LinkGroup& group);
-  int32_t FaultOfMissingRoute(int32_t from_server, int32_t to_server) const;
+  void NoteLinksGone(FaultIndex fault, LinkGroup& group);
+  void NoteLinksBack(FaultIndex fault, LinkGroup& group);
+  std::optional<FaultIndex> FaultOfMissingRoute(int32_t from_server, int32_t to_server) const;
 
   const FabricGraph& graph_;
   const std::vector<FaultSpec>& faults_;
@@ -140,7 +141,7 @@ class FaultInjector {
   uint64_t conditions_ = 0;                          // a hash of the set of active faults
   std::map<uint64_t, RoutedFault> routed_faults_;    // in the order in which routes lost links
   uint64_t routed_number_ = 0;                       // the last one given
-  int32_t last_routed_fault_ = -1;
+  std::optional<FaultIndex> last_routed_fault_;
   bool disarmed_ = false;
   bool has_begun_ = false;
   bool routes_have_changed_ = false;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/faults/fault_index.h"
 #include "simulator/units/job_ids.h"
 #include "simulator/units/units.h"
 
@@ -20,9 +21,8 @@ struct FaultInterval {
 
 // Names the event from which a timeline's times count, instead of time 0.
 struct FaultAnchor {
-  static constexpr uint32_t kNone = UINT32_MAX;
-  bool is_set() const { return fault != kNone || !collectives.empty(); }
-  uint32_t fault = kNone;                    // its first begin
+  bool is_set() const { return fault != FaultIndex::kNone || !collectives.empty(); }
+  FaultIndex fault = FaultIndex::kNone;      // its first begin
   bool at_end = false;                       // its last end instead
   std::vector<CollectiveIndex> collectives;  // the first that gets there counts
   double progress = 0;  // share of its payload received; 0: its first rank begins

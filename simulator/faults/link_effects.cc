@@ -24,11 +24,11 @@ LinkEffects::LinkEffects(const FabricGraph& graph, const std::vector<FaultSpec>&
                          FabricNetwork& network)
     : graph_(graph), faults_(faults), network_(network) {}
 
-void LinkEffects::Begin(uint32_t fault) { Set(fault, true); }
+void LinkEffects::Begin(FaultIndex fault) { Set(fault, true); }
 
-void LinkEffects::End(uint32_t fault) { Set(fault, false); }
+void LinkEffects::End(FaultIndex fault) { Set(fault, false); }
 
-void LinkEffects::Set(uint32_t fault, bool holds) {
+void LinkEffects::Set(FaultIndex fault, bool holds) {
   const FaultSpec& spec = faults_[fault];
   for (const LinkId link : spec.links) {
     switch (spec.kind) {
@@ -55,7 +55,7 @@ void LinkEffects::Set(uint32_t fault, bool holds) {
   }
 }
 
-void LinkEffects::SetDown(LinkId link, uint32_t fault, bool down) {
+void LinkEffects::SetDown(LinkId link, FaultIndex fault, bool down) {
   OnLink& on_link = on_link_[link];
   const bool was_up = on_link.cutting.empty();
   if (down) {
@@ -64,11 +64,11 @@ void LinkEffects::SetDown(LinkId link, uint32_t fault, bool down) {
     on_link.cutting.erase(std::ranges::find(on_link.cutting, fault));
   }
   const bool is_up = on_link.cutting.empty();
-  if (!is_up) on_link.last_down_fault = static_cast<int32_t>(on_link.cutting.back());
+  if (!is_up) on_link.last_down_fault = on_link.cutting.back();
   if (is_up != was_up) network_.SetLinkUp(link, is_up);
 }
 
-void LinkEffects::SetDegraded(LinkId link, uint32_t fault, bool degraded) {
+void LinkEffects::SetDegraded(LinkId link, FaultIndex fault, bool degraded) {
   OnLink& on_link = on_link_[link];
   if (degraded) {
     on_link.degrading.push_back(fault);
@@ -77,7 +77,7 @@ void LinkEffects::SetDegraded(LinkId link, uint32_t fault, bool degraded) {
   }
   const uint64_t own_bps = graph_.link(link).rate_bps;
   uint64_t rate_bps = own_bps;
-  for (const uint32_t other : on_link.degrading) {
+  for (const FaultIndex other : on_link.degrading) {
     const FaultSpec& spec = faults_[other];
     const auto share_bps =
         static_cast<uint64_t>(std::llround(spec.rate_share * static_cast<double>(own_bps)));
@@ -86,7 +86,7 @@ void LinkEffects::SetDegraded(LinkId link, uint32_t fault, bool degraded) {
   network_.SetLinkRate(link, std::max<uint64_t>(1, rate_bps));
 }
 
-void LinkEffects::SetLossy(LinkId link, uint32_t fault, bool lossy) {
+void LinkEffects::SetLossy(LinkId link, FaultIndex fault, bool lossy) {
   OnLink& on_link = on_link_[link];
   const int64_t now_ps = network_.engine().NowPs();
   if (on_link.losses.empty()) {
@@ -125,7 +125,7 @@ bool LinkEffects::IsLost(LinkId link, const Packet& packet) {
   return is_lost;
 }
 
-void LinkEffects::SetDelayed(LinkId link, uint32_t fault, bool delayed) {
+void LinkEffects::SetDelayed(LinkId link, FaultIndex fault, bool delayed) {
   OnLink& on_link = on_link_[link];
   if (delayed) {
     on_link.delaying.push_back(fault);
@@ -144,7 +144,7 @@ int64_t LinkEffects::ExtraDelayPs(LinkId link) {
   network_.NoteDraw();
   const uint64_t number = on_link.delayed_packets++;
   int64_t delay_ps = 0;
-  for (const uint32_t fault : on_link.delaying) {
+  for (const FaultIndex fault : on_link.delaying) {
     const FaultSpec& spec = faults_[fault];
     network_.NoteDraw();
     const KeyedDraw jitter(SeedOnLink(spec, link), kLinkJitterStream, number);
@@ -160,14 +160,14 @@ void LinkEffects::SetStorm(LinkId link, bool storms) {
   }
 }
 
-int32_t LinkEffects::FaultOfBitError(LinkId link) const {
+std::optional<FaultIndex> LinkEffects::FaultOfBitError(LinkId link) const {
   const bool is_reported = link == lossy_link_ && network_.engine().NowPs() == loss_ps_;
-  return is_reported ? static_cast<int32_t>(lossy_fault_) : -1;
+  return is_reported ? std::optional(lossy_fault_) : std::nullopt;
 }
 
-int32_t LinkEffects::LastFaultOfDownLink(LinkId link) const {
+std::optional<FaultIndex> LinkEffects::LastFaultOfDownLink(LinkId link) const {
   const auto it = on_link_.find(link);
-  return it == on_link_.end() ? -1 : it->second.last_down_fault;
+  return it == on_link_.end() ? std::nullopt : it->second.last_down_fault;
 }
 
 }  // namespace railyard

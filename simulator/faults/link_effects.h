@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -21,18 +22,19 @@ class LinkEffects {
               FabricNetwork& network);
 
   // Begins or ends a fault now.
-  void Begin(uint32_t fault);
-  void End(uint32_t fault);
+  void Begin(FaultIndex fault);
+  void End(FaultIndex fault);
 
-  // Returns the fault whose loss model lost the packet that is being reported on `link`, or -1.
-  int32_t FaultOfBitError(LinkId link) const;
+  // Returns the fault whose loss model lost the packet that is being reported on `link`, if there
+  // is one.
+  std::optional<FaultIndex> FaultOfBitError(LinkId link) const;
   // Returns the fault that holds `link` down, the last one to begin if there are several; if the
-  // link is up again, the last one that held it down; -1 if there was none.
-  int32_t LastFaultOfDownLink(LinkId link) const;
+  // link is up again, the last one that held it down; nullopt if there was none.
+  std::optional<FaultIndex> LastFaultOfDownLink(LinkId link) const;
 
  private:
   struct Loss {
-    uint32_t fault;
+    FaultIndex fault{};
     PacketLoss model;
     // A fault keeps the last two of its intervals, because an arrival may be examined a forwarding
     // latency late.
@@ -40,21 +42,21 @@ class LinkEffects {
     FaultInterval before;
   };
   struct OnLink {
-    std::vector<uint32_t> cutting;  // active faults that hold the link down
+    std::vector<FaultIndex> cutting;  // active faults that hold the link down
     uint32_t storm_count = 0;
-    int32_t last_down_fault = -1;
-    std::vector<uint32_t> degrading;  // active faults
-    std::vector<uint32_t> delaying;
+    std::optional<FaultIndex> last_down_fault{};
+    std::vector<FaultIndex> degrading;  // active faults
+    std::vector<FaultIndex> delaying;
     std::vector<Loss> losses;  // of all faults that were ever active
     uint64_t delayed_packets = 0;
   };
 
-  void SetDown(LinkId link, uint32_t fault, bool down);
-  void SetDegraded(LinkId link, uint32_t fault, bool degraded);
-  void SetLossy(LinkId link, uint32_t fault, bool lossy);
-  void SetDelayed(LinkId link, uint32_t fault, bool delayed);
+  void SetDown(LinkId link, FaultIndex fault, bool down);
+  void SetDegraded(LinkId link, FaultIndex fault, bool degraded);
+  void SetLossy(LinkId link, FaultIndex fault, bool lossy);
+  void SetDelayed(LinkId link, FaultIndex fault, bool delayed);
   void SetStorm(LinkId link, bool storms);
-  void Set(uint32_t fault, bool holds);
+  void Set(FaultIndex fault, bool holds);
   bool IsLost(LinkId link, const Packet& packet);
   int64_t ExtraDelayPs(LinkId link);
 
@@ -65,7 +67,7 @@ class LinkEffects {
   // These fields describe the last loss by a loss model.
   LinkId lossy_link_ = LinkId::kNone;
   int64_t loss_ps_ = -1;
-  uint32_t lossy_fault_ = 0;
+  FaultIndex lossy_fault_{};
 };
 
 }  // namespace railyard

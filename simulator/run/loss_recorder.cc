@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/run/loss_recorder.h"
 
+#include <optional>
+
 namespace railyard {
 
 void LossRecorder::Observe(FaultInjector& faults, const ReplayEngine& replay,
@@ -12,15 +14,15 @@ void LossRecorder::Observe(FaultInjector& faults, const ReplayEngine& replay,
 
 void LossRecorder::OnPacketLost(ConnectionId id, const FlowLoss& loss) {
   const Connection& connection = replay_->executor().connection_table().connections()[id];
-  const int32_t fault =
+  const std::optional<FaultIndex> fault =
       faults_->FaultOfLoss(loss.reason, loss.link, connection.from_gpu, connection.to_gpu);
-  if (fault < 0) {
+  if (!fault) {
     // Later retransmissions are not due to faults whose losses have been repaired.
     if (const auto hit = hits_.find(id); hit != hits_.end() && hit->second.is_recovered)
       hits_.erase(hit);
     return;
   }
-  FaultLosses& losses = losses_[static_cast<size_t>(fault)];
+  FaultLosses& losses = losses_[*fault];
   ++losses.packets;
   if (!loss.needs_repair) return;
   if (connection.collective != CollectiveIndex::kNone)
@@ -31,13 +33,13 @@ void LossRecorder::OnPacketLost(ConnectionId id, const FlowLoss& loss) {
   losses.unrecovered.insert(id);
   Hit& hit = hits_[id];
   if (hit.is_recovered) hit = {};
-  hit.faults.insert(static_cast<uint32_t>(fault));
+  hit.faults.insert(*fault);
 }
 
 void LossRecorder::OnPacketRepeated(ConnectionId id, uint32_t payload_bytes) {
   const auto it = hits_.find(id);
   if (it == hits_.end()) return;
-  for (const uint32_t fault : it->second.faults) {
+  for (const FaultIndex fault : it->second.faults) {
     losses_[fault].retransmitted_bytes += payload_bytes;
   }
 }
@@ -45,7 +47,7 @@ void LossRecorder::OnPacketRepeated(ConnectionId id, uint32_t payload_bytes) {
 void LossRecorder::OnRetransmission(ConnectionId id) {
   const auto it = hits_.find(id);
   if (it == hits_.end() || it->second.is_recovered) return;
-  for (const uint32_t fault : it->second.faults) {
+  for (const FaultIndex fault : it->second.faults) {
     FaultLosses& losses = losses_[fault];
     if (losses.first_retransmission_ps < 0) losses.first_retransmission_ps = engine_->NowPs();
   }
@@ -70,7 +72,7 @@ void LossRecorder::OnPartRestarted(PartIndex part) {
 void LossRecorder::OnLossRecovered(ConnectionId id) {
   const auto it = hits_.find(id);
   if (it == hits_.end() || it->second.is_recovered) return;
-  for (const uint32_t fault : it->second.faults) {
+  for (const FaultIndex fault : it->second.faults) {
     FaultLosses& losses = losses_[fault];
     losses.unrecovered.erase(id);
     losses.last_recovery_ps = engine_->NowPs();

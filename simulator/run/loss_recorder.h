@@ -63,7 +63,7 @@ class LossRecorder final : public ReplayObserver {
   const FabricSimulatorImpl* engine_ = nullptr;
   std::vector<FaultLosses> losses_;
   struct Hit {
-    std::set<uint32_t> faults;
+    std::set<FaultIndex> faults;
     // Retransmissions of packets that were in flight meanwhile may continue.
     bool is_recovered = false;
   };

@@ -241,7 +241,7 @@ class Recorder {
       row.name = fault.name;
       row.kind = FaultKindName(fault.kind);
       row.target = fault.target;
-      const FaultInjector::History& history = faults_.history(static_cast<uint32_t>(i));
+      const FaultInjector::History& history = faults_.history(FaultIndex{i});
       row.from_ps = history.first_begin_ps;
       row.until_ps = history.last_end_ps;
       row.begins = history.begins;

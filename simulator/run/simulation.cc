@@ -127,7 +127,7 @@ void Simulation::BuildFaults() {
               },
           .on_routes_changed = [this] { OnRoutesChanged(); },
           .set_gpu_speed = [this](GpuIndex gpu, double speed) { replay_->SetGpuSpeed(gpu, speed); },
-          .set_load = [this](uint32_t fault, bool runs) { load_->Set(fault, runs); }});
+          .set_load = [this](FaultIndex fault, bool runs) { load_->Set(fault, runs); }});
   load_ = std::make_unique<BackgroundLoad>(scenario_.fabric, scenario_.faults,
                                            replay_->executor().network_stack().Plain(), engine_,
                                            [this] { return replay_->IsAnyPartUp(); });

@@ -23,7 +23,7 @@ BackgroundLoad::BackgroundLoad(const FabricGraph& graph, const std::vector<Fault
                   this);
 }
 
-void BackgroundLoad::MakeFlows(uint32_t fault) {
+void BackgroundLoad::MakeFlows(FaultIndex fault) {
   const LoadSpec& load = faults_[fault].load;
   const auto nic_of = [this](GpuIndex gpu) { return graph_.NicOfGpu(graph_.gpus()[gpu]); };
   for (const GpuIndex sender : load.senders) {
@@ -44,18 +44,18 @@ void BackgroundLoad::MakeFlows(uint32_t fault) {
   }
 }
 
-void BackgroundLoad::Set(uint32_t fault, bool runs) {
+void BackgroundLoad::Set(FaultIndex fault, bool runs) {
   runs_[fault] = runs;
   Go(fault);
 }
 
 void BackgroundLoad::GoOn() {
-  for (uint32_t fault = 0; fault < runs_.size(); ++fault) {
+  for (FaultIndex fault{}; fault < runs_.size(); ++fault) {
     if (faults_[fault].kind == FaultKind::kBackgroundLoad) Go(fault);
   }
 }
 
-void BackgroundLoad::Go(uint32_t fault) {
+void BackgroundLoad::Go(FaultIndex fault) {
   if (flows_of_fault_[fault].empty() && runs_[fault]) MakeFlows(fault);
   for (const uint32_t id : flows_of_fault_[fault]) {
     Flow& flow = flows_[id];

@@ -28,7 +28,7 @@ class BackgroundLoad final : public MessageSink {
                  std::function<bool()> does_job_run);
 
   // Starts the traffic of a kBackgroundLoad, or stops it after the messages in flight.
-  void Set(uint32_t fault, bool runs);
+  void Set(FaultIndex fault, bool runs);
 
   // Resumes the traffic when a job runs again.
   void GoOn();
@@ -60,8 +60,8 @@ class BackgroundLoad final : public MessageSink {
   };
 
   static void HandleLoad(void* self, uint32_t flow);
-  void MakeFlows(uint32_t fault);
-  void Go(uint32_t fault);
+  void MakeFlows(FaultIndex fault);
+  void Go(FaultIndex fault);
   void SendWhenDue(uint32_t flow);
 
   const FabricGraph& graph_;

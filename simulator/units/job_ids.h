@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Identifies what a job consists of.
+// Identifies what a job consists of, and its calls.
 #pragma once
 
 #include "simulator/units/identifier.h"
@@ -13,5 +13,10 @@ using CommunicatorIndex = Identifier<struct CommunicatorTag>;
 using CollectiveIndex = Identifier<struct CollectiveTag>;
 // Indexes Job::parts: the jobs that share a fabric.
 using PartIndex = Identifier<struct PartTag>;
+
+// Numbers the operations of all ranks, computation included (CallTable); events are in its order.
+using CallNumber = Identifier<struct CallNumberTag>;
+// Indexes StreamRunner::running(): a call that has begun and not ended. It is another call's later.
+using RunningIndex = Identifier<struct RunningTag>;
 
 }  // namespace railyard

@@ -96,7 +96,7 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
                                                        .round_rate_bps = round_rate_bps,
                                                        .round_overhead_ps = kOverheadPs},
                                                       schedule.message_rule());
-    executor_->Start({.operation = rank,
+    executor_->Start({.operation = RunningIndex{rank},
                       .rank = RankIndex{rank},
                       .costs = costs,
                       .line_costs = costs,
@@ -113,7 +113,7 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
                                      ConnectionUse::kRing));
   }
 
-  void OnChannelFinished(uint32_t operation, int64_t end_ps,
+  void OnChannelFinished(RunningIndex operation, int64_t end_ps,
                          const CriticalPath* /*path*/) override {
     ends_ps_.emplace(operation, end_ps);
   }

@@ -68,7 +68,7 @@ class LaneRunnerTest : public testing::PartsFixture {
     return table_->staged(At(Between(from, to))).time_ps[slot];
   }
 
-  void OnChannelFinished(uint32_t operation, int64_t end_ps,
+  void OnChannelFinished(RunningIndex operation, int64_t end_ps,
                          const CriticalPath* /*path*/) override {
     ends_ps_.emplace_back(operation, end_ps);
     if (on_channel_finished_) std::exchange(on_channel_finished_, nullptr)();

@@ -61,7 +61,7 @@ class PartsFixture : public ConnectionFixture, public LaneObserver {
                            rule);
   }
   RankProgram ProgramOf(const CollectiveSchedule& schedule, uint32_t rank) const {
-    return {.operation = rank,
+    return {.operation = RunningIndex{rank},
             .rank = RankIndex{rank},
             .costs = costs_,
             .line_costs = costs_,
@@ -83,7 +83,7 @@ class PartsFixture : public ConnectionFixture, public LaneObserver {
     return woken;
   }
 
-  void OnChannelFinished(uint32_t /*operation*/, int64_t /*end_ps*/,
+  void OnChannelFinished(RunningIndex /*operation*/, int64_t /*end_ps*/,
                          const CriticalPath* /*path*/) override {}
   void OnPacketLost(ConnectionId /*connection*/, const FlowLoss& /*loss*/) override {}
   void OnPacketRepeated(ConnectionId /*connection*/, uint32_t /*payload_bytes*/) override {}

@@ -46,9 +46,10 @@ FaultSpec BackwardOnly(FaultSpec fault) {
 // nic0 - leaf - nic1; cable 0 is nic0--leaf, forward from the NIC; cable 1 nic1--leaf.
 class FaultInjectorTest : public testing::NetworkFixture {
  protected:
-  // Asks about a packet between GPUs of the two servers.
-  int32_t CauseOf(DropReason reason, LinkId link) const {
-    return injector_->FaultOfLoss(reason, link, GpuIndex{0}, GpuIndex{1});
+  // Asks about a packet between GPUs of the two servers; -1 stands for none.
+  int64_t CauseOf(DropReason reason, LinkId link) const {
+    const auto fault = injector_->FaultOfLoss(reason, link, GpuIndex{0}, GpuIndex{1});
+    return fault ? int64_t{*fault} : -1;
   }
   void SetUp() override {
     const DeviceId leaf = AddSwitch("leaf");
@@ -296,7 +297,7 @@ TEST_F(FaultInjectorTest, AMissingRouteIsRatherDueToAFaultAtAnEnd) {
   };
   Probe(1'900'000, [&] {
     EXPECT_EQ(CauseOf(DropReason::kNoRoute, LinkId::kNone), 1);  // the last one
-    EXPECT_EQ(within_first_server(), 0);
+    EXPECT_EQ(within_first_server(), FaultIndex{0});
   });
   engine().Run();
   EXPECT_EQ(CauseOf(DropReason::kNoRoute, LinkId::kNone), 0);  // the only one that holds

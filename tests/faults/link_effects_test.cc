@@ -43,8 +43,8 @@ class LinkEffectsTest : public testing::NetworkFixture {
     faults_ = std::move(faults);
     effects_.emplace(graph_, faults_, network());
   }
-  void Begin(uint32_t fault) { effects_->Begin(fault); }
-  void End(uint32_t fault) { effects_->End(fault); }
+  void Begin(uint32_t fault) { effects_->Begin(FaultIndex{fault}); }
+  void End(uint32_t fault) { effects_->End(FaultIndex{fault}); }
   void InjectAt(int64_t time_ps, uint32_t sequence) {
     At(time_ps, [this, sequence] { Inject(path_, sequence, 1'000, 900); });
   }
@@ -90,25 +90,26 @@ class LinkEffectsTest : public testing::NetworkFixture {
   PathRef path_;
   std::vector<FaultSpec> faults_;
   std::optional<LinkEffects> effects_;
-  std::vector<int32_t> blamed_;  // by lost packet
+  std::vector<std::optional<FaultIndex>> blamed_;  // by lost packet
 };
 
 TEST_F(LinkEffectsTest, ALinkIsDownWhileAnyFaultTakesItDown) {
   Faults({Of(FaultKind::kLinkDown), Of(FaultKind::kSwitchReboot)});
-  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), -1);
+  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), std::nullopt);
   Begin(0);
   EXPECT_FALSE(network().IsLinkUp(link_));
   EXPECT_TRUE(network().IsLinkUp(other_));
-  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), 0);
+  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), FaultIndex{0});
   Begin(1);
-  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), 1);
+  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), FaultIndex{1});
   End(1);
   EXPECT_FALSE(network().IsLinkUp(link_));
-  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), 0) << "the one that holds it down still";
+  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), FaultIndex{0})
+      << "the one that holds it down still";
   End(0);
   EXPECT_TRUE(network().IsLinkUp(link_));
-  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), 0);
-  EXPECT_EQ(effects_->LastFaultOfDownLink(other_), -1);
+  EXPECT_EQ(effects_->LastFaultOfDownLink(link_), FaultIndex{0});
+  EXPECT_EQ(effects_->LastFaultOfDownLink(other_), std::nullopt);
 }
 
 TEST_F(LinkEffectsTest, TheLowestRateHolds) {
@@ -169,8 +170,8 @@ TEST_F(LinkEffectsTest, ALossIsOfTheFaultWhoseModelLostThePacket) {
   Begin(1);
   InjectAt(0, 0);
   EXPECT_THAT(Arrivals(), IsEmpty());
-  EXPECT_THAT(blamed_, ElementsAre(1));
-  EXPECT_EQ(effects_->FaultOfBitError(other_), -1);
+  EXPECT_THAT(blamed_, ElementsAre(FaultIndex{1}));
+  EXPECT_EQ(effects_->FaultOfBitError(other_), std::nullopt);
 }
 
 // The link stays paused until both storms are over.

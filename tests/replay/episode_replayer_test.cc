@@ -44,11 +44,11 @@ struct TestState final : StateOwner {
 // Replays episodes of the whole network, and nothing else.
 struct WholeReplay final : NoReplay {
   bool ReplayFromRest() override { return episodes->ReplayFromRest(); }
-  bool OnBegin(uint32_t operation) override {
+  bool OnBegin(RunningIndex operation) override {
     episodes->OnBegin(operation);
     return false;
   }
-  void OnEnd(uint32_t operation) override { episodes->OnEnd(operation); }
+  void OnEnd(RunningIndex operation) override { episodes->OnEnd(operation); }
   void OnNothingRuns() override { episodes->OnNothingRuns(); }
   EpisodeReplayer* episodes = nullptr;
 };

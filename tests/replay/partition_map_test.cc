@@ -37,7 +37,7 @@ struct Map {
   }
   // Whether anything but collective 0 may touch its partition before then.
   bool MayTouchFirst(int64_t until_ps) {
-    std::vector<uint32_t> own;
+    std::vector<CallNumber> own;
     for (const uint32_t rank : test.plans.gpus(CommunicatorIndex{0}))
       own.push_back(test.calls.NumberOf({rank, 0}));
     const Partition& partition =
@@ -160,7 +160,7 @@ TEST(PartitionNeighboursTest, ACallBehindOneElsewhereMayTouchAsSoonAsThatMayEnd)
                                  test.ledger);
   test.ledger.KeepBegun();
   test.streams.Start();
-  const std::vector<uint32_t> own = {test.calls.NumberOf({0, 0}), test.calls.NumberOf({8, 0})};
+  const std::vector<CallNumber> own = {test.calls.NumberOf({0, 0}), test.calls.NumberOf({8, 0})};
   const Partition& rail = map.partition(map.PartitionOf({8, 0}));
   const CollectiveIndex before = test.calls.CollectiveNumberOf({0, 1});
   const int64_t touch_ps =

@@ -26,12 +26,12 @@ constexpr EventClass kTestEvent{50};
 
 // Replays episodes of partitions, and nothing else.
 struct PartReplay final : NoReplay {
-  bool OnBegin(uint32_t operation) override {
+  bool OnBegin(RunningIndex operation) override {
     if (before_begin) before_begin(streams->running()[operation].call);
     return partitions->OnBegin(operation);
   }
-  bool OnLaunch(uint32_t operation) override { return partitions->OnLaunch(operation); }
-  void OnEnd(uint32_t operation) override { partitions->OnEnd(operation); }
+  bool OnLaunch(RunningIndex operation) override { return partitions->OnLaunch(operation); }
+  void OnEnd(RunningIndex operation) override { partitions->OnEnd(operation); }
   PartitionReplayer* partitions = nullptr;
   const StreamRunner* streams = nullptr;
   std::function<void(const Call&)> before_begin;

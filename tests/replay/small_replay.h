@@ -83,7 +83,7 @@ class FakeHost final : public CallHost {
   static constexpr int64_t kLaunchPs = 5 * kPsPerUs;
 
   int64_t LaunchLatencyPs(const Call& /*call*/) override { return kLaunchPs; }
-  Launched Launch(uint32_t operation, const Call& call) override {
+  Launched Launch(RunningIndex operation, const Call& call) override {
     launched.push_back(call);
     if (on_launch) on_launch(call);
     for (const int64_t channel_ps : channels_ps) {
@@ -102,9 +102,9 @@ class FakeHost final : public CallHost {
 // A replay that knows nothing.
 struct NoReplay : CallReplay {
   bool ReplayFromRest() override { return false; }
-  bool OnBegin(uint32_t /*operation*/) override { return false; }
-  bool OnLaunch(uint32_t /*operation*/) override { return false; }
-  void OnEnd(uint32_t /*operation*/) override {}
+  bool OnBegin(RunningIndex /*operation*/) override { return false; }
+  bool OnLaunch(RunningIndex /*operation*/) override { return false; }
+  void OnEnd(RunningIndex /*operation*/) override {}
   void OnNothingRuns() override {}
 };
 

@@ -162,7 +162,7 @@ TEST(StreamRunnerTest, NothingOfAnAbortedPartBeginsOrEnds) {
 
 // Says that calls of rank 0 end at a given time.
 struct TellingReplay final : NoReplay {
-  bool OnBegin(uint32_t operation) override {
+  bool OnBegin(RunningIndex operation) override {
     if (streams->running()[operation].call.rank != 0) return false;
     streams->EndAt(operation, end_ps);
     return true;

@@ -26,7 +26,7 @@ class WaitExplainerTest : public ::testing::Test {
   // Its operation has the rank's number.
   void Waits(uint32_t rank, uint32_t peer, bool for_data = true) {
     LaneExecutor::Waiting& wait = stall_.lanes.emplace_back();
-    wait.operation = rank;
+    wait.operation = RunningIndex{rank};
     wait.rank = RankIndex{rank};
     wait.peer = RankIndex{peer};
     wait.for_data = for_data;

@@ -64,7 +64,7 @@ class BackgroundLoadTest : public ::testing::Test {
 // At 10 Gb/s a message begins every 100 us; each has arrived 11 us after it began.
 TEST_F(BackgroundLoadTest, MessagesBeginAtTheOfferedRate) {
   Make({GpuIndex{0}}, {GpuIndex{8}}, kFlowRateBps / 10);
-  load_->Set(0, true);
+  load_->Set(FaultIndex{0}, true);
   RunUntil(910 * kPsPerUs);
   EXPECT_EQ(load_->delivered_bytes(), 9 * kMessageBytes);
   RunUntil(912 * kPsPerUs);
@@ -75,10 +75,10 @@ TEST_F(BackgroundLoadTest, MessagesBeginAtTheOfferedRate) {
 // after the end: those in flight.
 TEST_F(BackgroundLoadTest, APairPausesWhileEightMessagesAreInFlight) {
   Make({GpuIndex{0}}, {GpuIndex{8}}, 4 * kFlowRateBps);
-  load_->Set(0, true);
+  load_->Set(FaultIndex{0}, true);
   RunUntil(1'000 * kPsPerUs + 2 * kLatencyPs);
   EXPECT_EQ(load_->delivered_bytes(), 100 * kMessageBytes);
-  load_->Set(0, false);
+  load_->Set(FaultIndex{0}, false);
   RunUntil(2'000 * kPsPerUs);
   EXPECT_EQ(load_->delivered_bytes(), (100 + kUnderWayMax) * kMessageBytes);
 }
@@ -86,7 +86,7 @@ TEST_F(BackgroundLoadTest, APairPausesWhileEightMessagesAreInFlight) {
 // GPUs 0 and 8 are in different servers; 0 to 0 would cross no network.
 TEST_F(BackgroundLoadTest, EachPairOfGpusOnDifferentNicsHasAFlow) {
   Make({GpuIndex{0}, GpuIndex{8}}, {GpuIndex{0}, GpuIndex{8}}, kFlowRateBps / 10);
-  load_->Set(0, true);
+  load_->Set(FaultIndex{0}, true);
   RunUntil(50 * kPsPerUs);
   EXPECT_EQ(load_->delivered_bytes(), 2 * kMessageBytes);
 }
@@ -94,7 +94,7 @@ TEST_F(BackgroundLoadTest, EachPairOfGpusOnDifferentNicsHasAFlow) {
 TEST_F(BackgroundLoadTest, NothingBeginsWhileNoJobRuns) {
   Make({GpuIndex{0}}, {GpuIndex{8}}, kFlowRateBps / 10);
   is_job_running_ = false;
-  load_->Set(0, true);
+  load_->Set(FaultIndex{0}, true);
   RunUntil(500 * kPsPerUs);
   EXPECT_EQ(load_->delivered_bytes(), 0u);
   is_job_running_ = true;
@@ -105,7 +105,7 @@ TEST_F(BackgroundLoadTest, NothingBeginsWhileNoJobRuns) {
 
 TEST_F(BackgroundLoadTest, ABrokenFlowStaysSilent) {
   Make({GpuIndex{0}}, {GpuIndex{8}}, kFlowRateBps / 10);
-  load_->Set(0, true);
+  load_->Set(FaultIndex{0}, true);
   RunUntil(50 * kPsPerUs);
   load_->OnFailed(0, true, {.is_unanswered = true, .why = "no answer"});
   RunUntil(1'000 * kPsPerUs);

@@ -21,7 +21,7 @@ using ChannelIndex = Identifier<struct ChannelIndexTag>;  // a channel of a prog
 // Describes one rank's program of a collective. `operation` identifies it to the observer.
 // `schedule` must live until the program's last OnChannelFinished().
 struct RankProgram {
-  uint32_t operation = 0;
+  RunningIndex operation{};
   CommunicatorIndex communicator{};
   RankIndex rank{0};
   CollectiveIndex collective{};

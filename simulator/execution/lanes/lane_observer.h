@@ -20,7 +20,8 @@ class LaneObserver {
   virtual ~LaneObserver() = default;
   // Called when the last lane of a channel's last batch has finished. The channel's end, `end_ps`,
   // may lie in the future. `path` is its critical path, or null if paths are not kept.
-  virtual void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) = 0;
+  virtual void OnChannelFinished(RunningIndex operation, int64_t end_ps,
+                                 const CriticalPath* path) = 0;
   // Called for the events of a connection's flows that MessageSink describes.
   virtual void OnPacketLost(ConnectionId connection, const FlowLoss& loss) = 0;
   virtual void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) = 0;

@@ -61,7 +61,7 @@ void LaneRunner::StartBatch(ChannelIndex id) {
     parts_.wakes.Wake(lane);
   }
   if (lanes > 0) return;
-  const uint32_t operation = parts_.lanes.channel(id).program.operation;
+  const RunningIndex operation = parts_.lanes.channel(id).program.operation;
   const int64_t end_ps = parts_.lanes.channel(id).end_ps;
   parts_.lanes.CloseChannel(id);
   parts_.observer.OnChannelFinished(operation, end_ps,

@@ -15,7 +15,7 @@ namespace railyard {
 
 // Describes a waiting lane of a program, and the rank that it waits for.
 struct WaitingLane {
-  uint32_t operation = 0;
+  RunningIndex operation{};
   CommunicatorIndex communicator{};
   RankIndex rank{0};
   RankIndex peer{0};

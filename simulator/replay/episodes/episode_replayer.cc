@@ -290,7 +290,7 @@ void EpisodeReplayer::StartRecording(const NetworkRest& rest) {
   recording_->episode.begin_state = rest.state;
 }
 
-void EpisodeReplayer::OnBegin(uint32_t operation) {
+void EpisodeReplayer::OnBegin(RunningIndex operation) {
   if (!recording_) return;
   const StreamRunner::Running& running = run_.streams.running()[operation];
   std::vector<EpisodeOperation>& operations = recording_->episode.operations;
@@ -302,7 +302,7 @@ void EpisodeReplayer::OnBegin(uint32_t operation) {
   if (keep_paths_) recording_->episode.paths.emplace_back();
 }
 
-void EpisodeReplayer::OnEnd(uint32_t operation) {
+void EpisodeReplayer::OnEnd(RunningIndex operation) {
   if (!recording_) return;
   Episode& episode = recording_->episode;
   const uint32_t recorded = recorded_[operation];

@@ -54,8 +54,8 @@ class EpisodeReplayer {
   bool ReplayFromRest();
   // Must be called when a simulated call begins, when it ends, and when the last running call has
   // ended.
-  void OnBegin(uint32_t operation);
-  void OnEnd(uint32_t operation);
+  void OnBegin(RunningIndex operation);
+  void OnEnd(RunningIndex operation);
   void OnNothingRuns();
 
   // Discards the recording, so that the running calls do not become an episode.

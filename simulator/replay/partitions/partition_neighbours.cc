@@ -20,7 +20,7 @@ bool PartitionNeighbours::Touches(const Call& call, const Partition& partition) 
 
 // Returns the calls by rank, then in the order of its program.
 std::vector<PartitionNeighbours::NearCall> PartitionNeighbours::CallsNear(
-    const Partition& partition, std::span<const uint32_t> numbers, int64_t now_ps) const {
+    const Partition& partition, std::span<const CallNumber> numbers, int64_t now_ps) const {
   std::vector<NearCall> near;
   const auto add = [&](NearCall call) {
     if (!partition.is_near[call.call.rank]) return;
@@ -45,7 +45,7 @@ std::vector<PartitionNeighbours::NearCall> PartitionNeighbours::CallsNear(
   return near;
 }
 
-bool PartitionNeighbours::MayTouch(const Partition& partition, std::span<const uint32_t> numbers,
+bool PartitionNeighbours::MayTouch(const Partition& partition, std::span<const CallNumber> numbers,
                                    int64_t now_ps, int64_t until_ps) {
   if (!partition.of_nics) return false;
   const std::vector<NearCall> near = CallsNear(partition, numbers, now_ps);

@@ -38,7 +38,7 @@ class PartitionNeighbours {
   // begin to use them before `until_ps`. Operations that wait only for the ends of calls are
   // assumed to begin at once, and calls to take the least time; Touches() detects a wrong answer
   // when a call begins.
-  bool MayTouch(const Partition& partition, std::span<const uint32_t> numbers, int64_t now_ps,
+  bool MayTouch(const Partition& partition, std::span<const CallNumber> numbers, int64_t now_ps,
                 int64_t until_ps);
 
  private:
@@ -50,7 +50,7 @@ class PartitionNeighbours {
     bool is_own = false;       // it is part of the episode
     bool is_replayed = false;  // it is replayed in another partition
   };
-  std::vector<NearCall> CallsNear(const Partition& partition, std::span<const uint32_t> numbers,
+  std::vector<NearCall> CallsNear(const Partition& partition, std::span<const CallNumber> numbers,
                                   int64_t now_ps) const;
   // Returns the least duration of a rank's call.
   int64_t LeastDurationPs(const Call& call);

@@ -27,13 +27,13 @@ PartitionReplayer::PartitionReplayer(const Simulation& simulation, EpisodeCache&
       keep_paths_(keep_paths),
       activities_(simulation.map.count()) {}
 
-CollectiveIndex PartitionReplayer::CollectiveOf(uint32_t operation) const {
+CollectiveIndex PartitionReplayer::CollectiveOf(RunningIndex operation) const {
   return run_.calls.CollectiveNumberOf(run_.streams.running()[operation].call);
 }
 
 // --- Begins --------------------------------------------------------------------------------------
 
-bool PartitionReplayer::OnBegin(uint32_t operation) {
+bool PartitionReplayer::OnBegin(RunningIndex operation) {
   if (partition_of_operation_.size() <= operation) {
     partition_of_operation_.resize(operation + 1, PartitionIndex::kNone);
   }
@@ -50,7 +50,7 @@ bool PartitionReplayer::OnBegin(uint32_t operation) {
 }
 
 // The call, which begins or has begun, is replayed: it ends at the stored time.
-void PartitionReplayer::Follow(uint32_t operation) {
+void PartitionReplayer::Follow(RunningIndex operation) {
   const StreamRunner::Running& running = run_.streams.running()[operation];
   const Partition& partition = run_.map.partition(PartitionOf(operation));
   const CurrentEpisode& episode = *activities_[PartitionOf(operation)].episode;
@@ -70,7 +70,7 @@ void PartitionReplayer::Follow(uint32_t operation) {
   run_.streams.EndAt(operation, episode.begin_ps + stored->end_ps);
 }
 
-bool PartitionReplayer::OnLaunch(uint32_t operation) {
+bool PartitionReplayer::OnLaunch(RunningIndex operation) {
   const Call call = run_.streams.running()[operation].call;
   const PartitionIndex number = PartitionOf(operation);
   if (number == PartitionIndex::kNone) {
@@ -168,7 +168,7 @@ void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex coll
   episode.is_replayed = true;
   activity.episode = std::move(episode);
   for (const EpisodeCall& call : calls) {
-    if (call.operation != kNone) Follow(call.operation);
+    if (call.operation != RunningIndex::kNone) Follow(call.operation);
   }
 }
 
@@ -178,7 +178,7 @@ std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(Partition
                                                                        CollectiveIndex collective) {
   const Partition& partition = run_.map.partition(number);
   std::vector<EpisodeCall> calls;
-  for (const uint32_t operation : activities_[number].operations) {
+  for (const RunningIndex operation : activities_[number].operations) {
     if (CollectiveOf(operation) != collective) return {};
     const StreamRunner::Running& running = run_.streams.running()[operation];
     calls.push_back({.begin_ps = running.start_ps,
@@ -285,14 +285,14 @@ int64_t PartitionReplayer::NextDisturbancePs(bool by_faults) const {
 bool PartitionReplayer::MayBeTouched(const Partition& partition,
                                      const std::vector<EpisodeCall>& calls, int64_t until_ps) {
   if (!partition.of_nics) return false;
-  std::vector<uint32_t> numbers;
+  std::vector<CallNumber> numbers;
   for (const EpisodeCall& call : calls) numbers.push_back(call.number);
   return run_.neighbours.MayTouch(partition, numbers, run_.engine.NowPs(), until_ps);
 }
 
 // --- Ends ----------------------------------------------------------------------------------------
 
-void PartitionReplayer::OnEnd(uint32_t operation) {
+void PartitionReplayer::OnEnd(RunningIndex operation) {
   const PartitionIndex number = PartitionOf(operation);
   if (number == PartitionIndex::kNone) return;
   const Partition& partition = run_.map.partition(number);
@@ -359,7 +359,7 @@ void PartitionReplayer::Rebuild() {
   }
   const std::vector<StreamRunner::Running>& running = run_.streams.running();
   partition_of_operation_.resize(running.size(), PartitionIndex::kNone);
-  for (uint32_t operation = 0; operation < running.size(); ++operation) {
+  for (RunningIndex operation{}; operation < running.size(); ++operation) {
     if (running[operation].is_free()) continue;
     const PartitionIndex number = run_.map.PartitionOf(running[operation].call);
     partition_of_operation_[operation] = number;

@@ -62,10 +62,10 @@ class PartitionReplayer {
 
   // Must be called when a call has begun, and when its channels are due to begin. Each returns true
   // if the call is replayed; it then ends without channels.
-  bool OnBegin(uint32_t operation);
-  bool OnLaunch(uint32_t operation);
+  bool OnBegin(RunningIndex operation);
+  bool OnLaunch(RunningIndex operation);
   // Must be called when a call ends, simulated or replayed.
-  void OnEnd(uint32_t operation);
+  void OnEnd(RunningIndex operation);
 
   // Must be called when traffic of other rails crosses the NICs and NVLinks of these GPUs from now
   // on. Throws FabricNetwork::NotIndependent if it crosses a partition that is being replayed.
@@ -103,20 +103,20 @@ class PartitionReplayer {
   };
   // Describes the current calls and episodes of a partition.
   struct Activity {
-    bool is_on_detour = false;            // connections that moved to other NICs cross it
-    std::vector<uint32_t> operations{};   // running operations that use it
-    uint32_t launched = 0;                // number of these that are simulated
-    std::unordered_set<uint64_t> made{};  // calls whose connections are open: MadeKey()
-    uint32_t misses = 0;                  // in a row
-    uint32_t unused = 0;                  // simulated ahead in vain, consecutively
+    bool is_on_detour = false;               // connections that moved to other NICs cross it
+    std::vector<RunningIndex> operations{};  // those that use it
+    uint32_t launched = 0;                   // number of these that are simulated
+    std::unordered_set<uint64_t> made{};     // calls whose connections are open: MadeKey()
+    uint32_t misses = 0;                     // in a row
+    uint32_t unused = 0;                     // simulated ahead in vain, consecutively
     std::optional<CurrentEpisode> episode{};
   };
   // Describes a call that has begun, or whose start is known.
   struct EpisodeCall {
     int64_t begin_ps = 0;
-    uint32_t number = 0;
+    CallNumber number{};
     Call call;
-    uint32_t operation = kNone;  // kNone if it has not begun
+    RunningIndex operation = RunningIndex::kNone;  // none if it has not begun
   };
   // Describes a partition at a quiescent instant.
   struct Rest {
@@ -127,11 +127,13 @@ class PartitionReplayer {
     uint64_t unrepeatable = 0;
   };
 
-  static uint64_t MadeKey(uint32_t plan, EpisodePlace place) { return uint64_t{plan} << 32 | place; }
-  PartitionIndex PartitionOf(uint32_t operation) const {
+  static uint64_t MadeKey(uint32_t plan, EpisodePlace place) {
+    return uint64_t{plan} << 32 | place;
+  }
+  PartitionIndex PartitionOf(RunningIndex operation) const {
     return partition_of_operation_[operation];
   }
-  CollectiveIndex CollectiveOf(uint32_t operation) const;
+  CollectiveIndex CollectiveOf(RunningIndex operation) const;
   bool IsOnDetour(const Partition& partition) const;
 
   // These begin episodes (partition_replayer.cc).
@@ -149,7 +151,7 @@ class PartitionReplayer {
                     int64_t until_ps);
   int64_t NextDisturbancePs(bool by_faults) const;
   void CheckIsIndependent(const Call& call);
-  void Follow(uint32_t operation);
+  void Follow(RunningIndex operation);
   // These end episodes.
   void FinishReplay(const Partition& partition, const CurrentEpisode& episode);
   void CheckEpisode(const Partition& partition, const CurrentEpisode& episode);

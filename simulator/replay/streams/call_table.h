@@ -43,8 +43,12 @@ class CallTable {
 
   const Job& job() const { return job_; }
   uint32_t count() const { return count_; }
-  uint32_t NumberOf(const Call& call) const { return first_number_[call.rank] + call.index; }
-  Call CallOf(uint32_t rank, uint32_t number) const { return {rank, number - first_number_[rank]}; }
+  CallNumber NumberOf(const Call& call) const {
+    return CallNumber{first_number_[call.rank] + call.index};
+  }
+  Call CallOf(uint32_t rank, CallNumber number) const {
+    return {rank, number - first_number_[rank]};
+  }
   const JobOperation& OperationOf(const Call& call) const {
     return job_.operations[call.rank][call.index];
   }

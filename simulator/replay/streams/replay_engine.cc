@@ -181,7 +181,8 @@ std::string ReplayEngine::ExplainWaiting() const {
 
 // --- LaneObserver --------------------------------------------------------------------------------
 
-void ReplayEngine::OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) {
+void ReplayEngine::OnChannelFinished(RunningIndex operation, int64_t end_ps,
+                                     const CriticalPath* path) {
   streams_.OnChannelFinished(operation, end_ps, path);
 }
 
@@ -247,7 +248,7 @@ RankProgram ReplayEngine::ProgramOf(const Call& call,
   const uint8_t costs = executor_->clock().AddCosts(plans_.CostsOf(id), schedule->message_rule());
   const uint8_t line_costs =
       collective.is_p2p() ? executor_->clock().AddCosts(plans_.LineCostsOf(id), kP2pLlRule) : costs;
-  return {.operation = 0,
+  return {.operation = {},
           .communicator = collective.communicator,
           .rank = job_.CommunicatorRank(collective.communicator, call.rank),
           .collective = id,
@@ -257,7 +258,7 @@ RankProgram ReplayEngine::ProgramOf(const Call& call,
           .schedule = schedule.get()};
 }
 
-CallHost::Launched ReplayEngine::Launch(uint32_t operation, const Call& call) {
+CallHost::Launched ReplayEngine::Launch(RunningIndex operation, const Call& call) {
   std::shared_ptr<const CollectiveSchedule> schedule;
   RankProgram program = ProgramOf(call, schedule);
   program.operation = operation;
@@ -272,14 +273,14 @@ bool ReplayEngine::ReplayFromRest() {
   return !partitions_.is_any_replayed() && episodes_.ReplayFromRest();
 }
 
-bool ReplayEngine::OnBegin(uint32_t operation) {
+bool ReplayEngine::OnBegin(RunningIndex operation) {
   episodes_.OnBegin(operation);
   return partitions_.OnBegin(operation);
 }
 
-bool ReplayEngine::OnLaunch(uint32_t operation) { return partitions_.OnLaunch(operation); }
+bool ReplayEngine::OnLaunch(RunningIndex operation) { return partitions_.OnLaunch(operation); }
 
-void ReplayEngine::OnEnd(uint32_t operation) {
+void ReplayEngine::OnEnd(RunningIndex operation) {
   episodes_.OnEnd(operation);
   partitions_.OnEnd(operation);
 }

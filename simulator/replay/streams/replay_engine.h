@@ -217,7 +217,7 @@ class ReplayEngine final : private LaneObserver,
   }
 
   // Implements LaneObserver.
-  void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path) override;
+  void OnChannelFinished(RunningIndex operation, int64_t end_ps, const CriticalPath* path) override;
   void OnPacketLost(ConnectionId connection, const FlowLoss& loss) override;
   void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) override;
   void OnRetransmission(ConnectionId connection) override;
@@ -233,13 +233,13 @@ class ReplayEngine final : private LaneObserver,
 
   // Implements CallHost.
   int64_t LaunchLatencyPs(const Call& call) override;
-  Launched Launch(uint32_t operation, const Call& call) override;
+  Launched Launch(RunningIndex operation, const Call& call) override;
 
   // Implements CallReplay.
   bool ReplayFromRest() override;
-  bool OnBegin(uint32_t operation) override;
-  bool OnLaunch(uint32_t operation) override;
-  void OnEnd(uint32_t operation) override;
+  bool OnBegin(RunningIndex operation) override;
+  bool OnLaunch(RunningIndex operation) override;
+  void OnEnd(RunningIndex operation) override;
   void OnNothingRuns() override;
 
   // Members are in the order of their construction.

@@ -17,7 +17,7 @@ std::string ReplayEngine::PrepareShards() {
   // Calls open their connections when their kernels run.
   struct Launch {
     int64_t time_ps;
-    uint32_t number;
+    CallNumber number;
     Call call;
   };
   std::vector<Launch> launches;

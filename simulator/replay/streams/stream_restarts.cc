@@ -12,12 +12,13 @@ namespace railyard {
 // --- Speeds --------------------------------------------------------------------------------------
 
 // An operation's computation waits for its GPU to continue.
-void StreamRunner::Stop(uint32_t rank, uint32_t number, int64_t left_ps) {
+void StreamRunner::Stop(uint32_t rank, CallNumber number, int64_t left_ps) {
   stopped_.push_back({.begin_ps = left_ps, .number = number, .rank = rank});
 }
 
 // When it would begin at this speed does not fit; another speed may come in time.
-void StreamRunner::NoteLate(uint32_t number, int64_t since_ps, int64_t left_ps, int64_t slowed_ps) {
+void StreamRunner::NoteLate(CallNumber number, int64_t since_ps, int64_t left_ps,
+                            int64_t slowed_ps) {
   if (slowed_ps > kTimeEndPs - since_ps) {
     late_[number] = {.since_ps = since_ps, .left_ps = left_ps};
   } else {

@@ -99,7 +99,7 @@ void StreamRunner::ScheduleFirst() {
   scheduled_ = first;
 }
 
-void StreamRunner::Schedule(uint32_t id, int64_t time_ps) {
+void StreamRunner::Schedule(RunningIndex id, int64_t time_ps) {
   engine_.ScheduleFabric(time_ps, event_order::kOperation, calls_.NumberOf(running_[id].call), id);
 }
 
@@ -113,13 +113,13 @@ void StreamRunner::HandleOperation(void* self, uint32_t target) {
 
 void StreamRunner::OnEvent(uint32_t target) {
   if ((target & kBegins) == 0) {
-    OnRunningEvent(target);
+    OnRunningEvent(RunningIndex{target});
   } else {
-    OnBeginEvent(target & ~kBegins);
+    OnBeginEvent(CallNumber{target & ~kBegins});
   }
 }
 
-void StreamRunner::OnRunningEvent(uint32_t id) {
+void StreamRunner::OnRunningEvent(RunningIndex id) {
   const Running& running = running_[id];
   if (running.is_free() || ledger_.IsAborted(calls_.PartOf(running.call.rank))) [[unlikely]]
     return;
@@ -134,7 +134,7 @@ void StreamRunner::OnRunningEvent(uint32_t id) {
   }
 }
 
-void StreamRunner::OnBeginEvent(uint32_t number) {
+void StreamRunner::OnBeginEvent(CallNumber number) {
   if (ledger_.calls_left() == 0) {
     on_all_ended_();
     return;
@@ -149,12 +149,12 @@ void StreamRunner::OnBeginEvent(uint32_t number) {
 
 // --- Running operations --------------------------------------------------------------------------
 
-uint32_t StreamRunner::NewRunning(const Call& call, int64_t start_ps) {
-  if (free_running_ == kNone) {
-    free_running_ = static_cast<uint32_t>(running_.size());
+RunningIndex StreamRunner::NewRunning(const Call& call, int64_t start_ps) {
+  if (free_running_ == RunningIndex::kNone) {
+    free_running_ = RunningIndex{running_.size()};
     running_.emplace_back();
   }
-  const uint32_t id = free_running_;
+  const RunningIndex id = free_running_;
   Running& running = running_[id];
   free_running_ = running.next_free;
   running = {};
@@ -163,7 +163,7 @@ uint32_t StreamRunner::NewRunning(const Call& call, int64_t start_ps) {
   return id;
 }
 
-void StreamRunner::FreeRunning(uint32_t id) {
+void StreamRunner::FreeRunning(RunningIndex id) {
   Running& running = running_[id];
   running.schedule.reset();
   running.call.rank = kNone;
@@ -172,20 +172,20 @@ void StreamRunner::FreeRunning(uint32_t id) {
 }
 
 void StreamRunner::Begin(const Pending& pending) {
-  const uint32_t id = NewRunning(CallOf(pending), pending.begin_ps);
+  const RunningIndex id = NewRunning(CallOf(pending), pending.begin_ps);
   ++running_count_;
   ledger_.NoteBegin(running_[id].call, pending.begin_ps);
   if (replay_.OnBegin(id)) return;
   Schedule(id, pending.begin_ps + host_.LaunchLatencyPs(running_[id].call));
 }
 
-void StreamRunner::EndAt(uint32_t id, int64_t end_ps) {
+void StreamRunner::EndAt(RunningIndex id, int64_t end_ps) {
   running_[id].is_launched = true;
   running_[id].replayed_end_ps = end_ps;
   Schedule(id, end_ps);
 }
 
-void StreamRunner::Launch(uint32_t id) {
+void StreamRunner::Launch(RunningIndex id) {
   running_[id].end_ps = engine_.NowPs();
   CallHost::Launched launched = host_.Launch(id, running_[id].call);
   Running& running = running_[id];
@@ -196,7 +196,7 @@ void StreamRunner::Launch(uint32_t id) {
   if (running.channels_left == 0) Schedule(id, running.end_ps);
 }
 
-void StreamRunner::OnChannelFinished(uint32_t id, int64_t end_ps, const CriticalPath* path) {
+void StreamRunner::OnChannelFinished(RunningIndex id, int64_t end_ps, const CriticalPath* path) {
   Running& running = running_[id];
   if (path != nullptr && path->EndsAfter(running.path)) running.path = *path;
   running.end_ps = std::max(running.end_ps, end_ps);
@@ -204,7 +204,7 @@ void StreamRunner::OnChannelFinished(uint32_t id, int64_t end_ps, const Critical
   if (running.is_launched && running.channels_left == 0) Schedule(id, running.end_ps);
 }
 
-void StreamRunner::End(uint32_t id) {
+void StreamRunner::End(RunningIndex id) {
   const Running& running = running_[id];
   const int64_t now_ps = engine_.NowPs();
   const Call call = running.call;
@@ -266,7 +266,7 @@ void StreamRunner::RunAhead(std::span<const AheadCall> calls, const OnEndAhead& 
   on_end_ahead_ = &on_end;
   engine_.RunAhead([&] {
     for (size_t i = 0; i < calls.size(); ++i) {
-      const uint32_t id = NewRunning(calls[i].call, calls[i].begin_ps);
+      const RunningIndex id = NewRunning(calls[i].call, calls[i].begin_ps);
       running_[id].ahead = static_cast<uint32_t>(i);
       Schedule(id, calls[i].begin_ps + host_.LaunchLatencyPs(calls[i].call));
     }
@@ -274,7 +274,7 @@ void StreamRunner::RunAhead(std::span<const AheadCall> calls, const OnEndAhead& 
   on_end_ahead_ = nullptr;
 }
 
-void StreamRunner::EndAhead(uint32_t id) {
+void StreamRunner::EndAhead(RunningIndex id) {
   (*on_end_ahead_)(running_[id].ahead, running_[id].path);
   FreeRunning(id);
 }

@@ -42,7 +42,7 @@ class CallHost {
     uint32_t channels = 0;
     std::shared_ptr<const CollectiveSchedule> schedule{};  // kept until the call has ended
   };
-  virtual Launched Launch(uint32_t operation, const Call& call) = 0;
+  virtual Launched Launch(RunningIndex operation, const Call& call) = 0;
 };
 
 // Replays calls that need not be simulated. `operation` is an index into StreamRunner::running().
@@ -54,12 +54,12 @@ class CallReplay {
   virtual bool ReplayFromRest() = 0;
   // Is called when the call has begun. Returns true if it does not launch, because EndAt() was
   // called for it.
-  virtual bool OnBegin(uint32_t operation) = 0;
+  virtual bool OnBegin(RunningIndex operation) = 0;
   // Is called when the call's channels are due to begin. Returns true if they do not begin, because
   // EndAt() was called for it.
-  virtual bool OnLaunch(uint32_t operation) = 0;
+  virtual bool OnLaunch(RunningIndex operation) = 0;
   // Is called when the call has ended; its index is free afterwards.
-  virtual void OnEnd(uint32_t operation) = 0;
+  virtual void OnEnd(RunningIndex operation) = 0;
   // Is called when the last running call has ended, before its dependents begin.
   virtual void OnNothingRuns() = 0;
 };
@@ -71,7 +71,7 @@ class StreamRunner {
   // Describes a call that may begin; its start comes after the rest of the computation before it.
   struct Pending {
     int64_t begin_ps = 0;
-    uint32_t number = 0;  // CallTable's
+    CallNumber number{};  // CallTable's
     uint32_t rank = 0;
     // Orders a heap with the earliest on top, in the order of events.
     bool operator<(const Pending& other) const {
@@ -85,7 +85,7 @@ class StreamRunner {
     int64_t end_ps = 0;           // of its channels so far
     int64_t replayed_end_ps = 0;  // as set by EndAt(); 0 if it is simulated
     uint32_t ahead = kNone;       // its place among the calls that run ahead
-    uint32_t next_free = kNone;
+    RunningIndex next_free = RunningIndex::kNone;
     uint16_t channels_left = 0;
     bool is_launched = false;
     std::shared_ptr<const CollectiveSchedule> schedule{};
@@ -120,7 +120,7 @@ class StreamRunner {
   void StartOwn(const std::function<bool(uint32_t rank)>& is_own);
   // Describes a call that has begun, and has ended unless end_ps is kNeverPs.
   struct Span {
-    uint32_t number = 0;  // CallTable's
+    CallNumber number{};  // CallTable's
     uint32_t rank = 0;
     int64_t begin_ps = 0;
     int64_t end_ps = 0;
@@ -131,7 +131,7 @@ class StreamRunner {
 
   // Must be called when a channel of the operation ends at `end_ps`, now or later; `path` is its
   // critical path, or null.
-  void OnChannelFinished(uint32_t operation, int64_t end_ps, const CriticalPath* path);
+  void OnChannelFinished(RunningIndex operation, int64_t end_ps, const CriticalPath* path);
 
   // --- Parts of the job (stream_restarts.cc) -----------------------------------------------------
   // Must be called when the speed of the host's GPU changes from `before` to `after`, as shares of
@@ -170,9 +170,11 @@ class StreamRunner {
 
   // --- For a CallReplay --------------------------------------------------------------------------
   // Ends the call at that time. Precondition: it runs, and its channels have not begun.
-  void EndAt(uint32_t operation, int64_t end_ps);
+  void EndAt(RunningIndex operation, int64_t end_ps);
   // Sets the critical path of the channel that ends last, if paths are kept.
-  void SetPath(uint32_t operation, const CriticalPath& path) { running_[operation].path = path; }
+  void SetPath(RunningIndex operation, const CriticalPath& path) {
+    running_[operation].path = path;
+  }
   // Ends the run at that time, because all calls have been replayed.
   void StopAt(int64_t time_ps);
 
@@ -210,24 +212,24 @@ class StreamRunner {
 
   static void HandleOperation(void* self, uint32_t target);
   void OnEvent(uint32_t target);
-  void OnBeginEvent(uint32_t number);
-  void OnRunningEvent(uint32_t operation);
+  void OnBeginEvent(CallNumber number);
+  void OnRunningEvent(RunningIndex operation);
   void ScheduleFirst();
-  void Schedule(uint32_t operation, int64_t time_ps);
+  void Schedule(RunningIndex operation, int64_t time_ps);
   void MayBegin(const Call& call, int64_t begin_ps);
   // Does the same as MayBegin() for a call after computation that began at `end_ps` and lasts until
   // `begin_ps` at the GPU's full speed.
   void MayBeginAfter(int64_t end_ps, const Call& call, int64_t begin_ps);
-  void Stop(uint32_t rank, uint32_t number, int64_t left_ps);
-  void NoteLate(uint32_t number, int64_t since_ps, int64_t left_ps, int64_t slowed_ps);
+  void Stop(uint32_t rank, CallNumber number, int64_t left_ps);
+  void NoteLate(CallNumber number, int64_t since_ps, int64_t left_ps, int64_t slowed_ps);
   int64_t TakeLeftPs(const Pending& pending, double speed);
   Pending TakeFirst();
   void Begin(const Pending& pending);
-  uint32_t NewRunning(const Call& call, int64_t start_ps);
-  void FreeRunning(uint32_t operation);
-  void Launch(uint32_t operation);
-  void End(uint32_t operation);
-  void EndAhead(uint32_t operation);
+  RunningIndex NewRunning(const Call& call, int64_t start_ps);
+  void FreeRunning(RunningIndex operation);
+  void Launch(RunningIndex operation);
+  void End(RunningIndex operation);
+  void EndAhead(RunningIndex operation);
   void LetFollow(const Call& call, int64_t end_ps);
   bool IsOfPart(const Running& running, PartIndex part) const {
     return !running.is_free() && calls_.PartOf(running.call.rank) == part;
@@ -249,16 +251,16 @@ class StreamRunner {
   std::vector<Pending> pending_;  // heap
   // The pending calls of halted GPUs; `begin_ps` is the rest of their computation.
   std::vector<Pending> stopped_;
-  std::unordered_map<uint32_t, Late> late_;  // pending calls by number
-  Pending scheduled_{.begin_ps = -1};        // the call of `pending_` that was scheduled last
+  std::unordered_map<CallNumber, Late> late_;  // pending calls by number
+  Pending scheduled_{.begin_ps = -1};          // the call of `pending_` that was scheduled last
   std::vector<Running> running_;
-  uint32_t free_running_ = kNone;
+  RunningIndex free_running_ = RunningIndex::kNone;
   uint32_t running_count_ = 0;
   const OnEndAhead* on_end_ahead_ = nullptr;  // while calls run ahead
   // These are the state at the start of the trial.
   std::vector<Pending> pending_before_;
   size_t stopped_before_ = 0;
-  std::unordered_map<uint32_t, Late> late_before_;
+  std::unordered_map<CallNumber, Late> late_before_;
 };
 
 }  // namespace railyard

@@ -45,7 +45,7 @@ class AnchorLoader {
         when.Error(diagnostics_, field, UnknownName("fault", name, names));
         return;
       }
-      anchor.fault = it->second;
+      anchor.fault = FaultIndex{it->second};
       anchor.at_end = field == std::string_view("end_of");
     }
     for (const char* field : {"kind", "communicator", "progress"}) {

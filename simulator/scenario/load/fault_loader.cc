@@ -172,8 +172,8 @@ class FaultLoader {
     }
     // A fault that waits for itself, directly or through others, never begins.
     for (size_t i = 0; i < faults_.size(); ++i) {
-      uint32_t at = faults_[i].timeline.anchor.fault;
-      for (size_t steps = 0; at != FaultAnchor::kNone && steps <= faults_.size(); ++steps) {
+      FaultIndex at = faults_[i].timeline.anchor.fault;
+      for (size_t steps = 0; at != FaultIndex::kNone && steps <= faults_.size(); ++steps) {
         if (at == i) {
           cursors_[i].Error(diagnostics_, "when",
                             "it waits for itself (expected a fault that does not wait for it)");
