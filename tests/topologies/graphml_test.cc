@@ -207,6 +207,14 @@ TEST_F(GraphMlTest, BytesThatAreNotTextAreOneFinding) {
   EXPECT_EQ(std::count(findings_.begin(), findings_.end(), '\n'), 1) << findings_;
 }
 
+// libxml2 raises errors of encodings for no document, and would print them.
+TEST_F(GraphMlTest, ErrorsOfEncodingsAreFindingsOnly) {
+  ::testing::internal::CaptureStderr();
+  Load("<?xml version=\"1.0\" encoding=\"UTF-7\"?>\n<g\xcdraphml>");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(findings_, HasSubstr("(expected GraphML)"));
+}
+
 TEST_F(GraphMlTest, KeysAreUnique) {
   Load(
       "<graphml>\n<key id='k' for='node' attr.name='kind'/>\n<key id='k' for='node' "

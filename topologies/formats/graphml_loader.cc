@@ -34,6 +34,7 @@ class GraphMlReader {
 
   std::optional<FabricGraph> Read() {
     const int errors_before = diagnostics_.error_count();
+    XmlError::TakeOthers();
     reader_.reset(xmlReaderForFile(path_.c_str(), nullptr, XML_PARSE_NONET | XML_PARSE_BIG_LINES));
     if (reader_ == nullptr) throw EnvironmentError(fmt::format("cannot read {}", path_));
     xmlTextReaderSetStructuredErrorHandler(reader_.get(), &XmlError::Keep, &xml_error_);

@@ -10,18 +10,26 @@
 namespace railyard {
 namespace {
 
+void IgnoreXmlMessage(void* /*self*/, const char* /*format*/, ...) {}
+
 const xmlChar* XmlText(const char* text) { return reinterpret_cast<const xmlChar*>(text); }
 
 }  // namespace
 
-XmlStream::XmlStream(const std::string& path)
-    : reader_(xmlReaderForFile(path.c_str(), nullptr, XML_PARSE_NONET | XML_PARSE_BIG_LINES),
-              xmlFreeTextReader) {
+XmlStream::XmlStream(const std::string& path) : reader_(nullptr, xmlFreeTextReader) {
+  XmlError::TakeOthers();
+  reader_.reset(xmlReaderForFile(path.c_str(), nullptr, XML_PARSE_NONET | XML_PARSE_BIG_LINES));
   if (reader_ == nullptr) throw EnvironmentError(fmt::format("cannot read {}", path));
   xmlTextReaderSetStructuredErrorHandler(reader_.get(), &XmlError::Keep, &error_);
 }
 
-void XmlError::Keep(void* self, xmlErrorPtr error) {
+void XmlError::TakeOthers() {
+  xmlSetStructuredErrorFunc(nullptr, [](void* /*self*/, XmlErrorPointer /*error*/) {});
+  // A few are not structured.
+  xmlSetGenericErrorFunc(nullptr, &IgnoreXmlMessage);
+}
+
+void XmlError::Keep(void* self, XmlErrorPointer error) {
   auto& first = *static_cast<XmlError*>(self);
   if (!first.what.empty() || error->level < XML_ERR_ERROR) return;
   // libxml2 says "extra content" of a document that is cut short as well.

@@ -9,6 +9,13 @@
 
 namespace railyard {
 
+// Is the type by which libxml2 hands out errors; from 2.12 on they are constant.
+#if LIBXML_VERSION >= 21200
+using XmlErrorPointer = const xmlError*;
+#else
+using XmlErrorPointer = xmlErrorPtr;
+#endif
+
 // Keeps the first error that libxml2 reports.
 struct XmlError {
   std::string what;  // empty if there was none so far
@@ -16,7 +23,10 @@ struct XmlError {
   int column = 0;  // 0 if unknown
 
   // Is an xmlStructuredErrorFunc whose data is an XmlError.
-  static void Keep(void* self, xmlErrorPtr error);
+  static void Keep(void* self, XmlErrorPointer error);
+  // Prevents that libxml2 prints errors that it raises for no document, such as those of an
+  // encoding. Must be called before a document is read.
+  static void TakeOthers();
 };
 
 class XmlStream {

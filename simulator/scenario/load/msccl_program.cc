@@ -14,6 +14,7 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/number.h"
+#include "topologies/formats/xml_stream.h"
 #include "workloads/collectives/explicit_schedule.h"
 
 namespace railyard {
@@ -40,6 +41,7 @@ class ProgramParser {
 
   std::optional<MscclProgram> Parse(const std::string& text) {
     xmlResetLastError();
+    XmlError::TakeOthers();
     // Without XML_PARSE_NOENT entities stay as they are, XML_PARSE_NONET opens nothing.
     const DocumentHandle document(
         xmlReadMemory(
