@@ -30,7 +30,11 @@
 #include <ns3/simulator.h>
 #include <ns3/string.h>
 #include <ns3/uinteger.h>
+#if __has_include(<ns3/ping-helper.h>)
+#include <ns3/ping-helper.h>
+#else
 #include <ns3/v4ping-helper.h>
+#endif
 
 #include "railyard/ns3/fabric_net_device.h"
 #include "railyard/ns3/railyard_helper.h"
@@ -101,6 +105,7 @@ struct Seen {
   }
   void OnPacket(const PacketEvent& /*event*/) { ++packets; }
   void OnRtt(ns3::Time rtt) { rtts.push_back(rtt.GetTimeStep()); }
+  void OnNumberedRtt(uint16_t /*number*/, ns3::Time rtt) { OnRtt(rtt); }
   void OnFrame(ns3::Ptr<const ns3::Packet> /*frame*/) { ++frames; }
 
   std::vector<uint32_t> starts;
@@ -137,6 +142,23 @@ TEST_F(FabricSimulationTest, CollectivesRunAsTheyDoWithoutNs3sEvents) {
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(seen.durations[i], result.collectives[i].duration_ps());
 }
 
+// Sends echoes from one host to an address; ns-3 has another helper from 3.38 on.
+void InstallPing(ns3::Ptr<ns3::Node> from, ns3::Ipv4Address to, Seen& seen) {
+#if __has_include(<ns3/ping-helper.h>)
+  ns3::PingHelper ping(ns3::Address{to});
+  ping.SetAttribute("VerboseMode", ns3::StringValue("Silent"));
+#else
+  ns3::V4PingHelper ping(to);
+#endif
+  ping.SetAttribute("Interval", ns3::TimeValue(ns3::MilliSeconds(1)));
+  const auto apps = ping.Install(from);
+#if __has_include(<ns3/ping-helper.h>)
+  apps.Get(0)->TraceConnectWithoutContext("Rtt", ns3::MakeCallback(&Seen::OnNumberedRtt, &seen));
+#else
+  apps.Get(0)->TraceConnectWithoutContext("Rtt", ns3::MakeCallback(&Seen::OnRtt, &seen));
+#endif
+}
+
 // Twice: an ICMP echo of 56 B has 98 B with its headers, and 24 B of framing, on two cables and
 // through one switch.
 TEST_F(FabricSimulationTest, APingTakesTheLatencyOfItsPath) {
@@ -145,10 +167,7 @@ TEST_F(FabricSimulationTest, APingTakesTheLatencyOfItsPath) {
       TwoServers(1).Set("workload.program.collectives[0].compute_before", "1s"));
   Create(helper);
   InstallHosts(helper);
-  ns3::V4PingHelper ping(addresses_.GetAddress(1));
-  ping.SetAttribute("Interval", ns3::TimeValue(ns3::MilliSeconds(1)));
-  const auto apps = ping.Install(hosts_.Get(0));
-  apps.Get(0)->TraceConnectWithoutContext("Rtt", ns3::MakeCallback(&Seen::OnRtt, &seen));
+  InstallPing(hosts_.Get(0), addresses_.GetAddress(1), seen);
   ns3::Simulator::Stop(ns3::MilliSeconds(5));
   ns3::Simulator::Run();
 
@@ -391,9 +410,7 @@ TEST_F(FabricSimulationTest, ADownLinkLosesFramesAndItsDeviceIsDown) {
   const RailyardHelper helper(scenario);
   Create(helper);
   InstallHosts(helper);
-  ns3::V4PingHelper ping(addresses_.GetAddress(1));
-  ping.SetAttribute("Interval", ns3::TimeValue(ns3::MilliSeconds(1)));
-  ping.Install(hosts_.Get(0));
+  InstallPing(hosts_.Get(0), addresses_.GetAddress(1), seen);
   devices_.Get(0)->TraceConnectWithoutContext("PhyTxDrop",
                                               ns3::MakeCallback(&Seen::OnFrame, &seen));
   ns3::Simulator::Stop(ns3::MilliSeconds(5));
