@@ -56,9 +56,10 @@ class FieldSetters {
            const char* list, int index) {
     const auto [entry, is_new] = setters_.try_emplace(field, setter);
     if (is_new) return;
-    cursor.Error(diagnostics_, list,
-                 fmt::format("sets {}, as {} does (expected one of them)", field, entry->second),
-                 index);
+    cursor.Error(
+        diagnostics_, list,
+        fmt::format("sets {}, as {} does (expected one of them)", Quote(field), entry->second),
+        index);
   }
 
  private:

@@ -331,12 +331,12 @@ TEST_F(StudyPointsTest, ValuesThatAreNoneOfTheirFieldsAreSuspicious) {
 TEST_F(StudyPointsTest, AFieldIsSetByOneSetOrAxis) {
   const std::string axis = "axes { fields: \"x\" values: [\"1\", \"2\"] }\n";
   ExpectError(axis + "axes { name: \"y\" fields: \"x\" values: \"3\" }",
-              "sets x, as axes[0] does (expected one of them)");
-  ExpectError("sets: \"x=3\"\n" + axis, "sets x, as sets[0] does (expected one of them)");
+              "sets \"x\", as axes[0] does (expected one of them)");
+  ExpectError("sets: \"x=3\"\n" + axis, "sets \"x\", as sets[0] does (expected one of them)");
   ExpectError("sets: [\"a=3\", \"a=4\"]\n" + axis,
-              "sets a, as sets[0] does (expected one of them)");
+              "sets \"a\", as sets[0] does (expected one of them)");
   ExpectError("sets: \"seed=7\"\n" + axis,
-              "sets seed, as the list of seeds does (expected one of them)");
+              "sets \"seed\", as the list of seeds does (expected one of them)");
 }
 
 TEST_F(StudyPointsTest, NoAxisHasTheNameOfAColumn) {
