@@ -35,14 +35,14 @@ int StandardDescriptorOf(const struct stat& file) {
   return -1;
 }
 
-// Opens a device or a pipe. That of a pipe that nobody reads waits for a reader, which a signal
-// ends.
-int OpenInPlace(const std::string& path) {
+// Opens what is no regular file. A pipe that nobody reads is waited for, which a signal ends.
+int OpenInPlace(const std::string& path, bool is_pipe) {
   constexpr useconds_t kPollUs = 20'000;
   const Interruptible interruptible;
   int descriptor = -1;
   while ((descriptor = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0) {
-    if (errno != ENXIO && errno != EINTR) ThrowErrno("write", path);
+    // A socket gives ENXIO, too.
+    if (errno != EINTR && !(is_pipe && errno == ENXIO)) ThrowErrno("write", path);
     if (NotedInterruption() != 0) {
       throw EnvironmentError(fmt::format("cannot write {}: nobody reads it", path));
     }
@@ -73,7 +73,7 @@ OutputFile::OutputFile(std::string path, Sync sync) : path_(std::move(path)), sy
   } else if (!exists || S_ISREG(file.st_mode)) {
     OpenUnfinished();
   } else {
-    descriptor_ = OpenInPlace(path_);
+    descriptor_ = OpenInPlace(path_, S_ISFIFO(file.st_mode));
   }
 }
 

@@ -6,7 +6,9 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <vector>
 
@@ -40,6 +42,18 @@ class OutputFileTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
 };
+
+TEST_F(OutputFileTest, ASocketIsAnErrorAtOnce) {
+  const int socket_descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  const std::string path = File("socket");
+  ASSERT_LT(path.size(), sizeof(address.sun_path));
+  path.copy(address.sun_path, path.size());
+  ASSERT_EQ(bind(socket_descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
+            0);
+  EXPECT_THROW(OutputFile{path}, EnvironmentError);
+  close(socket_descriptor);
+}
 
 TEST_F(OutputFileTest, AFileAppearsWhenItIsClosed) {
   OutputFile file(File("out"));

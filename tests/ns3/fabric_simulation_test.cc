@@ -142,7 +142,7 @@ TEST_F(FabricSimulationTest, CollectivesRunAsTheyDoWithoutNs3sEvents) {
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(seen.durations[i], result.collectives[i].duration_ps());
 }
 
-// Sends echoes from one host to an address; ns-3 has another helper from 3.38 on.
+// Sends echoes from one host to an address. ns-3.43 has another helper than ns-3.37.
 void InstallPing(ns3::Ptr<ns3::Node> from, ns3::Ipv4Address to, Seen& seen) {
 #if __has_include(<ns3/ping-helper.h>)
   ns3::PingHelper ping(ns3::Address{to});
