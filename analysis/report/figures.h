@@ -16,8 +16,8 @@ std::string CsvOf(const ChartTable& table);
 std::string GnuplotScript(const Chart& chart);
 
 // Writes TABLE.csv, ID.gp, ID.svg and ID.pdf of every chart into `directory`, which is created if
-// it is absent. Throws EnvironmentError if gnuplot is not installed or fails, or if a file cannot
-// be written.
+// it is absent: all of them, or none. Throws EnvironmentError if gnuplot is not installed or fails,
+// or if a file cannot be written.
 void WriteFigures(const ResultStore& store, const std::string& directory);
 
 }  // namespace railyard

@@ -39,8 +39,9 @@ class ReportCommand : public Command {
       return kExitInput;
     }
     try {
-      WriteOutput(output, ReportPage(*store));
+      const std::string page = ReportPage(*store);
       if (!figures_.empty()) WriteFigures(*store, figures_);
+      WriteOutput(output, page);
     } catch (const UnreadableResult& unreadable) {
       AddNoResult(directory_, unreadable, diagnostics);
       fmt::print(stderr, "{}", diagnostics.ToString());

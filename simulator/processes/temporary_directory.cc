@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,10 +14,18 @@
 namespace railyard {
 
 TemporaryDirectory::TemporaryDirectory() {
-  path_ = (std::filesystem::temp_directory_path() / "railyard-XXXXXX").string();
-  if (::mkdtemp(path_.data()) == nullptr) {
-    throw EnvironmentError(fmt::format("cannot create {}: {}", path_, std::strerror(errno)));
+  Make((std::filesystem::temp_directory_path() / "railyard-XXXXXX").string());
+}
+
+TemporaryDirectory::TemporaryDirectory(const std::string& parent) {
+  Make((std::filesystem::path(parent) / ".railyard-XXXXXX").string());
+}
+
+void TemporaryDirectory::Make(std::string pattern) {
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    throw EnvironmentError(fmt::format("cannot create {}: {}", pattern, std::strerror(errno)));
   }
+  path_ = std::move(pattern);
 }
 
 TemporaryDirectory::~TemporaryDirectory() {

@@ -24,6 +24,7 @@ import time
 import unittest
 
 RAILYARD = sys.argv.pop(1)
+SCENARIOS = pathlib.Path(__file__).resolve().parents[2] / "simulator/scenarios"
 FABRIC = 'fabric { rail_optimized { servers: %d } }\n'
 EXCHANGE = 'workload { program { collectives { kind: ALL_TO_ALL bytes: "%s" repeat: %d } } }\n'
 FAULT = 'faults { name: "flap" kind: LINK_DOWN link: "server1/nic3--leaf3" at: "10us" until: "90us" }\n'
@@ -219,6 +220,15 @@ class Machine(unittest.TestCase):
         if status == 1:
             self.assertIn("run 0 (; seed 1) left no result, exit status 137", said)
 
+    def test_a_week_of_faults_in_bounded_memory(self):
+        """What is kept for replay takes 256 MiB at most, and the program and its tables as much."""
+        scenario = SCENARIOS / "week_of_faults_256.textproto"
+        self.assertEqual(self.run_to_end("run", str(scenario), "--out", "out", "--quiet"), (0, ""))
+        summary = json.loads((self.here / "out/summary.json").read_text())
+        self.assertGreater(summary["simulated_time_ps"], 7 * 86_400 * 10**12)
+        self.assertGreater(len(summary["faults"]), 200)
+        self.assertLess(summary["peak_rss_bytes"], 512 << 20)
+
     # ---- Disks -----------------------------------------------------------------------------------
 
     def test_a_disk_that_is_full(self):
@@ -238,6 +248,38 @@ class Machine(unittest.TestCase):
                 self.expect_whole(disk / "out")
             finally:
                 subprocess.run(["umount", disk], check=True)
+
+    @unittest.skipIf(shutil.which("gnuplot") is None, "gnuplot is not installed")
+    def test_figures_on_a_disk_that_is_full(self):
+        """All figures are there, or none, and what was in the directory before is left."""
+        disk = self.here / "disk"
+        disk.mkdir()
+        self.assertEqual(self.run_to_end("run", "flap.textproto", "--out", "out", "--quiet"), (0, ""))
+        figures = ("report", "out", "-o", "page.html", "--figures", "disk/of/run")
+        failures = 0
+        for kibibytes in (8, 24, 40, 80, 120):
+            if refused := mounted(disk, f"size={kibibytes}k"):
+                self.skipTest(f"no file system can be mounted here: {refused}")
+            try:
+                status, said = self.run_to_end(*figures)
+                if status == 0:
+                    continue
+                failures += 1
+                self.assertEqual(status, 1, f"{kibibytes} KiB")
+                self.assertRegex(said, r"^railyard: error: [^\n]*(No space left on device|is the disk full\?)"
+                                       r"[^\n]*\n$")
+                self.assertEqual(list(disk.iterdir()), [])
+                self.assertFalse((self.here / "page.html").exists())
+                (disk / "of/run").mkdir(parents=True)
+                (disk / "of/run/mine.txt").write_text("mine")
+                self.assertEqual(self.run_to_end(*figures)[0], 1)
+                self.assertEqual([path.name for path in (disk / "of/run").iterdir()], ["mine.txt"])
+            finally:
+                subprocess.run(["umount", disk], check=True)
+        self.assertGreater(failures, 2)
+        self.assertEqual(self.run_to_end(*figures), (0, ""))
+        made = {path.suffix for path in (disk / "of/run").iterdir()}
+        self.assertEqual(made, {".csv", ".gp", ".svg", ".pdf"})
 
     def test_a_place_that_can_only_be_read(self):
         place = self.here / "place"

@@ -2,8 +2,10 @@
 #include "traces/nsys/nsys_export.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -26,8 +28,6 @@ struct Entry {
   size_t offset = 0;
   size_t bytes = 0;
 };
-
-using DatabaseHandle = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
 
 class Statement {
  public:
@@ -55,16 +55,8 @@ class Statement {
 
 class ExportReader {
  public:
-  ExportReader(const std::string& path, const std::string& name, Diagnostics& diagnostics)
-      : name_(name), diagnostics_(diagnostics), database_(nullptr, sqlite3_close) {
-    sqlite3* opened = nullptr;
-    sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
-    database_.reset(opened);
-    sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-    sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-    sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-    sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  }
+  ExportReader(const NsysExport& database, const std::string& name, Diagnostics& diagnostics)
+      : name_(name), diagnostics_(diagnostics), database_(database) {}
 
   bool ReadRanges(const std::function<void(NsysRange&&)>& visit) {
     const std::set<std::string> columns = ColumnsOf("NVTX_EVENTS");
@@ -239,17 +231,38 @@ class ExportReader {
 
   const std::string& name_;
   Diagnostics& diagnostics_;
-  DatabaseHandle database_;
+  const NsysExport& database_;
   std::map<std::pair<int64_t, uint64_t>, std::vector<Entry>> schemas_;  // by domain and number
 };
 
 }  // namespace
 
-bool ReadNsysExport(const std::string& path, const std::string& name,
+NsysExport OpenNsysExport(const std::string& path) {
+  std::string uri = "file://";
+  for (const char c : std::filesystem::absolute(path).string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02x}", static_cast<unsigned>(c));
+    } else {
+      uri += c;
+    }
+  }
+  uri += "?immutable=1";
+  sqlite3* opened = nullptr;
+  sqlite3_open_v2(uri.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+  NsysExport database(opened, sqlite3_close);
+  if (opened == nullptr) throw std::bad_alloc();
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  return database;
+}
+
+bool ReadNsysExport(const NsysExport& database, const std::string& name,
                     const std::function<void(NsysRange&&)>& on_range,
                     const std::function<void(const NsysKernel&)>& on_kernel,
                     Diagnostics& diagnostics) {
-  ExportReader reader(path, name, diagnostics);
+  ExportReader reader(database, name, diagnostics);
   return reader.ReadRanges(on_range) && reader.ReadKernels(on_kernel);
 }
 

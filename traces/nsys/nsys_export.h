@@ -6,10 +6,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "simulator/diagnostics/diagnostics.h"
+
+struct sqlite3;
 
 namespace railyard {
 
@@ -43,12 +46,17 @@ struct NsysKernel {
   int64_t launch_ns = 0;  // when the launch began
 };
 
+using NsysExport = std::unique_ptr<sqlite3, int (*)(sqlite3*)>;
+
+// Opens a database to be read as it is now: nothing is written beside it, it is not locked, and it
+// may be removed once it is open. Whether it is a database shows when it is read.
+NsysExport OpenNsysExport(const std::string& path);
+
 // Passes every NVTX range whose name begins with "nccl" to `on_range`, in the order of starts, then
 // every kernel of NCCL whose launch was captured to `on_kernel`, in the order of launches. Returns
 // false after an error: the file is not an SQLite database, is damaged, or has no NVTX events.
-// `name` is the file in findings, `path` the location of the database. Views and triggers of the
-// database are never executed.
-bool ReadNsysExport(const std::string& path, const std::string& name,
+// `name` is the file in findings. Views and triggers of the database are never executed.
+bool ReadNsysExport(const NsysExport& database, const std::string& name,
                     const std::function<void(NsysRange&&)>& on_range,
                     const std::function<void(const NsysKernel&)>& on_kernel,
                     Diagnostics& diagnostics);

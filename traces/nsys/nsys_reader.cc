@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/nsys/nsys_reader.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "simulator/files/output_file.h"
 #include "simulator/processes/temporary_directory.h"
@@ -12,11 +16,12 @@
 namespace railyard {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kSqliteMagic("SQLite format 3\0", 16);
 
 bool LooksLikeSqlite(std::string_view head) { return head.starts_with(kSqliteMagic); }
 
-// SQLite reads files, not streams: what is compressed or in an archive is unpacked first.
 void Unpack(InputStream& stream, const std::string& path) {
   OutputFile file(path);
   for (std::string_view next = stream.Peek(); !next.empty(); next = stream.Peek()) {
@@ -24,6 +29,22 @@ void Unpack(InputStream& stream, const std::string& path) {
     stream.Skip(next.size());
   }
   file.Close();
+}
+
+// SQLite reads files alone: what is compressed, in an archive or a pipe is copied.
+NsysExport OpenDatabase(const InputFiles& files, InputStream& stream, ImportedFile& imported) {
+  const std::vector<std::string>& paths = files.paths();
+  std::error_code error;
+  if (!stream.is_compressed() && fs::is_regular_file(stream.name(), error) &&
+      std::ranges::find(paths, stream.name()) != paths.end()) {
+    imported.bytes_read = fs::file_size(stream.name(), error);
+    return OpenNsysExport(stream.name());
+  }
+  const TemporaryDirectory directory;
+  const std::string path = directory.File("export.sqlite");
+  Unpack(stream, path);
+  imported.bytes_read = stream.bytes_read();
+  return OpenNsysExport(path);
 }
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
@@ -42,12 +63,9 @@ TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
                             "writes)");
           return false;
         }
-        const TemporaryDirectory directory;
-        const std::string path = directory.File("export.sqlite");
-        Unpack(stream, path);
-        import.report.files[index].bytes_read = stream.bytes_read();
+        const NsysExport database = OpenDatabase(files, stream, import.report.files[index]);
         return ReadNsysExport(
-            path, stream.name(), [&](NsysRange&& range) { job.Add(std::move(range), index); },
+            database, stream.name(), [&](NsysRange&& range) { job.Add(std::move(range), index); },
             [&](const NsysKernel& kernel) { job.AddKernel(kernel, index); }, diagnostics);
       },
       diagnostics);

@@ -22,6 +22,7 @@ class InputStream {
   InputStream& operator=(const InputStream&) = delete;
 
   const std::string& name() const { return name_; }
+  bool is_compressed() const { return decompressed_ != nullptr; }
 
   // Returns the next buffered bytes, at least `bytes` (up to kPeekBytesMax) unless the data end
   // before. They are valid until the next call of Peek or Read, and a '\0' follows them.
