@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What `cmake --install` puts below the prefix: the program in bin/, its manual page in share/man/, its
-# reference in share/doc/railyard/, and in share/railyard/ the scenarios, studies, plans, platforms and sample logs. The program finds them relative
+# reference in share/doc/railyard/, and in share/railyard/ the scenarios, studies, plans, platforms, prices, sample logs and schemas. The program finds them relative
 # to itself. This is the component `program`, which needs the target `railyard` alone.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 include(GNUInstallDirs)
@@ -12,10 +12,21 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads/examples/ DESTINATION share/ra
         FILES_MATCHING PATTERN *.textproto)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/topologies/platforms/ DESTINATION share/railyard/platforms
         FILES_MATCHING PATTERN *.textproto)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/topologies/prices/ DESTINATION share/railyard/prices
+        FILES_MATCHING PATTERN *.textproto)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/analysis/studies/ DESTINATION share/railyard/studies
         FILES_MATCHING PATTERN *.textproto)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/traces/samples/ DESTINATION share/railyard/traces
         FILES_MATCHING PATTERN *.log)
+# The schemas of all files, below the paths with which they import each other.
+file(GLOB_RECURSE schemas RELATIVE ${PROJECT_SOURCE_DIR}
+     ${PROJECT_SOURCE_DIR}/simulator/*.proto ${PROJECT_SOURCE_DIR}/topologies/*.proto
+     ${PROJECT_SOURCE_DIR}/traces/*.proto ${PROJECT_SOURCE_DIR}/workloads/*.proto)
+foreach(schema IN LISTS schemas)
+  get_filename_component(folder ${schema} DIRECTORY)
+  railyard_install_folders(share/railyard/schemas/${folder})
+  install(FILES ${PROJECT_SOURCE_DIR}/${schema} DESTINATION share/railyard/schemas/${folder})
+endforeach()
 # Scripts make files of their own, which are to be as readable as all others.
 install(CODE "set(RAILYARD_READABLE PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)")
 install(CODE "set(RAILYARD_SCENARIOS \"${PROJECT_SOURCE_DIR}/simulator/scenarios\")")

@@ -52,6 +52,8 @@ string(APPEND text ".SH FILES\nPaths are relative to the folder of the program.\
 foreach(folder_and_contents
         "scenarios:scenarios, the argument of railyard run" "studies:studies, the argument of railyard study"
         "plans:plans of training and inference, which scenarios name" "platforms:servers and GPUs"
+        "prices:prices of switches and cables, for railyard topo compare --prices"
+        "schemas:the .proto files that describe the fields of every file"
         "traces:logs of captured jobs, which scenarios name")
   string(REGEX REPLACE ":.*" "" folder "${folder_and_contents}")
   string(REGEX REPLACE "^[^:]*:" "" contents "${folder_and_contents}")

@@ -37,7 +37,7 @@ fs::path ScenarioDirectory() {
   const std::vector<fs::path> candidates = {
       program / "../share/railyard/scenarios",
       program / "../../../simulator/scenarios",  // from build/PRESET/bin
-      RAILYARD_SCENARIO_DIRECTORY, "simulator/scenarios"};
+      "simulator/scenarios"};
   for (const fs::path& candidate : candidates) {
     if (fs::is_directory(candidate, error)) return fs::canonical(candidate);
   }

@@ -48,7 +48,7 @@ class TopoCommand : public Command {
             "fabric { } holds, or a scenario")
         ->required();
     compare_ = parser()->add_subcommand("compare", "The same job on each fabric, side by side");
-    compare_->add_option("FABRIC", fabrics_, "As of show; at least two")
+    compare_->add_option("FABRIC", fabrics_, "Fabrics as topo show takes them; at least two")
         ->required()
         ->expected(2, 64);
     compare_
@@ -65,7 +65,7 @@ class TopoCommand : public Command {
       command->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
       command
           ->add_option("--prices", prices_,
-                       "A price file (topologies/prices/prices.proto); default: public-2024")
+                       "A price file (its schema: prices.proto); default: public-2024")
           ->type_name("FILE");
     }
     compare_->add_option("--json", json_, "Write the table as JSON; '-': to standard output")
