@@ -51,7 +51,7 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                                    static_cast<int>(FlowControl::kNone), "NONE"))
           .AddAttribute(
               "LoadBalancing",
-              "How switches choose among equal-cost links for an RDMA write. ECMP: by a "
+              "How switches choose among equal-cost links for a packet of data. ECMP: by a "
               "hash of switch and queue pair. FLOWLET: drawn anew after a pause "
               "(LetFlow, Vanini et al., NSDI 2017). ADAPTIVE: the least queued. SPRAYING: "
               "drawn for each packet (Dixit et al., INFOCOM 2013).",

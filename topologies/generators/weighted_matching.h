@@ -15,8 +15,9 @@ struct WeightedEdge {
 };
 
 // Returns the edges, as vertices in ascending order, of a matching whose weights have the greatest
-// sum. Of several such matchings it is always the same one. Preconditions: vertices are below
-// `vertex_count`, and no weight exceeds 2^60. It takes a tenth of a second for all pairs of 512.
+// sum. If several matchings have it, the result is always the same one of them. Preconditions:
+// vertices are below `vertex_count`, and no weight exceeds 2^60. It takes a tenth of a second for
+// all pairs of 512.
 std::vector<std::pair<uint32_t, uint32_t>> HeaviestMatching(uint32_t vertex_count,
                                                             const std::vector<WeightedEdge>& edges);
 

@@ -27,9 +27,9 @@ struct NetworkCost {
 };
 
 // Returns the cost. Switches are charged by cabled port, not by box, so totals do not jump with the
-// size and a small fabric is not charged for empty ports. Of the cables that stand for optical
-// circuits, and of their switch ports, as many count as exist at one time; each end also uses a
-// port of a circuit switch.
+// size and a small fabric is not charged for empty ports. Cables that stand for optical circuits,
+// and their switch ports, are charged for as many as exist at one time; each end also uses a port
+// of a circuit switch.
 NetworkCost CostOf(const FabricGraph& fabric, const Prices& prices);
 
 }  // namespace railyard

@@ -44,8 +44,9 @@ class Precedence {
     uint32_t lane = 0;
     uint32_t operation = 0;
   };
-  // By lane, ascending; shared by operations that follow the same on other lanes. What it lacks of
-  // the operation's own lane is known by the numbers.
+  // Holds one entry per lane, ascending, and is shared by operations that follow the same ones on
+  // other lanes. Operations of one lane follow each other by their numbers, so that the list has no
+  // entry for the operation's own lane.
   using Followed = std::shared_ptr<const std::vector<LaneEnd>>;
   struct Operation {
     uint32_t lane = 0;

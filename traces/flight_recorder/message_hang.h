@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Finds the Sends and Recvs in which a job hung: their peers have not come to them, or move other
-// elements.
+// Finds the Sends and Recvs in which a job hung: their peers have not called the counterpart, or
+// have called it with another number of elements.
 #pragma once
 
 #include "traces/flight_recorder/hang.h"
@@ -8,10 +8,11 @@
 namespace railyard {
 
 // Adds the hangs to `search`, at most one for each pair of ranks and direction. The first call of a
-// pair that the GPU has begun and not finished is compared with the peer's call in its place; if
-// the dumps are not whole, with its first unfinished one. Where no call has begun, one hangs if the
-// peer has fewer and both dumps are whole: PyTorch never updates the state of calls in a batch. The
-// peer gets the call that it did not make.
+// pair that the GPU has begun and not finished is compared with the peer's call of the same number;
+// if a dump is not whole, with the peer's first unfinished call. Where no call has begun, a call
+// hangs if the peer has fewer calls and both dumps are whole: PyTorch never updates the state of
+// calls in a batch. The call that a peer is missing is added to the peer's calls, so that the job
+// hangs in the simulation as well.
 void PlaceMessageHangs(CapturedJob& job, const UnfinishedWork& unfinished, HangSearch& search,
                        ImportReport& report);
 

@@ -10,10 +10,10 @@
 
 namespace railyard {
 
-// The steps of one profile, by the times at which they begin.
+// Holds the steps of one profile, by the times at which they begin.
 class KinetoSteps {
  public:
-  // Takes events in any order. Of those of a step, e.g. by several threads, the first counts.
+  // Takes events in any order. If a step has several, e.g. one by each thread, the first counts.
   explicit KinetoSteps(std::vector<KinetoStep> events);
   // Returns how many steps have begun by then. A step lasts until the next one.
   uint32_t BegunBy(const EventTime& time) const;

@@ -25,7 +25,8 @@ class Joiner {
     const std::set<CommId> shared_ids = FindSharedIds();
     std::map<std::pair<uint32_t, CommId>, uint64_t> uses_of_id;  // by endpoint
     std::map<std::tuple<uint32_t, uint64_t, int64_t, uint32_t>, uint32_t> by_split;
-    std::map<std::pair<uint32_t, uint32_t>, uint32_t> by_size;  // size, how manieth of the endpoint
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t>
+        by_size;  // size, index among the endpoint's of it
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> unnamed_of_endpoint;  // endpoint, size
     // Parents stand before their children, handle by handle.
     for (uint32_t h = 0; h < draft_.logged.handles.size(); ++h) {
@@ -34,8 +35,8 @@ class Joiner {
       const auto parent = handle.parent ? placement_.communicator_of[*handle.parent] : std::nullopt;
       if (!handle.comm_id.empty()) {
         const CommId id{handle.comm_id, size};
-        // Splits of one parent are told apart by their order, other communicators by the order in
-        // which the endpoint uses the id.
+        // The order distinguishes splits of one parent; the order in which the endpoint uses the id
+        // distinguishes other communicators.
         uint64_t number = uses_of_id[{placement_.endpoint_of[h], id}]++;
         if (parent) number = handle.split_number;
         draft_.PutByKey(h, by_comm_id,

@@ -43,9 +43,9 @@ struct TraceSummary {
 inline constexpr uint32_t kMatrixBlocksMax = 16;
 
 TraceSummary SummarizeTrace(const Trace& trace);
-// Returns one fact per line, tables, of which that of communicators has the first ones, and for
-// each of the first `ranks_shown` ranks a line with one letter per operation, for the first
-// operations.
+// Returns the summary as text: one fact per line, then tables (that of communicators has the first
+// communicators only), then for each of the first `ranks_shown` ranks a line with one letter for
+// each of its first operations.
 std::string SummaryText(const Trace& trace, const TraceSummary& summary, uint32_t ranks_shown);
 std::string SummaryJson(const TraceSummary& summary);
 

@@ -23,14 +23,16 @@ namespace railyard {
 
 inline constexpr uint64_t kPlanStepsMax = 10'000'000;  // over all ranks and channels
 
-// A GPU keeps one value of each chunk besides its own contribution. What a GPU puts into a slot of
-// another one is a message, which is sent when its receiver needs it, or before the sender keeps
-// the chunk anew.
+// Follows the contents of the slots of all GPUs while a plan's operations are turned into steps. A
+// GPU keeps one value of each chunk besides its own contribution. A value that a GPU puts into
+// another GPU's slot becomes a message, which is sent when its receiver needs it, or before the
+// sender replaces the value that it keeps.
 class PlanMemory {
  public:
-  // The contents of a slot: the rank's own contribution to a chunk, or what its lane keeps of it in
-  // a version. `holder`: the GPU from which the slot's has not kept it yet; `is_sent`: it has sent
-  // it; `is_read`: the slot's GPU has received it into a sum.
+  // Describes the contents of a slot: the rank's own contribution to a chunk, or one version of the
+  // value that its lane keeps. `holder` is the GPU that holds the value as long as the slot's GPU
+  // has not kept it; `is_sent` says that the holder has sent it, `is_read` that the slot's GPU has
+  // received it into a sum.
   struct Value {
     uint32_t chunk = 0;
     bool is_own = false;
@@ -67,8 +69,8 @@ class PlanMemory {
   Value Keep(uint32_t gpu, uint32_t chunk);
   // Returns false with a finding if the GPU has kept the chunk anew since.
   bool IsCurrent(uint32_t gpu, const Value& value, const MscclppPlace& place);
-  // Sends what slots of other GPUs have of a chunk that the GPU is about to keep anew. They receive
-  // it when they need it.
+  // Sends the values of a chunk that lie in slots of other GPUs, before the GPU replaces the value
+  // that it keeps. They receive them when they need them.
   bool SendHeld(uint32_t gpu, uint32_t chunk, const MscclppPlace& place);
   // Sends the value of a slot to its GPU, unless that has been done. What two GPUs have of one
   // chunk is received in the order in which it was sent.

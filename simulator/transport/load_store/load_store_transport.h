@@ -34,6 +34,7 @@
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/contract/transport.h"
+#include "simulator/units/divide_up.h"
 
 namespace railyard {
 
@@ -143,7 +144,7 @@ class LoadStoreTransport final : public PacketSink, public PipeUser, public Stat
   // GPU and NVLink Interconnect", IEEE Micro 37(2), 2017).
   static constexpr uint16_t kGroupReadRequestWireBytes = 32;
   static constexpr uint32_t ReadRequestWireBytes(uint32_t payload_bytes) {
-    return (payload_bytes + kReadRequestPayloadBytes - 1) / kReadRequestPayloadBytes *
+    return static_cast<uint32_t>(DivideUp(payload_bytes, kReadRequestPayloadBytes)) *
            kReadRequestWireBytes;
   }
 

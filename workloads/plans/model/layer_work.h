@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Computes the work of one GPU of a tensor-parallel group in the parts of a model. Of weights that
-// tensor parallelism divides, a GPU has a share of the work; the others are computed on every GPU
-// of the group, with sequence parallelism for its share of the tokens.
+// Computes the work of one GPU of a tensor-parallel group in the parts of a model. A GPU does its
+// share of the work with weights that tensor parallelism divides. Every GPU of the group does the
+// work with all other weights, with sequence parallelism for its share of the tokens alone.
 #pragma once
 
 #include <cstdint>
