@@ -2,6 +2,7 @@
 // The replay cache changes no result: random jobs that repeat themselves, with faults and
 // congestion controls, with it and without it, and with every hit simulated as well.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <random>
 #include <set>
@@ -29,7 +30,7 @@ class RandomJob {
     std::string text = RailOptimized(servers_) + "workload { trace: \"job.trace\" }\n";
     static const char* const kControls[] = {"",          "dcqcn {}", "dctcp {}",
                                             "timely {}", "hpcc {}",  "swift {}"};
-    const std::string control = kControls[Below(2) == 0 ? 0 : Below(6)];
+    const std::string control = kControls[Below(2) == 0 ? 0 : Below(uint32_t{std::size(kControls)})];
     if (!control.empty()) text += "nic { congestion_control { " + control + " } }\n";
     static const char* const kFlowControls[] = {"PFC", "CREDITS", "NONE"};
     text += fmt::format("network {{ network_flow_control: {} }}\n", kFlowControls[Below(3)]);
