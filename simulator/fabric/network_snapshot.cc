@@ -64,8 +64,8 @@ void FabricNetwork::VisitPortOf(LinkId id, StateArchive& archive) {
   made.general_hops = none.general_hops;
 }
 
-// The buffers that they end in have the same settings on like rails, whose switches and NICs are
-// alike.
+// Rails whose switches have buffers of other sizes are not alike: the settings of the buffers that
+// the links end in are part of the state.
 void FabricNetwork::VisitNicLinks(std::span<const LinkId> links, StateArchive& archive) {
   archive.Require(tables_.settings.load_balancing == LoadBalancing::kEcmp &&
                   !telemetry_.is_enabled() && !tables_.settings.hashes_trajectory &&

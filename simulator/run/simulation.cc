@@ -85,6 +85,11 @@ ns3::Ptr<FabricNetwork> BuildNetwork(const Scenario& scenario, FabricSimulatorIm
   for (DeviceId id{0}; id < scenario.fabric.device_count(); ++id) {
     if (const auto model = network->GetSwitch(id)) SetAttributes(scenario.models, *model);
   }
+  for (const SwitchVariant& variant : scenario.switch_variants) {
+    for (const DeviceId id : variant.switches) {
+      SetAttributes(variant.attributes, *network->GetSwitch(id));
+    }
+  }
   network->Configure();
   return network;
 }

@@ -134,6 +134,10 @@ std::string ProtoCursor::Text(const char* field, const std::string& default_valu
   return Has(field) ? String(field, -1) : default_value;
 }
 
+std::string ProtoCursor::TextAt(const char* field, int index) const {
+  return message_->GetReflection()->GetRepeatedString(*message_, Field(field), index);
+}
+
 std::string ProtoCursor::FilePath(const char* field, int index) const {
   const std::filesystem::path given(String(field, index));
   const auto place = file_->places.find(Path(field, index));

@@ -140,6 +140,8 @@ class ProtoCursor {
                   uint64_t max) const;
   bool Flag(const char* field, bool default_value) const;
   std::string Text(const char* field, const std::string& default_value) const;
+  // Returns a value of a repeated field.
+  std::string TextAt(const char* field, int index) const;
   // Returns the path in a field. It is relative to the file in which it was written or, if a --set
   // gave it, to the current directory.
   std::string FilePath(const char* field, int index = -1) const;

@@ -8,11 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "simulator/diagnostics/names.h"
-#include "simulator/scenario/load/fault_targets.h"
+#include "simulator/scenario/load/named_devices.h"
 #include "simulator/scenario/load/nic_loader.h"
 #include "simulator/scenario/load/settings_loader.h"
-#include "simulator/scenario/schema/scenario.pb.h"
 #include "topologies/graph/spec_check.h"
 
 namespace railyard {
@@ -28,13 +26,12 @@ std::string FormatBits(uint64_t rate_bps) {
 NicsLoader::NicsLoader(const ProtoCursor& scenario, const FabricGraph* fabric,
                        Diagnostics& diagnostics)
     : scenario_(scenario), diagnostics_(diagnostics) {
-  if (fabric != nullptr) is_named_.resize(fabric->device_count());
+  NamedDevices named(
+      fabric, {.kind = DeviceKind::kNic, .noun = "NIC", .example = R"("server1/nic3" or "*/nic3")"},
+      diagnostics);
   for (int i = 0; i < scenario.Size("nics"); ++i) {
     const ProtoCursor entry = scenario.Child("nics", i);
-    named_.push_back(fabric != nullptr ? Named(entry, *fabric) : std::vector<DeviceId>{});
-    if (entry.Size("device") == 0) {
-      entry.Missing(diagnostics, "device", "NICs, e.g. \"server1/nic3\" or \"*/nic3\"");
-    }
+    named_.push_back(named.Resolve(entry));
     if (!entry.Has("rate") && !entry.Has("nic") && !entry.Has("IB_TIMEOUT") &&
         !entry.Has("IB_RETRY_CNT")) {
       entry.Missing(diagnostics, "nic", "what differs: rate, nic, IB_TIMEOUT or IB_RETRY_CNT");
@@ -46,39 +43,6 @@ NicsLoader::NicsLoader(const ProtoCursor& scenario, const FabricGraph* fabric,
         fmt::format("has {} entries (expected at most {})", named_.size(), kNicVariantsMax),
         static_cast<int>(kNicVariantsMax));
   }
-}
-
-std::vector<DeviceId> NicsLoader::Named(const ProtoCursor& entry, const FabricGraph& fabric) {
-  const auto& message = entry.As<protos::Nics>();
-  std::vector<DeviceId> nics;
-  for (int i = 0; i < message.device_size(); ++i) {
-    const std::string& pattern = message.device(i);
-    bool fits = false;
-    std::optional<DeviceId> taken;
-    for (DeviceId id{0}; id < fabric.device_count(); ++id) {
-      const Device& device = fabric.device(id);
-      if (device.kind != DeviceKind::kNic || !FitsPattern(pattern, device.name)) continue;
-      fits = true;
-      if (is_named_[id]) {
-        if (!taken) taken = id;
-        continue;
-      }
-      is_named_[id] = true;
-      nics.push_back(id);
-    }
-    if (!fits) {
-      entry.Error(diagnostics_, "device",
-                  fmt::format("{} is no NIC (expected e.g. \"server1/nic3\" or \"*/nic3\")",
-                              Quote(pattern)),
-                  i);
-    } else if (taken) {
-      entry.Error(diagnostics_, "device",
-                  fmt::format("{} differs already (expected each NIC once)",
-                              Quote(fabric.device(*taken).name)),
-                  i);
-    }
-  }
-  return nics;
 }
 
 std::optional<uint64_t> NicsLoader::RateOf(const ProtoCursor& entry,

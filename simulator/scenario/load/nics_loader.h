@@ -29,14 +29,12 @@ class NicsLoader {
   std::vector<NicVariant> Load(NetPlugin net, const NicSettings& common);
 
  private:
-  std::vector<DeviceId> Named(const ProtoCursor& entry, const FabricGraph& fabric);
   std::optional<uint64_t> RateOf(const ProtoCursor& entry, const std::vector<DeviceId>& nics,
                                  const FabricGraph& fabric);
 
   const ProtoCursor& scenario_;
   Diagnostics& diagnostics_;
   std::vector<std::vector<DeviceId>> named_;  // by entry
-  std::vector<bool> is_named_;                // by device
 };
 
 }  // namespace railyard

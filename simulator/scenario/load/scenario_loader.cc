@@ -8,12 +8,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "simulator/diagnostics/utf8.h"
 #include "simulator/scenario/check/choice_check.h"
 #include "simulator/scenario/check/connection_check.h"
 #include "simulator/scenario/check/packet_check.h"
 #include "simulator/scenario/check/run_size.h"
 #include "simulator/scenario/check/time_check.h"
 #include "simulator/scenario/load/calibration_loader.h"
+#include "simulator/scenario/load/fabric_models_loader.h"
 #include "simulator/scenario/load/fault_loader.h"
 #include "simulator/scenario/load/jobs_loader.h"
 #include "simulator/scenario/load/net_ib_loader.h"
@@ -45,10 +47,22 @@ bool IsFileName(const std::string& name) {
              "._-") == std::string::npos;
 }
 
+// Returns the name of a file without its ending, with "_" for a leading dot and for what cannot be
+// printed.
+std::string StemOf(const std::string& path) {
+  std::string stem = std::filesystem::path(path).stem().string();
+  const bool is_valid = ToValidUtf8(stem) == stem;
+  for (char& c : stem) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < ' ' || byte == 0x7f || (!is_valid && byte >= 0x80)) c = '_';
+  }
+  if (stem.starts_with('.')) stem[0] = '_';
+  return stem;
+}
+
 // The name stands in results and is the default directory's: never more than one path component.
 std::string LoadName(const ProtoCursor& scenario, Diagnostics& diagnostics) {
-  std::string name =
-      scenario.Text("name", std::filesystem::path(scenario.file().path).stem().string());
+  std::string name = scenario.Text("name", StemOf(scenario.file().path));
   if (scenario.Has("name") && !IsFileName(name)) {
     scenario.Error(diagnostics, "name",
                    fmt::format("{} cannot name a result (expected up to {} letters, digits, "
@@ -271,8 +285,10 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   scenario->gpu = LoadGpu(cursor, diagnostics);
   scenario->gpu.net = net;
   ApplyCalibration(cursor, scenario->gpu, scenario->notes, diagnostics);
-  scenario->models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, net,
-                                      scenario->stack.nic.mtu_bytes, diagnostics);
+  FabricModels models = LoadFabricModels(cursor, fabric ? &*fabric : nullptr, net,
+                                         scenario->stack.nic.mtu_bytes, diagnostics);
+  scenario->models = std::move(models.attributes);
+  scenario->switch_variants = std::move(models.switch_variants);
   scenario->routing = LoadRouting(cursor, fabric ? &*fabric : nullptr, diagnostics);
   scenario->watchdog = LoadWatchdog(cursor, diagnostics);
   if (workload) {

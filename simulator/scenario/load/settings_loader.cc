@@ -3,24 +3,17 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include <ns3/enum.h>
-
-#include "simulator/fabric/fabric_network.h"
-#include "simulator/fabric/port/switch.h"
 #include "simulator/scenario/check/field_ranges.h"
 #include "simulator/scenario/load/choice_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/units/units.h"
 #include "topologies/platforms/platform.h"
-#include "topologies/routing/deadlock.h"
-#include "topologies/routing/lossless_classes.h"
 #include "traces/trace/nccl_version.h"
 #include "workloads/nccl/aws_libfabric.h"
 #include "workloads/nccl/nccl_versions.h"
@@ -188,52 +181,6 @@ void RefuseBefore(const ProtoCursor& nccl, const char* field, uint32_t first_ver
                          version_text));
 }
 
-// `block.field` for each of `fields` that is set, an error: it changes nothing.
-void RefuseWithoutEffect(const ProtoCursor& block, std::initializer_list<const char*> fields,
-                         const std::string& why, Diagnostics& diagnostics) {
-  for (const char* field : fields) {
-    if (block.Has(field)) block.Error(diagnostics, field, "has no effect " + why);
-  }
-}
-
-// `mtu_bytes` is the payload of the NICs' packets.
-void CheckSwitch(const ProtoCursor& block, const BufferSettings& settings, FlowControl flow_control,
-                 uint32_t mtu_bytes, Diagnostics& diagnostics) {
-  if (settings.ecn_kmin_bytes > settings.ecn_kmax_bytes) {
-    block.Error(
-        diagnostics, block.Has("ecn_kmin") ? "ecn_kmin" : "ecn_kmax",
-        fmt::format("marking would begin at {} and be certain at {} (expected ecn_kmin to "
-                    "be at most ecn_kmax)",
-                    FormatBytes(settings.ecn_kmin_bytes), FormatBytes(settings.ecn_kmax_bytes)));
-  }
-  if (!settings.ecn_enabled) {
-    RefuseWithoutEffect(block, {"ecn_kmin", "ecn_kmax", "ecn_pmax"}, "with ecn_enabled: false",
-                        diagnostics);
-  }
-  if (flow_control == FlowControl::kCredits) {
-    RefuseWithoutEffect(
-        block,
-        {"buffer", "alpha", "lossless_data", "headroom", "headroom_scale", "mtu", "xon_offset"},
-        "with network_flow_control: CREDITS, whose buffers are `network.credit`", diagnostics);
-    return;
-  }
-  const std::initializer_list<const char*> of_pfc = {"headroom", "headroom_scale", "mtu",
-                                                     "xon_offset"};
-  if (flow_control == FlowControl::kNone) {
-    RefuseWithoutEffect(block, {"lossless_data"}, "with network_flow_control: NONE", diagnostics);
-    RefuseWithoutEffect(block, of_pfc, "with network_flow_control: NONE", diagnostics);
-  } else if (!settings.lossless_data) {
-    RefuseWithoutEffect(block, of_pfc, "with lossless_data: false", diagnostics);
-  } else if (block.Has("headroom")) {
-    RefuseWithoutEffect(block, {"mtu"}, "on a headroom that is given", diagnostics);
-  } else if (settings.mtu_bytes < mtu_bytes) {
-    block.Error(diagnostics, "mtu",
-                fmt::format("packets with {} of payload would exceed the headroom for {} (expected "
-                            "at least the former)",
-                            FormatBytes(mtu_bytes), FormatBytes(settings.mtu_bytes)));
-  }
-}
-
 }  // namespace
 
 // src/transport/net_ib.cc (2.28: net_ib/connect.cc), NCCL_PARAM(IbTimeout, "IB_TIMEOUT", …).
@@ -348,81 +295,6 @@ GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics) {
     costs.generation = static_cast<GpuGeneration>(message.generation() - protos::Gpu::VOLTA);
   }
   return costs;
-}
-
-bool HasCreditsByDefault() {
-  ns3::EnumValue control(0);
-  MakeModel<FabricNetwork>({})->GetAttribute("NetworkFlowControl", control);
-  return static_cast<FlowControl>(control.Get()) == FlowControl::kCredits;
-}
-
-std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
-                                             NetPlugin net, uint32_t mtu_bytes,
-                                             Diagnostics& diagnostics) {
-  const bool is_tcp = net == NetPlugin::kSocket;
-  std::vector<ModelAttribute> models;
-  if (is_tcp) models.push_back({"railyard::FabricNetwork", "NetworkFlowControl", "NONE"});
-  if (net == NetPlugin::kAwsLibfabric) {
-    models.push_back({"railyard::FabricNetwork", "LoadBalancing", "SPRAYING"});
-  }
-  if (scenario.Has("network")) {
-    const auto stated =
-        LoadModelAttributes(scenario.Child("network"), "railyard::FabricNetwork", diagnostics);
-    models.insert(models.end(), stated.begin(), stated.end());
-  }
-  ns3::EnumValue control(0);
-  MakeModel<FabricNetwork>(models)->GetAttribute("NetworkFlowControl", control);
-  const auto flow_control = static_cast<FlowControl>(control.Get());
-  if (is_tcp && flow_control != FlowControl::kNone) {
-    scenario.Child("network").Error(
-        diagnostics, "network_flow_control",
-        "TCP is in a class that loses what has no room (expected NONE with TCP sockets)");
-  }
-  if (scenario.Has("network") && flow_control != FlowControl::kCredits) {
-    RefuseWithoutEffect(scenario.Child("network"), {"credit"},
-                        "without network_flow_control: CREDITS", diagnostics);
-  }
-  ns3::EnumValue balancing(0);
-  MakeModel<FabricNetwork>(models)->GetAttribute("LoadBalancing", balancing);
-  if (scenario.Has("network") && balancing.Get() != static_cast<int>(LoadBalancing::kFlowlet)) {
-    RefuseWithoutEffect(scenario.Child("network"), {"flowlet_gap"},
-                        "without load_balancing: FLOWLET", diagnostics);
-  }
-  if (fabric != nullptr && IsValiant(fabric->routing) &&
-      balancing.Get() != static_cast<int>(LoadBalancing::kEcmp)) {
-    const bool is_stated =
-        scenario.Has("network") && scenario.Child("network").Has("load_balancing");
-    scenario.Child(is_stated ? "network" : "nccl")
-        .Error(diagnostics, is_stated ? "load_balancing" : "NET",
-               fmt::format("switches cannot balance {} routes, on which each flow draws its own "
-                           "way (expected {}ECMP, or a fabric with other routes)",
-                           RoutingPolicyName(fabric->routing),
-                           is_stated ? "" : "network.load_balancing: "));
-  }
-  std::vector<ModelAttribute> of_switch;
-  if (is_tcp) of_switch.push_back({"railyard::Switch", "EcnEnabled", "false"});
-  if (scenario.Has("switch")) {
-    const ProtoCursor block = scenario.Child("switch");
-    const auto stated = LoadModelAttributes(block, "railyard::Switch", diagnostics);
-    of_switch.insert(of_switch.end(), stated.begin(), stated.end());
-    if (is_tcp) RefuseWithoutEffect(block, {"ecn_enabled"}, "on TCP without ECN", diagnostics);
-  }
-  const BufferSettings buffer = MakeModel<Switch>(of_switch)->buffer_settings();
-  if (scenario.Has("switch") && !scenario.Child("switch").IsDoubtfulSelf() &&
-      !scenario.IsDoubtful("network")) {
-    CheckSwitch(scenario.Child("switch"), buffer, flow_control, mtu_bytes, diagnostics);
-  }
-  const bool is_lossless = flow_control == FlowControl::kCredits ||
-                           (flow_control == FlowControl::kPfc && buffer.lossless_data);
-  const uint32_t classes = fabric != nullptr && is_lossless ? CountLosslessClasses(*fabric) : 1;
-  if (classes > LosslessClasses::kMax) {
-    scenario.Error(diagnostics, "fabric",
-                   fmt::format("its routes need {} lossless classes, and PFC has {} (expected a "
-                               "fabric of shorter routes, or switch {{ lossless_data: false }})",
-                               classes, LosslessClasses::kMax));
-  }
-  models.insert(models.end(), of_switch.begin(), of_switch.end());
-  return models;
 }
 
 WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics) {

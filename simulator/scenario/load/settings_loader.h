@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Loads the blocks of a scenario that only set numbers: `nccl`, `gpu`, and those of the fabric's
-// models, `switch` and `network`. Each function takes a cursor on the whole scenario; an absent
-// block means the defaults.
+// Loads the blocks of a scenario that only set numbers: `nccl`, `gpu` and `watchdog`. Each function
+// takes a cursor on the whole scenario; an absent block means the defaults.
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "simulator/scenario/load/model_attributes.h"
 #include "simulator/scenario/schema/watchdog_settings.h"
 #include "simulator/text_proto/text_proto.h"
-#include "topologies/graph/fabric_graph.h"
 #include "workloads/nccl/gpu_costs.h"
 #include "workloads/nccl/nccl_planner.h"
 
@@ -29,14 +25,6 @@ struct NcclBlock {
 NcclBlock LoadNccl(const ProtoCursor& scenario, NetPlugin net, const std::string& trace_version,
                    Diagnostics& diagnostics);
 GpuCosts LoadGpu(const ProtoCursor& scenario, Diagnostics& diagnostics);
-// Returns true if ns-3's default of the network's flow control was set to credits.
-bool HasCreditsByDefault();
-// Returns the attributes of the fabric's models: `switch` and `network`. `fabric` is their fabric,
-// nullptr if it could not be loaded; `net` is the result of LoadNet(), `mtu_bytes` the payload of
-// the NICs' packets. TCP is in a lossy class without ECN; EFA sprays packets over all paths.
-std::vector<ModelAttribute> LoadFabricModels(const ProtoCursor& scenario, const FabricGraph* fabric,
-                                             NetPlugin net, uint32_t mtu_bytes,
-                                             Diagnostics& diagnostics);
 WatchdogSettings LoadWatchdog(const ProtoCursor& scenario, Diagnostics& diagnostics);
 
 // These load IB_TIMEOUT and IB_RETRY_CNT of a block with such fields.

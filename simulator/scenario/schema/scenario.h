@@ -13,6 +13,7 @@
 #include "simulator/faults/fault_spec.h"
 #include "simulator/scenario/schema/model_attribute.h"
 #include "simulator/scenario/schema/restart_settings.h"
+#include "simulator/scenario/schema/switch_variant.h"
 #include "simulator/scenario/schema/watchdog_settings.h"
 #include "simulator/transport/stacks/network_stack_settings.h"
 #include "topologies/graph/fabric_graph.h"
@@ -37,8 +38,9 @@ struct Scenario {
   NcclSettings nccl;
   CommunicatorPlanners planners;  // of `job`, by `nccl`, on `fabric`
   GpuCosts gpu;
-  NetworkStackSettings stack;          // of `net`, `nic`, `nics` and `nccl`
-  std::vector<ModelAttribute> models;  // of the fabric; others have their defaults
+  NetworkStackSettings stack;                  // of `net`, `nic`, `nics` and `nccl`
+  std::vector<ModelAttribute> models;          // of the fabric; others have their defaults
+  std::vector<SwitchVariant> switch_variants;  // switches with other attributes than `models`
   RoutingDelays routing;
   WatchdogSettings watchdog;
   std::vector<RestartSettings> restarts;  // by part of the job
