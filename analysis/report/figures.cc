@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/tables/utf8.h"
 #include "simulator/diagnostics/csv_line.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/utf8.h"
 #include "simulator/files/output_file.h"
 #include "simulator/processes/child_process.h"
 #include "simulator/processes/temporary_directory.h"

@@ -14,8 +14,8 @@
 
 #include "analysis/report/page_files.h"
 #include "analysis/report/report_page.h"
-#include "analysis/tables/utf8.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/utf8.h"
 
 namespace railyard {
 namespace {

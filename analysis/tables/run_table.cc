@@ -20,7 +20,7 @@
 #include "analysis/tables/run_table_traffic.h"
 #include "analysis/tables/terminal_text.h"
 #include "analysis/tables/text_table.h"
-#include "analysis/tables/utf8.h"
+#include "simulator/diagnostics/utf8.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

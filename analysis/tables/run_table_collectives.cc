@@ -19,7 +19,7 @@
 #include "analysis/metrics/run_metrics.h"
 #include "analysis/tables/figure_text.h"
 #include "analysis/tables/text_table.h"
-#include "analysis/tables/utf8.h"
+#include "simulator/diagnostics/utf8.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

@@ -11,7 +11,7 @@
 #include "analysis/metrics/traffic_metrics.h"
 #include "analysis/tables/figure_text.h"
 #include "analysis/tables/text_table.h"
-#include "analysis/tables/utf8.h"
+#include "simulator/diagnostics/utf8.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/tables/figure_text.h"
-#include "analysis/tables/utf8.h"
+#include "simulator/diagnostics/utf8.h"
 
 namespace railyard {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/writers/json_writer.h"
 
-#include "analysis/tables/utf8.h"
 #include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/utf8.h"
 
 namespace railyard {
 

@@ -121,6 +121,10 @@ std::optional<std::string> WhyRefused(const fs::path& directory) {
   if (!names.empty() && !IsOurSummary(directory / "summary.json")) {
     return "it is not empty and holds no complete result of railyard";
   }
+  // A result takes the place of the directory, in which a shell would go on in vain.
+  if (fs::equivalent(directory, ".", error)) {
+    return "it is the working directory; name a directory below it";
+  }
   if (IsMountPoint(directory)) return "it is a mount point; name a directory below it";
   return std::nullopt;
 }

@@ -11,7 +11,8 @@ Nothing is written for this page alone. It joins
     values ENUM        a row per value of an enumeration, e.g. Fault.Kind
     keys FILE          a row per key of a JSON file
     columns FILE       a row per column of a CSV file
-- `railyard help models`: attributes and trace sources of ns-3's objects, and the fields that set them.
+- `railyard help models`: attributes and trace sources of ns-3's objects, and the fields that set them;
+- simulator/ns3: those of the objects that programs on ns-3 use.
 
 What has no description is an error, and so is a row about something that does not exist.
 """
@@ -266,15 +267,41 @@ def read_models(text):
     return attributes
 
 
+TYPE = re.compile(r'ns3::TypeId\("railyard::(\w+)"\)')
+MEMBER = re.compile(r'\.Add(Attribute|TraceSource)\(\s*"(\w+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*')
+CONSTANT = re.compile(r"constexpr \w+ (k\w+) = ([^;]+);")
+VALUE_OF = re.compile(r"ns3::\w+Value\((.*?)\),\s*(?:ns3::)?Make", re.DOTALL)
+
+
+def read_ns3_types(sources):
+    """The attributes and trace sources of sources that define types of ns-3."""
+    attributes = []
+    for text in sources:
+        constants = dict(CONSTANT.findall(text))
+        types = list(TYPE.finditer(text))
+        for at, following in zip(types, [*types[1:], None]):
+            part = text[at.end():following.start() if following else len(text)]
+            for member in MEMBER.finditer(part):
+                kind, name, words = member.groups()
+                words = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', words)).replace('\\"', '"')
+                rest = part[member.end():]
+                value = VALUE_OF.match(rest)
+                said = "read only" if not value else value.group(1) or "none"
+                said = re.sub(r"ns3::\w+\((.*)\)", r"\1", constants.get(said, said))
+                attributes.append(Attribute(at.group(1), name, "" if kind == "TraceSource" else said, words,
+                                            is_trace_source=kind == "TraceSource"))
+    return attributes
+
+
 # ---- All together ----------------------------------------------------------------------------------
 
-def read_reference(protos, documents, models):
+def read_reference(protos, documents, models, ns3_sources=()):
     """From texts by name; raises ReferenceError."""
     messages, enums = {}, {}
     for name, text in protos.items():
         read_proto(text, name, messages, enums)
     resolve_types(messages, enums)
-    reference = Reference(messages, enums, {}, {}, read_models(models))
+    reference = Reference(messages, enums, {}, {}, read_models(models) + read_ns3_types(ns3_sources))
     mistakes = []
     for name, text in documents.items():
         for place, kind, of, rows in read_tables(text, name):
@@ -318,7 +345,8 @@ def read_sources(railyard):
     models = subprocess.run([railyard, "help", "models"], capture_output=True, text=True, check=True)
     return read_reference({name: (SOURCE / name).read_text() for name in PROTOS},
                           {f"docs/{path.name}": path.read_text()
-                           for path in sorted((SOURCE / "docs").glob("*.md"))}, models.stdout)
+                           for path in sorted((SOURCE / "docs").glob("*.md"))}, models.stdout,
+                          [path.read_text() for path in sorted((SOURCE / "simulator/ns3").glob("*.cc"))])
 
 
 # ---- The page --------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ namespace {
 
 // More steps take minutes to check and gigabytes to write.
 constexpr uint64_t kStepsMax = 50'000'000;
+// An exchange has connections between all pairs of ranks, which take 1 KB each to plan.
+constexpr uint32_t kExchangeRanksMax = 1'024;
 
 class ScheduleCommand : public Command {
  public:
@@ -161,6 +163,13 @@ class ScheduleCommand : public Command {
     }
     fabric_name_ = fabric->name;
     point.scenario = fabric->scenario;
+    if (point.collective == PerfCollective::kAllToAll && fabric->gpus > kExchangeRanksMax) {
+      PrintError(
+          fmt::format("--collective: an alltoall of {} ranks is of {} pairs (expected at "
+                      "most {} ranks)",
+                      fabric->gpus, uint64_t{fabric->gpus} * fabric->gpus, kExchangeRanksMax));
+      return false;
+    }
     PrintNote(SetChoice(algorithm_, protocol_, version_, "", point));
     return true;
   }

@@ -17,6 +17,7 @@ std::optional<std::vector<CsvCell>> SplitCsvLine(std::string_view line) {
       }
     } else if (line[i] == ',' && !quoted) {
       cells.push_back({{}, static_cast<int>(i) + 2});
+      if (cells.size() > kCsvCellsMax) return cells;
     } else {
       cells.back().text += line[i];
     }

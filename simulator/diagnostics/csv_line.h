@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,8 +15,10 @@ struct CsvCell {
 };
 
 // Splits a line of comma-separated values (RFC 4180) into cells, without a CR at its end; nullopt
-// if a quote is not closed.
+// if a quote is not closed. Of a line
+// with more than kCsvCellsMax cells, the first and one more are returned.
 std::optional<std::vector<CsvCell>> SplitCsvLine(std::string_view line);
+inline constexpr size_t kCsvCellsMax = 4'096;
 
 // Appends `text`, in double quotes if it holds a comma, a quote or a line end.
 void AppendCsvField(std::string_view text, std::string& line);

@@ -68,7 +68,9 @@ void CsvTable::ReadLine(const std::string& line,
   if (!cells) {
     Error(1, "a quote is not closed");
   } else if (cells->size() != columns_.size()) {
-    Error(1, fmt::format("{} fields (expected {})", cells->size(), columns_.size()));
+    Error(1,
+          fmt::format("{}{} fields (expected {})", cells->size() > kCsvCellsMax ? "at least " : "",
+                      cells->size(), columns_.size()));
   } else {
     read_row(*cells);
   }

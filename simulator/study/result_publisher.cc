@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kUnpublished = ".ended-";
-
 }  // namespace
 
 ResultPublisher::ResultPublisher(std::string directory)
@@ -30,7 +28,7 @@ ResultPublisher::~ResultPublisher() {
 }
 
 std::string ResultPublisher::UnpublishedPath(size_t run) const {
-  return fmt::format("{}/runs/{}{:06}", directory_, kUnpublished, run);
+  return fmt::format("{}/runs/{}{:06}", directory_, kUnpublishedRun, run);
 }
 
 // The names follow to disk with the next results. Until then a power cut makes them absent.
@@ -85,7 +83,7 @@ std::vector<size_t> ResultPublisher::FinishAll() {
 void ResultPublisher::RemoveRest() const {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory_ + "/runs", error)) {
-    if (!entry.path().filename().string().starts_with(kUnpublished)) continue;
+    if (!entry.path().filename().string().starts_with(kUnpublishedRun)) continue;
     fs::remove_all(entry.path(), error);
   }
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/study/study_directory.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <sys/file.h>
 #include <system_error>
 #include <unistd.h>
@@ -26,6 +29,7 @@ namespace fs = std::filesystem;
 
 // Results that are being renumbered have this prefix and their key as their name.
 constexpr std::string_view kKept = ".kept-";
+constexpr size_t kKeyDigits = 32;
 
 void Throw(const std::string& what, const std::error_code& error) {
   throw EnvironmentError(fmt::format("{}: {}", what, error.message()));
@@ -63,11 +67,62 @@ std::vector<std::string> NamesIn(const std::string& path) {
   return names;
 }
 
+bool IsAllOf(std::string_view text, std::string_view characters) {
+  return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+}
+
+bool IsKey(std::string_view text) {
+  return text.size() == kKeyDigits && IsAllOf(text, "0123456789abcdef");
+}
+
+// Returns whether a study gives names of this form to what is in its directory, or in `runs`.
+bool IsNameOfStudy(std::string_view name) {
+  constexpr std::array<std::string_view, 11> kNames = {
+      "keys",           "runs",         ".lock",       ".workers", "baselines",  "points.csv",
+      "statistics.csv", "study.sqlite", "report.html", "slurm",    "collect.log"};
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with(".railyard-");
+}
+bool IsNameOfRun(std::string_view name) {
+  if (name.starts_with(kKept) || name.starts_with(kUnpublishedRun) ||
+      name.starts_with(".railyard-")) {
+    return true;
+  }
+  if (name.ends_with(".log")) name.remove_suffix(4);
+  return name.size() >= 6 && IsAllOf(name, "0123456789");
+}
+
 std::vector<std::string> ReadLines(const std::string& path) {
   std::vector<std::string> lines;
   std::ifstream file = OpenInputFile(path);
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
+}
+
+// Returns why what is at `path` is no study; empty if it is one. A study that was killed before it
+// had written its keys has made nothing but its folders and locks.
+std::string WhyNoStudy(const std::string& path) {
+  std::error_code error;
+  for (const char* folder : {"/runs", "/baselines"}) {
+    const fs::file_status status = fs::symlink_status(path + folder, error);
+    if (fs::exists(status) && !fs::is_directory(status)) {
+      return fmt::format("{} is no directory", path + folder);
+    }
+  }
+  const fs::file_status keys = fs::symlink_status(path + "/keys", error);
+  if (fs::is_regular_file(keys)) {
+    const std::vector<std::string> lines = ReadLines(path + "/keys");
+    if (std::ranges::all_of(lines, IsKey)) return {};
+    return fmt::format("{}/keys has lines that are no keys", path);
+  }
+  if (fs::exists(keys)) return fmt::format("{}/keys is no regular file", path);
+  for (const std::string& name : NamesIn(path)) {
+    if (!IsNameOfStudy(name)) return fmt::format("holds no study, but {}", name);
+  }
+  if (!fs::exists(path + "/runs", error)) return {};
+  for (const std::string& name : NamesIn(path + "/runs")) {
+    if (!IsNameOfRun(name)) return fmt::format("holds no study, but runs/{}", name);
+  }
+  return {};
 }
 
 }  // namespace
@@ -142,12 +197,12 @@ void StudyDirectory::KeepResults(const std::vector<std::string>& keys) {
       Rename(result, kept);
     }
     for (const std::string& name : NamesIn(runs)) {
-      if (!name.starts_with(kKept)) Remove(runs + name);
+      if (IsNameOfRun(name) && !name.starts_with(kKept)) Remove(runs + name);
     }
     WriteKeys(keys);
   }
   for (const std::string& name : NamesIn(runs)) {
-    if (!name.starts_with(".")) continue;
+    if (!IsNameOfRun(name) || !name.starts_with(".")) continue;
     const auto run =
         name.starts_with(kKept) ? run_of_key.find(name.substr(kKept.size())) : run_of_key.end();
     // A hidden name without a key is what a run that was killed left unfinished.
@@ -186,11 +241,9 @@ std::unique_ptr<StudyDirectory> StudyDirectory::Resume(const std::string& path,
   std::error_code error;
   const bool is_new = !fs::exists(path, error) || fs::is_empty(path, error);
   if (is_new) return Create(path, keys, diagnostics);
-  // A study that was killed before it had written its keys has made nothing but this.
-  if (!fs::exists(path + "/keys", error) && !fs::exists(path + "/.lock", error) &&
-      !fs::exists(path + "/runs", error)) {
+  if (const std::string why = WhyNoStudy(path); !why.empty()) {
     diagnostics.Error({"--out " + path}, "",
-                      "holds no study (expected the directory of a study, or a new one)");
+                      why + " (expected the directory of a study, or a new one)");
     return nullptr;
   }
   MakeFolders(path);

@@ -12,11 +12,15 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
 
 namespace railyard {
+
+// The names of results that are not yet forced to disk begin with this.
+inline constexpr std::string_view kUnpublishedRun = ".ended-";
 
 // Returns the path of a run's results; PATH.log has its output.
 std::string RunPath(const std::string& directory, size_t run);
@@ -33,9 +37,11 @@ class StudyDirectory {
                                                 const std::vector<std::string>& keys,
                                                 Diagnostics& diagnostics);
   // Resumes a study that was ended for any reason: results whose run has a key in `keys` are kept
-  // and get that run's number; others are removed. First waits for runs that outlive the study that
-  // started them, and cancels its Slurm jobs. If the directory is absent or empty, this does the
-  // same as Create(). Throws Interrupted if a signal requests the end meanwhile.
+  // and get that run's number; others are removed, and files that are not the study's are left. A
+  // directory that holds something else is an error in `diagnostics`. First waits for runs that
+  // outlive the study that started them, and cancels its Slurm jobs. If the directory is absent or
+  // empty, this does the same as Create(). Throws Interrupted if a signal requests the end
+  // meanwhile.
   static std::unique_ptr<StudyDirectory> Resume(const std::string& path,
                                                 const std::vector<std::string>& keys,
                                                 Diagnostics& diagnostics);

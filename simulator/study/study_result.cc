@@ -35,7 +35,7 @@ rapidjson::Document ReadSummary(const std::string& directory) {
   std::ifstream file = OpenInputFile(directory + "/summary.json");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   rapidjson::Document summary;
-  summary.Parse(text.c_str());
+  summary.Parse<rapidjson::kParseIterativeFlag>(text.c_str());
   if (summary.HasParseError()) summary.SetNull();
   return summary;
 }

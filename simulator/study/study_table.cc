@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "analysis/tables/text_table.h"
-#include "analysis/tables/utf8.h"
+#include "simulator/diagnostics/utf8.h"
 #include "simulator/study/sample_statistics.h"
 
 namespace railyard {

@@ -5,7 +5,7 @@
 usage: commands.py RAILYARD SOURCE_DIR
 
 - `railyard ...` in text, and every synopsis in a block: the command exists, and `--help` lists its options.
-- A path below scripts/: the file is there and can be executed.
+- A path below scripts/, and one of a Python program: the file is there and can be executed.
 - cmake and ctest: each preset is one of CMakePresets.json, each target is named in a CMakeLists.txt, and
   what -R selects is in the name of a test.
 
@@ -133,6 +133,10 @@ def check(source, documents, help_of):
         for match in re.finditer(r"(?<![\w/.-])scripts/[\w-]+", text):
             if not os.access(os.path.join(source, match.group(0)), os.X_OK):
                 errors.append(f"{place(name, text, match.start())}: there is no script {match.group(0)}")
+        for match in re.finditer(r"(?<![\w/.-])(?:tests|docs|analysis|workloads|topologies|traces)/[\w/-]+\.py\b", text):
+            path = pathlib.Path(source, match.group(0))
+            if not path.is_file() or (path.read_text().startswith("#!") and not os.access(path, os.X_OK)):
+                errors.append(f"{place(name, text, match.start())}: {match.group(0)} cannot be executed")
     return errors
 
 

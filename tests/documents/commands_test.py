@@ -17,7 +17,8 @@ PRESETS = """{"configurePresets": [{"name": "base", "hidden": true}, {"name": "r
 class CommandsTest(unittest.TestCase):
     def errors(self, text):
         files = {"CMakePresets.json": PRESETS, "tests/CMakeLists.txt": CMAKE, "scripts/lint": "#!/bin/sh\n",
-                 "tests/a_test.cc": "TEST_F(HangTest, IsFound) {}\n"}
+                 "tests/a_test.cc": "TEST_F(HangTest, IsFound) {}\n", "tests/module.py": "A = 1\n",
+                 "tests/run/program.py": "#!/usr/bin/env python3\n"}
         with tempfile.TemporaryDirectory() as source:
             for name, content in files.items():
                 path = os.path.join(source, name)
@@ -39,6 +40,11 @@ class CommandsTest(unittest.TestCase):
     def test_scripts_exist(self):
         self.assertEqual(self.errors("`scripts/lint` and\nscripts/gone, not my/scripts/x\n"),
                          ["a.md:2: there is no script scripts/gone"])
+
+    def test_python_programs_can_be_executed(self):
+        self.assertEqual(self.errors("`tests/module.py` and\ntests/run/program.py --all, my/tests/x.py\n`tests/gone.py`\n"),
+                         ["a.md:2: tests/run/program.py cannot be executed",
+                          "a.md:3: tests/gone.py cannot be executed"])
 
     def test_presets_targets_and_tests_exist(self):
         self.assertEqual(self.errors("cmake --preset release && cmake --build --preset release --target tool && "

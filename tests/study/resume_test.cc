@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <sys/stat.h>
 #include <thread>
 #include <vector>
 
@@ -176,11 +177,57 @@ TEST_F(ResumeTest, ADirectoryOfSomethingElseIsRefused) {
   EXPECT_THAT(Railyard(Command(study, "s")).errors, HasSubstr("--resume to go on with it"));
 }
 
+// Other programs have folders named runs, too, and files named keys.
+TEST_F(ResumeTest, NothingButAStudyIsResumed) {
+  const std::string study = WriteStudy("\"1MiB\"");
+  const auto refused = [&](const std::string& out) {
+    const ProgramExit exit = Railyard(Command(study, out, {"--resume"}));
+    EXPECT_EQ(exit.status, 2) << exit.errors;
+    return exit.errors;
+  };
+  fs::create_directories(scratch_.Path("board/runs/tb"));
+  scratch_.Write("board/runs/tb/events", "mine");
+  EXPECT_THAT(refused("board"), HasSubstr("holds no study, but runs/tb (expected"));
+  EXPECT_EQ(ReadText(scratch_.Path("board/runs/tb/events")), "mine");
+  fs::create_directory(scratch_.Path("keyed"));
+  scratch_.Write("keyed/keys", "ssh-rsa AAAA\n");
+  EXPECT_THAT(refused("keyed"), HasSubstr("keyed/keys has lines that are no keys (expected"));
+  fs::create_directory(scratch_.Path("piped"));
+  ASSERT_EQ(mkfifo(scratch_.Path("piped/keys").c_str(), 0600), 0);
+  EXPECT_THAT(refused("piped"), HasSubstr("piped/keys is no regular file (expected"));
+  fs::create_directory(scratch_.Path("linked"));
+  fs::create_directory_symlink(scratch_.Path("board"), scratch_.Path("linked/runs"));
+  EXPECT_THAT(refused("linked"), HasSubstr("linked/runs is no directory (expected"));
+  EXPECT_TRUE(fs::exists(scratch_.Path("board/runs/tb/events")));
+}
+
+TEST_F(ResumeTest, FilesAmongTheRunsThatAreNotTheStudysAreLeft) {
+  ASSERT_EQ(Railyard(Command(WriteStudy("\"1MiB\""), "s")).status, 0);
+  scratch_.Write("s/runs/NOTES.txt", "mine");
+  fs::create_directory(scratch_.Path("s/runs/.git"));
+  ASSERT_EQ(Railyard(Command(WriteStudy("\"2MiB\""), "s", {"--resume"})).status, 0);
+  EXPECT_EQ(ReadText(scratch_.Path("s/runs/NOTES.txt")), "mine");
+  EXPECT_TRUE(fs::exists(scratch_.Path("s/runs/.git")));
+}
+
+TEST_F(ResumeTest, ASummaryThatIsNoneIsRunAgain) {
+  const std::string study = WriteStudy("\"1MiB\"");
+  ASSERT_EQ(Railyard(Command(study, "s")).status, 0);
+  const std::string before = Points("s");
+  for (const std::string& text :
+       {std::string(300'000, '['), std::string("{\"status\":7}"), std::string()}) {
+    scratch_.Write("s/runs/000000/summary.json", text);
+    const ProgramExit exit = Railyard(Command(study, "s", {"--resume"}));
+    EXPECT_EQ(exit.status, 0) << exit.errors;
+    EXPECT_EQ(Points("s"), before);
+  }
+}
+
 // Jobs of a study that was killed would otherwise write where its results are renumbered. The
 // scancel found here keeps what it sees, and fails, which is no error because no job is left.
 TEST_F(ResumeTest, SlurmJobsAreCancelledBeforeResultsAreLookedAt) {
   ASSERT_EQ(Railyard(Command(WriteStudy("\"1MiB\""), "s")).status, 0);
-  fs::create_directory(scratch_.Path("s/runs/.unfinished"));
+  fs::create_directory(scratch_.Path("s/runs/.ended-000009"));
   fs::create_directory(scratch_.Path("s/slurm"));
   scratch_.Write("s/slurm/name", "railyard-1-2\n");
   fs::create_directory(scratch_.Path("bin"));
@@ -198,7 +245,7 @@ TEST_F(ResumeTest, SlurmJobsAreCancelledBeforeResultsAreLookedAt) {
   EXPECT_EQ(exit.status, 0) << exit.errors;
   EXPECT_EQ(ReadText(scratch_.Path("asked")), "--name=railyard-1-2\n");
   EXPECT_EQ(ReadText(scratch_.Path("seen")),
-            ".unfinished\n000000\n000000.log\n000001\n000001.log\n");
+            ".ended-000009\n000000\n000000.log\n000001\n000001.log\n");
   EXPECT_FALSE(fs::exists(scratch_.Path("s/slurm/name")));
 }
 

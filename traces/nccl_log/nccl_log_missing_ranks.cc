@@ -14,7 +14,7 @@
 namespace railyard {
 namespace {
 
-constexpr uint64_t kReconstructedCallsMax = 64'000'000;
+constexpr uint64_t kReconstructedCallsMax = 20'000'000;  // as many as a program may have
 
 // "0 to 3, 7": at most a handful of ranges, then how many more.
 std::string DescribeRanks(const std::vector<uint32_t>& sorted) {

@@ -164,7 +164,8 @@ class JsonEvents {
       return fmt::format("is nested too deeply (expected at most {} levels)", kJsonDepthMax);
     }
     if (bytes_.is_too_long()) {
-      return fmt::format("holds a string of more than {} bytes", kJsonStringBytesMax);
+      return fmt::format("holds a string, a number or blanks of more than {} bytes",
+                         kJsonStringBytesMax);
     }
     return fmt::format("{}: {} (expected a whole JSON value)",
                        bytes_.IsAtEnd() ? "the file ends early" : "is no JSON",

@@ -9,6 +9,7 @@
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 
+#include "simulator/diagnostics/utf8.h"
 #include "simulator/files/output_file.h"
 #include "simulator/units/units.h"
 
@@ -39,7 +40,8 @@ std::string PlaceOf(const std::vector<ImportedFile>& files, const ReportedLine& 
 using JsonWriter = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
 
 void WriteText(JsonWriter& json, std::string_view text) {
-  json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+  const std::string valid = ToValidUtf8(text);  // names of files may be any bytes
+  json.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
 }
 
 void WriteSentences(JsonWriter& json, const char* key, const std::vector<std::string>& sentences) {

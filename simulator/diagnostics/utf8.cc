@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/tables/utf8.h"
+#include "simulator/diagnostics/utf8.h"
 
 #include <cstdint>
 
