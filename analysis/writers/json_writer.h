@@ -9,27 +9,29 @@
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 
+#include "analysis/writers/figure_sink.h"
+
 namespace railyard {
 
-// Writes indented JSON from the outside in. `key` names the member of the object that is open; it
-// is nullptr in an array and for the outermost value.
-class JsonWriter {
+// Writes indented JSON. What does not exist is null.
+class JsonWriter final : public FigureSink {
  public:
   JsonWriter() { writer_.SetIndent(' ', 2); }
 
-  void StartObject(const char* key = nullptr);
-  void EndObject() { writer_.EndObject(); }
-  void StartArray(const char* key = nullptr);
-  void EndArray() { writer_.EndArray(); }
+  using FigureSink::StartArray;
+  using FigureSink::StartObject;
+  void StartObject(const char* key) override;
+  void EndObject() override { writer_.EndObject(); }
+  void StartArray(const char* key) override;
+  void EndArray() override { writer_.EndArray(); }
 
   // Replaces bytes that are not UTF-8.
-  void Text(const char* key, std::string_view value);
-  // Writes null for nullopt.
-  void Number(const char* key, std::optional<uint64_t> value);
-  void Signed(const char* key, std::optional<int64_t> value);
-  void Real(const char* key, std::optional<double> value);  // precondition: finite
-  void Flag(const char* key, bool value);
-  void Null(const char* key);
+  void Text(const char* key, std::string_view value) override;
+  void Number(const char* key, std::optional<uint64_t> value) override;
+  void Signed(const char* key, std::optional<int64_t> value) override;
+  void Real(const char* key, std::optional<double> value) override;
+  void Flag(const char* key, bool value) override;
+  void Null(const char* key) override;
 
   // Precondition: every object and array has been ended.
   std::string Take();

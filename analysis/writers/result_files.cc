@@ -22,7 +22,7 @@
 #include "analysis/writers/csv_writer.h"
 #include "analysis/writers/result_tables.h"
 #include "analysis/writers/sqlite_writer.h"
-#include "analysis/writers/summary_json.h"
+#include "analysis/writers/summary.h"
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/files/file_sync.h"

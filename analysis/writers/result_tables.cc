@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/writers/result_tables.h"
 
-#include <algorithm>
-#include <deque>
-#include <memory>
 #include <optional>
-#include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
-#include <rapidjson/document.h>
 
 #include "analysis/metrics/job_metrics.h"
 #include "analysis/metrics/run_metrics.h"
-#include "analysis/writers/summary_json.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -396,120 +388,6 @@ ResultTable NotesTable(const RunResult& result) {
           .row_count = result.notes.size(),
           .append_row = [&result](size_t row, std::vector<Cell>& cells) {
             cells.push_back(Text(result.notes[row]));
-          }};
-}
-
-namespace {
-
-struct Figure {
-  std::string_view key;
-  Cell value;
-};
-
-std::vector<Figure> FiguresOfRun(const RunResult& r) {
-  return {
-      {"schema_version", int64_t{kSummarySchemaVersion}},
-      {"scenario", Text(r.scenario)},
-      {"mode", RunModeName(r.mode)},
-      {"fingerprint", Text(r.fingerprint)},
-      {"status", RunStatusName(r.status)},
-      {"status_detail", Text(r.status_detail)},
-      {"fabric", Text(r.fabric)},
-      {"servers", Integer(r.server_count)},
-      {"gpus", Integer(r.gpu_count)},
-      {"simulated_time_ps", r.simulated_time_ps},
-      {"baseline_simulated_time_ps", r.has_baseline ? Cell(r.baseline_simulated_time_ps) : Cell()},
-      {"wall_seconds", r.wall_seconds},
-      {"cpu_seconds", r.cpu_seconds},
-      {"baseline_cpu_seconds", r.baseline_cpu_seconds},
-      {"peak_rss_bytes", Integer(r.peak_rss_bytes)},
-      {"threads", Integer(r.threads)},
-      {"threads_why", Text(r.threads_why)},
-      {"events", Integer(r.events)},
-      {"transfers_seen", Integer(r.transfers_seen)},
-      {"packets", Integer(r.packets)},
-      {"packet_hops", Integer(r.packet_hops)},
-      {"control_hops", Integer(r.control_hops)},
-      {"short_form_hops", Integer(r.short_form_hops)},
-      {"calls", Integer(r.calls)},
-      {"simulated_collectives", Integer(r.simulated_collectives)},
-      {"replayed_collectives", Integer(r.replayed_collectives)},
-      {"replayed_by_part", Integer(r.replayed_by_partition)},
-      {"replayed_by_like_part", Integer(r.replayed_by_like_partition)},
-      {"verified_episodes", Integer(r.verified_episodes)},
-      {"payload_bytes", Integer(r.payload_bytes)},
-      {"payload_left_server_bytes", Integer(r.payload_left_server_bytes)},
-      {"payload_reached_spine_bytes", Integer(r.payload_reached_spine_bytes)},
-      {"retransmitted_packets", Integer(r.transport.retransmitted_packets)},
-      {"timeouts", Integer(r.transport.timeouts)},
-      {"nacks", Integer(r.transport.nacks)},
-      {"ecn_marked", Integer(r.transport.ecn_marked)},
-      {"cnp", Integer(r.transport.cnp)},
-      {"pfc_pause_ps", Integer(r.transport.pfc_pause_ps)},
-      {"qp_errors", Integer(r.transport.qp_errors)},
-      {"port_failovers", Integer(r.transport.port_failovers)},
-      {"port_recoveries", Integer(r.transport.port_recoveries)},
-      {"nic_failovers", Integer(r.transport.nic_failovers)},
-      {"missing_packets", Integer(r.transport.missing_packets)},
-      {"missing_bytes", Integer(r.transport.missing_bytes)},
-      {"reliable_simulated_time_ps",
-       r.reliable_simulated_time_ps != 0 ? Cell(r.reliable_simulated_time_ps) : Cell()},
-      {"injected_bytes", Integer(r.conservation.injected_bytes)},
-      {"replicated_bytes", Integer(r.conservation.replicated_bytes)},
-      {"delivered_bytes", Integer(r.conservation.delivered_bytes)},
-      {"reduced_bytes", Integer(r.conservation.reduced_bytes)},
-      {"dropped_bytes", Integer(r.conservation.dropped_bytes)},
-      {"in_flight_bytes", Integer(r.conservation.in_flight_bytes)},
-      {"conservation_ok", r.conservation.Holds()}};
-}
-
-// Figures with the texts that they refer to.
-struct RunFigures {
-  std::deque<std::string> texts;
-  std::vector<Figure> figures;
-
-  std::string_view Keep(std::string text) { return texts.emplace_back(std::move(text)); }
-};
-
-Cell CellOf(const rapidjson::Value& value, RunFigures& run) {
-  if (value.IsBool()) return value.GetBool();
-  if (value.IsInt64()) return value.GetInt64();
-  // The database's integers have no 64th bit.
-  if (value.IsUint64()) return run.Keep(std::to_string(value.GetUint64()));
-  if (value.IsDouble()) return value.GetDouble();
-  if (value.IsString()) return run.Keep(value.GetString());
-  return {};
-}
-
-// Adds what is in no list and not among the figures already, by its path.
-void AddFigures(const rapidjson::Value& value, const std::string& path, RunFigures& run) {
-  if (value.IsObject()) {
-    for (const auto& member : value.GetObject()) {
-      const std::string name = member.name.GetString();
-      AddFigures(member.value, path.empty() ? name : fmt::format("{}.{}", path, name), run);
-    }
-    return;
-  }
-  if (value.IsArray() || std::ranges::count(run.figures, path, &Figure::key) > 0) return;
-  run.figures.push_back({run.Keep(path), CellOf(value, run)});
-}
-
-}  // namespace
-
-ResultTable RunFiguresTable(const RunResult& result) {
-  auto run = std::make_shared<RunFigures>();
-  run->figures = FiguresOfRun(result);
-  // A seed may need the 64th bit, which the database's integers do not have.
-  run->figures.push_back({"seed", run->Keep(std::to_string(result.seed))});
-  rapidjson::Document summary;
-  summary.Parse<rapidjson::kParseFullPrecisionFlag>(SummaryJson(result).c_str());
-  AddFigures(summary, "", *run);
-  return {.name = "run",
-          .columns = {{"key", ColumnType::kText}, {"value", ColumnType::kAny}},
-          .row_count = run->figures.size(),
-          .append_row = [run](size_t row, std::vector<Cell>& cells) {
-            const Figure& figure = run->figures[row];
-            cells.insert(cells.end(), {figure.key, figure.value});
           }};
 }
 

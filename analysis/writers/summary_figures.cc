@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/writers/summary_figures.h"
 
-#include <algorithm>
-
-#include <rapidjson/document.h>
+#include <set>
 
 #include "analysis/result/run_result.h"
-#include "analysis/writers/summary_json.h"
+#include "analysis/writers/figure_paths.h"
+#include "analysis/writers/summary.h"
 
 namespace railyard {
 namespace {
@@ -25,30 +24,29 @@ RunResult RunWithAllThereIs() {
   return run;
 }
 
-void AddFigures(const rapidjson::Value& value, const std::string& path,
-                std::vector<std::string>& figures) {
-  const auto below = [&path](const char* part) { return path.empty() ? part : path + "." + part; };
-  if (value.IsObject()) {
-    for (const auto& member : value.GetObject()) {
-      AddFigures(member.value, below(member.name.GetString()), figures);
-    }
-  } else if (value.IsArray()) {
-    for (const auto& element : value.GetArray()) AddFigures(element, below("N"), figures);
-  } else if (value.IsNumber() || value.IsNull()) {
-    figures.push_back(path);
-  }
-}
+class NumberPaths final : public FigurePaths {
+ public:
+  void Text(const char* /*key*/, std::string_view /*value*/) override {}
+  void Number(const char* key, std::optional<uint64_t> /*value*/) override { Add(key); }
+  void Signed(const char* key, std::optional<int64_t> /*value*/) override { Add(key); }
+  void Real(const char* key, std::optional<double> /*value*/) override { Add(key); }
+  void Flag(const char* /*key*/, bool /*value*/) override {}
+  void Null(const char* key) override { Add(key); }
+
+  std::vector<std::string> Take() const { return {paths_.begin(), paths_.end()}; }
+
+ private:
+  void Add(const char* key) { paths_.insert(PathOf(key)); }
+
+  std::set<std::string> paths_;
+};
 
 }  // namespace
 
 std::vector<std::string> SummaryFigures() {
-  rapidjson::Document summary;
-  summary.Parse(SummaryJson(RunWithAllThereIs()).c_str());
-  std::vector<std::string> figures;
-  AddFigures(summary, "", figures);
-  std::sort(figures.begin(), figures.end());
-  figures.erase(std::unique(figures.begin(), figures.end()), figures.end());
-  return figures;
+  NumberPaths paths;
+  VisitSummary(RunWithAllThereIs(), paths);
+  return paths.Take();
 }
 
 }  // namespace railyard

@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/writers/summary_json.h"
+#include "analysis/writers/summary.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "tests/analysis/made_up_run.h"
 

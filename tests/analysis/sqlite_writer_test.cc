@@ -100,6 +100,28 @@ TEST_F(DatabaseTest, HoldsTheFiguresOfTheRunByKey) {
   EXPECT_THAT(Query("SELECT value FROM run WHERE key = 'status'"), ElementsAre("COMPLETED"));
 }
 
+TEST_F(DatabaseTest, HoldsTheFiguresOfTheSummaryThatAreInNoList) {
+  Write({RunFiguresTable(run_)});
+  const auto value = [this](const std::string& key) {
+    return Query("SELECT value FROM run WHERE key = '" + key + "'");
+  };
+  EXPECT_THAT(value("collectives.stretch.max"), ElementsAre("4.0"));
+  EXPECT_THAT(value("short_form_share"), ElementsAre("0.25"));
+  EXPECT_THAT(value("transport.timeouts"), value("timeouts"));
+  EXPECT_THAT(value("conservation.ok"), ElementsAre("1"));
+  EXPECT_THAT(value("division"), ElementsAre("NULL"));
+  EXPECT_THAT(Query("SELECT key FROM run WHERE key GLOB 'faults*' OR key GLOB '*.N.*'"),
+              ElementsAre());
+  EXPECT_THAT(Query("SELECT key FROM run GROUP BY key HAVING count(*) > 1"), ElementsAre());
+}
+
+TEST_F(DatabaseTest, KeepsNumbersThatNeedThe64thBit) {
+  run_.traffic.message_sizes = {{.bytes = UINT64_MAX, .count = 1}};
+  Write({RunFiguresTable(run_)});
+  EXPECT_THAT(Query("SELECT value FROM run WHERE key = 'traffic.message_bytes.max'"),
+              ElementsAre("18446744073709551615"));
+}
+
 // A study's axes are columns, whatever their names are.
 TEST_F(DatabaseTest, ColumnsMayHaveAnyName) {
   std::vector<ResultColumn> columns;

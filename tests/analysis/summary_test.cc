@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "analysis/writers/summary_json.h"
+#include "analysis/writers/summary.h"
 
 #include <set>
 #include <string>
