@@ -10,7 +10,8 @@
 namespace railyard {
 namespace {
 
-// With one of everything that a summary has a list of.
+// Returns a run with one of everything that a summary has a list or an object of, so that nothing
+// is null for want of it.
 RunResult RunWithAllThereIs() {
   RunResult run;
   run.jobs.emplace_back();
@@ -20,7 +21,9 @@ RunResult RunWithAllThereIs() {
   run.links.emplace_back();
   run.drops.emplace_back();
   run.faults.emplace_back();
-  run.estimate.emplace();
+  run.in_network.emplace_back();
+  run.division.shards.emplace_back();
+  run.estimate.emplace().simulated.emplace_back();
   return run;
 }
 
@@ -31,7 +34,7 @@ class NumberPaths final : public FigurePaths {
   void Signed(const char* key, std::optional<int64_t> /*value*/) override { Add(key); }
   void Real(const char* key, std::optional<double> /*value*/) override { Add(key); }
   void Flag(const char* /*key*/, bool /*value*/) override {}
-  void Null(const char* key) override { Add(key); }
+  void Null(const char* /*key*/) override {}
 
   std::vector<std::string> Take() const { return {paths_.begin(), paths_.end()}; }
 

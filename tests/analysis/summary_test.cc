@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/writers/summary.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -8,21 +9,41 @@
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
 
+#include "analysis/writers/summary_figures.h"
 #include "simulator/units/units.h"
 #include "tests/analysis/made_up_run.h"
 
 namespace railyard {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using testing::MadeUpRun;
 using testing::MadeUpRunWithoutFaults;
+using ::testing::Not;
 
 rapidjson::Document Parse(const RunResult& run) {
   rapidjson::Document summary;
   summary.Parse<rapidjson::kParseValidateEncodingFlag>(SummaryJson(run).c_str());
   EXPECT_FALSE(summary.HasParseError());
   return summary;
+}
+
+// Adds the paths of numbers, as a study's figures are named but with N for an index.
+void AddNumbers(const rapidjson::Value& value, const std::string& path,
+                std::set<std::string>& numbers) {
+  const auto below = [&path](const std::string& name) {
+    return path.empty() ? name : path + "." + name;
+  };
+  if (value.IsObject()) {
+    for (const auto& member : value.GetObject()) {
+      AddNumbers(member.value, below(member.name.GetString()), numbers);
+    }
+  } else if (value.IsArray()) {
+    for (const auto& element : value.GetArray()) AddNumbers(element, below("N"), numbers);
+  } else if (value.IsNumber()) {
+    numbers.insert(path);
+  }
 }
 
 std::vector<std::string> Keys(const rapidjson::Value& object) {
@@ -181,6 +202,25 @@ TEST(SummaryJsonTest, IsValidWhateverBytesANameHolds) {
 
 TEST(SummaryJsonTest, IsTheSameTextForEqualResults) {
   EXPECT_EQ(SummaryJson(MadeUpRun()), SummaryJson(MadeUpRun()));
+}
+
+TEST(SummaryFiguresTest, NamesEveryNumberOfASummary) {
+  const std::vector<std::string> figures = SummaryFigures();
+  EXPECT_TRUE(std::ranges::is_sorted(figures));
+  std::set<std::string> numbers;
+  AddNumbers(Parse(MadeUpRun()), "", numbers);
+  EXPECT_THAT(numbers, Contains("faults.N.time_to_recover_ps"));
+  for (const std::string& number : numbers) EXPECT_THAT(figures, Contains(number));
+}
+
+TEST(SummaryFiguresTest, NamesThoseOfDividedAndOfEstimatedRuns) {
+  const std::vector<std::string> figures = SummaryFigures();
+  EXPECT_THAT(figures, Contains("division.shards.N.events"));
+  EXPECT_THAT(figures, Contains("estimate.simulated.total_ps"));
+  EXPECT_THAT(figures, Contains("jobs.N.interference"));
+  for (const char* const no_number : {"division", "estimate", "status", "conservation.ok"}) {
+    EXPECT_THAT(figures, Not(Contains(no_number)));
+  }
 }
 
 }  // namespace
