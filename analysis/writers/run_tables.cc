@@ -138,4 +138,13 @@ ResultTable RunFiguresTable(const RunResult& result) {
           }};
 }
 
+ResultTable NotesTable(const RunResult& result) {
+  return {.name = "notes",
+          .columns = {{"note", ColumnType::kText}},
+          .row_count = result.notes.size(),
+          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+            cells.push_back(TextCell(result.notes[row]));
+          }};
+}
+
 }  // namespace railyard

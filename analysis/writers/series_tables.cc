@@ -6,18 +6,17 @@
 #include <span>
 #include <vector>
 
+#include "analysis/writers/cells.h"
 #include "analysis/writers/result_tables.h"
 
 namespace railyard {
 namespace {
 
-Cell Count(uint64_t value) { return static_cast<int64_t>(value); }
-
 // Absent where nothing was looked at.
 Cell MeanOf(double sum, uint64_t count) {
   return count == 0 ? Cell() : Cell(sum / static_cast<double>(count));
 }
-Cell LeastOf(uint64_t value, uint64_t count) { return count == 0 ? Cell() : Count(value); }
+Cell LeastOf(uint64_t value, uint64_t count) { return count == 0 ? Cell() : IntegerCell(value); }
 
 // The rows of links in a series that satisfy a condition, by number. To go on to a later one is
 // quick; an earlier one is looked for from the first on.
@@ -74,37 +73,38 @@ class RowsWhere {
 }  // namespace
 
 ResultTable SeriesTable(const RunResult& result) {
-  return {.name = "series",
-          .columns = {{"bin", ColumnType::kInteger},
-                      {"begin_ps", ColumnType::kInteger},
-                      {"end_ps", ColumnType::kInteger},
-                      {"replayed_ps", ColumnType::kInteger},
-                      {"samples", ColumnType::kInteger},
-                      {"ecn_marked", ColumnType::kInteger},
-                      {"cnp", ColumnType::kInteger},
-                      {"nacks", ColumnType::kInteger},
-                      {"timeouts", ColumnType::kInteger},
-                      {"retransmitted_packets", ColumnType::kInteger},
-                      {"queue_pairs", ColumnType::kReal},
-                      {"rate_mean_bps", ColumnType::kReal},
-                      {"rate_min_bps", ColumnType::kInteger},
-                      {"window_mean_bytes", ColumnType::kReal},
-                      {"window_min_bytes", ColumnType::kInteger}},
-          .row_count = result.series.bins().size(),
-          .append_row = [&result](size_t row, std::vector<Cell>& cells) {
-            const TimeSeries& series = result.series;
-            const TimeBin& bin = series.bins()[row];
-            const NetworkBin& network = bin.network;
-            const uint64_t seen = network.queue_pairs;
-            cells.insert(
-                cells.end(),
-                {Count(row), bin.begin_ps, bin.end_ps, bin.replayed_ps, Count(bin.samples),
-                 Count(network.ecn_marked), Count(network.cnp), Count(network.nacks),
-                 Count(network.timeouts), Count(network.retransmitted_packets),
-                 MeanOf(static_cast<double>(seen), bin.samples), MeanOf(network.rate_sum_bps, seen),
-                 LeastOf(network.rate_min_bps, seen), MeanOf(network.window_sum_bytes, seen),
-                 LeastOf(network.window_min_bytes, seen)});
-          }};
+  return {
+      .name = "series",
+      .columns = {{"bin", ColumnType::kInteger},
+                  {"begin_ps", ColumnType::kInteger},
+                  {"end_ps", ColumnType::kInteger},
+                  {"replayed_ps", ColumnType::kInteger},
+                  {"samples", ColumnType::kInteger},
+                  {"ecn_marked", ColumnType::kInteger},
+                  {"cnp", ColumnType::kInteger},
+                  {"nacks", ColumnType::kInteger},
+                  {"timeouts", ColumnType::kInteger},
+                  {"retransmitted_packets", ColumnType::kInteger},
+                  {"queue_pairs", ColumnType::kReal},
+                  {"rate_mean_bps", ColumnType::kReal},
+                  {"rate_min_bps", ColumnType::kInteger},
+                  {"window_mean_bytes", ColumnType::kReal},
+                  {"window_min_bytes", ColumnType::kInteger}},
+      .row_count = result.series.bins().size(),
+      .append_row = [&result](size_t row, std::vector<Cell>& cells) {
+        const TimeSeries& series = result.series;
+        const TimeBin& bin = series.bins()[row];
+        const NetworkBin& network = bin.network;
+        const uint64_t seen = network.queue_pairs;
+        cells.insert(
+            cells.end(),
+            {IntegerCell(row), bin.begin_ps, bin.end_ps, bin.replayed_ps, IntegerCell(bin.samples),
+             IntegerCell(network.ecn_marked), IntegerCell(network.cnp), IntegerCell(network.nacks),
+             IntegerCell(network.timeouts), IntegerCell(network.retransmitted_packets),
+             MeanOf(static_cast<double>(seen), bin.samples), MeanOf(network.rate_sum_bps, seen),
+             LeastOf(network.rate_min_bps, seen), MeanOf(network.window_sum_bytes, seen),
+             LeastOf(network.window_min_bytes, seen)});
+      }};
 }
 
 ResultTable LinkSeriesTable(const RunResult& result) {
@@ -127,9 +127,9 @@ ResultTable LinkSeriesTable(const RunResult& result) {
             const TimeBin& of = result.series.bins()[rows->bin()];
             const LinkBin& row = rows->row();
             const LinkResult& link = result.links[row.link];
-            cells.insert(cells.end(), {Count(rows->bin()), of.begin_ps, of.end_ps, link.name,
-                                       Count(row.wire_bytes), Count(row.payload_bytes),
-                                       Count(row.packets), Count(row.dropped_packets),
+            cells.insert(cells.end(), {IntegerCell(rows->bin()), of.begin_ps, of.end_ps, link.name,
+                                       IntegerCell(row.wire_bytes), IntegerCell(row.payload_bytes),
+                                       IntegerCell(row.packets), IntegerCell(row.dropped_packets),
                                        UtilizationOf(row, link.rate_bps, of.end_ps - of.begin_ps)});
           }};
 }
@@ -151,10 +151,10 @@ ResultTable QueueSeriesTable(const RunResult& result) {
             rows->GoTo(number);
             const TimeBin& of = result.series.bins()[rows->bin()];
             const LinkBin& row = rows->row();
-            cells.insert(cells.end(),
-                         {Count(rows->bin()), of.begin_ps, of.end_ps, result.links[row.link].name,
-                          MeanOf(static_cast<double>(row.queue_sum_bytes), of.samples),
-                          LeastOf(row.queue_max_bytes, of.samples), row.paused_ps});
+            cells.insert(cells.end(), {IntegerCell(rows->bin()), of.begin_ps, of.end_ps,
+                                       result.links[row.link].name,
+                                       MeanOf(static_cast<double>(row.queue_sum_bytes), of.samples),
+                                       LeastOf(row.queue_max_bytes, of.samples), row.paused_ps});
           }};
 }
 

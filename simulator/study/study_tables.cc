@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/writers/cells.h"
 #include "simulator/files/input_file.h"
 #include "simulator/processes/shell_word.h"
 #include "simulator/study/sample_statistics.h"
@@ -23,10 +24,6 @@ namespace {
 
 // The table of failed runs has so much of a run's output.
 constexpr std::streamoff kLogBytesMax = 4'096;
-
-Cell RealCell(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
-
-Cell IntegerCell(uint64_t value) { return static_cast<int64_t>(value); }
 
 std::string EndOfFile(const std::string& path) {
   std::ifstream file = OpenInputFile(path);
