@@ -217,9 +217,10 @@ std::shared_ptr<const Scenario> ScenarioBuilder::Build(Diagnostics& diagnostics)
 
 std::shared_ptr<const Scenario> ReadScenario(const std::string& path,
                                              const std::vector<std::string>& sets,
-                                             Diagnostics& diagnostics) {
+                                             Diagnostics& diagnostics,
+                                             std::shared_ptr<const Trace>* calls) {
   InitVirtualTime();
-  return LoadScenario(path, sets, diagnostics);
+  return LoadScenario(path, sets, diagnostics, calls);
 }
 
 }  // namespace railyard

@@ -55,9 +55,9 @@ class EstimateCommand : public Command {
       return kExitInput;
     }
     if (!plan || diagnostics.HasErrors()) return kExitInput;
-    const Trace trace = Synthesize(*plan);
+    const auto trace = std::make_shared<const Trace>(Synthesize(*plan));
     if (fabric_.empty()) {
-      Report(*plan, VolumeOf(trace), trace.rank_count, trace.rank_count);
+      Report(*plan, VolumeOf(*trace), trace->rank_count, trace->rank_count);
       return kExitDone;
     }
     return EstimateOnFabric(*plan, trace);
@@ -131,7 +131,8 @@ class EstimateCommand : public Command {
                                     "chooses");
   }
 
-  ExitStatus EstimateOnFabric(const Plan& plan, const Trace& trace) const {
+  ExitStatus EstimateOnFabric(const Plan& plan, const std::shared_ptr<const Trace>& calls) const {
+    const Trace& trace = *calls;
     const std::optional<FabricOption> option = ReadFabricOption(fabric_, nodes_.value_or(1));
     if (!option) return kExitInput;
     if (option->gpus < trace.rank_count) {
@@ -143,12 +144,10 @@ class EstimateCommand : public Command {
       return kExitInput;
     }
     Diagnostics diagnostics;
-    const auto scenario = ScenarioBuilder(option->scenario)
-                              .Calls(std::make_shared<const Trace>(trace))
-                              .Build(diagnostics);
+    const auto scenario = ScenarioBuilder(option->scenario).Calls(calls).Build(diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
-    Report(plan, VolumeOnFabric(*scenario), trace.rank_count, option->gpus);
+    Report(plan, VolumeOnFabric(*scenario, trace), trace.rank_count, option->gpus);
     if (pairs_ == "-") return kExitDone;  // standard output is the table's
     const CallTimes times(trace, scenario->fabric, option->scenario);
     if (!times.error().empty()) {

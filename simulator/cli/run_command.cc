@@ -16,6 +16,7 @@
 #include "analysis/writers/result_files.h"
 #include "railyard/result.h"
 #include "railyard/run.h"
+#include "railyard/scenario_builder.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/cli/progress_line.h"
@@ -29,10 +30,10 @@
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/run/baseline_file.h"
 #include "simulator/run/packet_capture.h"
-#include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/scenario/schema/scenario.h"
 #include "simulator/study/run_key.h"
 #include "simulator/units/number.h"
+#include "traces/trace/trace.h"
 
 namespace railyard {
 namespace {
@@ -121,8 +122,9 @@ class RunCommand : public Command {
   ExitStatus Run() override {
     const std::vector<std::string> sets = AllSets();
     Diagnostics diagnostics;
-    // ReadScenario()'s is constant; this one loses its trace when only the job is needed.
-    const std::unique_ptr<Scenario> scenario = LoadScenario(scenario_, sets, diagnostics);
+    std::shared_ptr<const Trace> calls;  // for the estimate
+    const auto scenario =
+        ReadScenario(scenario_, sets, diagnostics, no_estimate_ ? nullptr : &calls);
     if (!quiet_ || diagnostics.HasErrors()) fmt::print(stderr, "{}", diagnostics.ToString());
     if (!scenario) return kExitInput;
     if (!baseline_file_.empty() && IsForeignFile(baseline_file_)) {
@@ -150,8 +152,8 @@ class RunCommand : public Command {
     const Interruptible interruptible;
     // The estimate is measured in separate processes before this one simulates.
     std::string no_estimate_reason;
-    auto estimate = Estimate(*scenario, sets, no_estimate_reason);
-    scenario->trace = {};  // the job is all that is run
+    auto estimate = Estimate(*scenario, calls.get(), sets, no_estimate_reason);
+    calls.reset();  // the job is all that is run
     // These files are written while the run goes on, and copied to the result.
     std::optional<TemporaryDirectory> recordings;
     if (perfetto_ || !captures->empty()) recordings.emplace();
@@ -279,12 +281,13 @@ class RunCommand : public Command {
     return captures;
   }
 
-  std::optional<EstimateResult> Estimate(const Scenario& scenario,
+  // `calls` are those of a plan's job.
+  std::optional<EstimateResult> Estimate(const Scenario& scenario, const Trace* calls,
                                          const std::vector<std::string>& sets,
                                          std::string& reason) const {
     if (no_estimate_ || !scenario.plan) return std::nullopt;
-    const CallTimes times(scenario.trace, scenario.fabric, CallTimes::WithoutJob(scenario_, sets));
-    if (times.error().empty()) return EstimatePlan(*scenario.plan, scenario.trace, times);
+    const CallTimes times(*calls, scenario.fabric, CallTimes::WithoutJob(scenario_, sets));
+    if (times.error().empty()) return EstimatePlan(*scenario.plan, *calls, times);
     reason = "Not estimated: a call could not be measured: " + times.error();
     return std::nullopt;
   }

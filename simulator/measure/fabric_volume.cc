@@ -76,8 +76,8 @@ class Counting {
 
 }  // namespace
 
-PlanVolume VolumeOnFabric(const Scenario& scenario) {
-  PlanVolume volume = VolumeOf(scenario.trace);
+PlanVolume VolumeOnFabric(const Scenario& scenario, const Trace& trace) {
+  PlanVolume volume = VolumeOf(trace);
   volume.pairs.clear();
   for (auto& [name, group] : volume.groups) group.bytes = group.largest_bytes = 0;
   std::map<std::pair<std::string, uint32_t>, uint64_t> sent;  // by group's name and GPU

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "simulator/scenario/schema/scenario.h"
+#include "traces/trace/trace.h"
 #include "workloads/plans/plan_volume.h"
 
 namespace railyard {
@@ -12,7 +13,7 @@ namespace railyard {
 // Returns bytes as a run counts them: those of a pair are what its receiver takes from its sender.
 // With NVLink SHARP they include operands (from each GPU to the one that requests their sum) and
 // results (from that one to each other). Sums made by the network's switches belong to no pair.
-// Precondition: Synthesize made the scenario's trace.
-PlanVolume VolumeOnFabric(const Scenario& scenario);
+// Precondition: the scenario's job was made from `trace`, which Synthesize made.
+PlanVolume VolumeOnFabric(const Scenario& scenario, const Trace& trace);
 
 }  // namespace railyard

@@ -164,13 +164,32 @@ TEST(ScenarioBuilderTest, MistakesOfAFileAreFoundWhereTheyAreWritten) {
   EXPECT_THAT(unreadable, Not(HasSubstr("fabric: missing")));  // nothing is known of it
 }
 
+// Returns the calls of a scenario that is written to a file and read.
+std::shared_ptr<const Trace> CallsOf(const ScenarioBuilder& builder) {
+  const std::string path = ::testing::TempDir() + "calls" + std::to_string(getpid()) + ".textproto";
+  std::ofstream(path) << builder.ToText();
+  std::shared_ptr<const Trace> calls;
+  Diagnostics diagnostics;
+  EXPECT_NE(ReadScenario(path, {}, diagnostics, &calls), nullptr) << diagnostics.ToString();
+  std::filesystem::remove(path);
+  return calls;
+}
+
+TEST(ScenarioBuilderTest, CallsAreGivenToWhoeverAsksForThem) {
+  const auto calls = CallsOf(Small());
+  ASSERT_NE(calls, nullptr);
+  EXPECT_EQ(calls.use_count(), 1);  // the scenario keeps none
+  EXPECT_EQ(calls->rank_count, 16u);
+  EXPECT_EQ(calls->operations[15].size(), 1u);
+}
+
 TEST(ScenarioBuilderTest, AGraphAndCallsInMemoryAreNotReadFromFiles) {
   const auto small = BuiltBy(Small());
   ASSERT_NE(small, nullptr);
   auto graph = std::make_shared<FabricGraph>(CopyOf(small->fabric));
   graph->name = "mine";
   ScenarioBuilder builder("parts");
-  builder.Fabric(graph).Calls(std::make_shared<const Trace>(small->trace));
+  builder.Fabric(graph).Calls(CallsOf(Small()));
   const auto built = BuiltBy(builder);
   ASSERT_NE(built, nullptr);
   EXPECT_EQ(built->fabric.name, "mine");
@@ -184,10 +203,8 @@ TEST(ScenarioBuilderTest, AGraphAndCallsInMemoryAreNotReadFromFiles) {
 }
 
 TEST(ScenarioBuilderTest, AGraphOnWhichNoJobRunsIsAFinding) {
-  const auto small = BuiltBy(Small());
   ScenarioBuilder builder("parts");
-  builder.Fabric(std::make_shared<const FabricGraph>())
-      .Calls(std::make_shared<const Trace>(small->trace));
+  builder.Fabric(std::make_shared<const FabricGraph>()).Calls(CallsOf(Small()));
   EXPECT_THAT(FindingsOf(builder), HasSubstr("parts: error: fabric: "));
 }
 

@@ -22,13 +22,14 @@ struct LoadedScenario {
   explicit LoadedScenario(const std::string& text, const std::vector<std::string>& sets = {})
       : file(text) {
     Diagnostics diagnostics;
-    scenario = LoadScenario(file.path(), sets, diagnostics);
+    scenario = LoadScenario(file.path(), sets, diagnostics, &calls);
     findings = file.WithoutPath(diagnostics.ToString());
     EXPECT_EQ(scenario == nullptr, diagnostics.HasErrors()) << findings;
   }
 
   TextFile file;
   std::unique_ptr<Scenario> scenario;
+  std::shared_ptr<const Trace> calls;
   std::string findings;  // the scenario's path in front of each line cut off
 };
 

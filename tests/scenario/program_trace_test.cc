@@ -29,7 +29,7 @@ TEST(ProgramTraceTest, SizesBecomeCountsAsInNcclTests) {
       "collectives { kind: REDUCE bytes: \"8B\" }\n"
       "collectives { kind: ALL_TO_ALL bytes: \"1MiB\" }\n");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  const Trace& trace = loaded.scenario->trace;
+  const Trace& trace = *loaded.calls;
   EXPECT_EQ(trace.origin, "program");
   EXPECT_EQ(trace.rank_count, 16u);
   ASSERT_EQ(trace.operations.size(), 16u);
@@ -54,7 +54,7 @@ TEST(ProgramTraceTest, GatherAndScatterHaveBlocksAndARoot) {
       "collectives { kind: GATHER bytes: \"1MiB\" root: 3 }\n"
       "collectives { kind: SCATTER bytes: \"1MiB\" }\n");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  const std::vector<TraceOperation>& calls = loaded.scenario->trace.operations[9];
+  const std::vector<TraceOperation>& calls = loaded.calls->operations[9];
   ASSERT_EQ(calls.size(), 2u);
   EXPECT_EQ(calls[0].kind, CollectiveKind::kGather);
   EXPECT_EQ(calls[0].count, (1u << 20) / 4 / 16);
@@ -67,7 +67,7 @@ TEST(ProgramTraceTest, GatherAndScatterHaveBlocksAndARoot) {
 TEST(ProgramTraceTest, SendRecvIsARingOfGroups) {
   const auto loaded = LoadProgram("collectives { kind: SEND_RECV bytes: \"8\" repeat: 2 }");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  const std::vector<TraceOperation>& calls = loaded.scenario->trace.operations[0];
+  const std::vector<TraceOperation>& calls = loaded.calls->operations[0];
   ASSERT_EQ(calls.size(), 4u);
   for (size_t i = 0; i < calls.size(); ++i) {
     EXPECT_EQ(calls[i].kind, i % 2 == 0 ? CollectiveKind::kSend : CollectiveKind::kRecv);
@@ -88,12 +88,12 @@ TEST(ProgramTraceTest, APermutationIsOneCycleThatTheSeedDraws) {
                                 "\"8\" } } }\n");
     EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
     std::vector<uint32_t> peers;
-    const auto& operations = loaded.scenario->trace.operations;
+    const auto& operations = loaded.calls->operations;
     for (size_t rank = 0; rank < operations.size(); ++rank) {
       peers.push_back(operations[rank][0].peer);
     }
     for (uint32_t rank = 0; rank < peers.size(); ++rank) {
-      EXPECT_EQ(loaded.scenario->trace.operations[peers[rank]][1].peer, rank);
+      EXPECT_EQ(loaded.calls->operations[peers[rank]][1].peer, rank);
     }
     return peers;
   };
@@ -223,7 +223,7 @@ TEST_F(AllToAllVTest, EachPairHasItsOwnBytes) {
   EXPECT_TRUE(job.collectives[0].is_all_to_all_v);
   EXPECT_EQ(job.collectives[0].bytes, 1011u);
   EXPECT_EQ(job.collectives[1].bytes, 1011u);
-  const Trace& trace = loaded.scenario->trace;
+  const Trace& trace = *loaded.calls;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> sent;
   for (uint32_t rank = 0; rank < 16; ++rank) {
     for (const TraceOperation& call : trace.operations[rank]) {
@@ -252,7 +252,7 @@ TEST_F(AllToAllVTest, InTwoStepsBytesChangeRailsWithinServers) {
   const auto loaded = Load("0,9,10\n", "hierarchical_groups_of: 8 ");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
   EXPECT_EQ(loaded.scenario->job.collectives.size(), 2u);
-  const Trace& trace = loaded.scenario->trace;
+  const Trace& trace = *loaded.calls;
   ASSERT_EQ(trace.operations[0].size(), 1u);
   EXPECT_EQ(trace.operations[0][0].peer, 1u);
   ASSERT_EQ(trace.operations[1].size(), 2u);
@@ -289,7 +289,7 @@ TEST_F(AllToAllVTest, WhatCannotBeIsRefused) {
 TEST(ProgramTraceTest, OnlyWhatIsCopiedWithinARankCanBeInPlace) {
   const auto loaded = LoadProgram("collectives { kind: SCATTER bytes: \"1MiB\" in_place: true }");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  EXPECT_TRUE(loaded.scenario->trace.operations[0][0].in_place);
+  EXPECT_TRUE(loaded.calls->operations[0][0].in_place);
   const std::string wrong =
       "means nothing for this kind (expected ALL_TO_ALL in one step, GATHER or SCATTER)\n";
   EXPECT_EQ(LoadProgram("collectives { kind: ALL_REDUCE bytes: \"1MiB\" in_place: true }\n"

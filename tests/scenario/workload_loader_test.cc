@@ -239,7 +239,7 @@ TEST(WorkloadPlanTest, AnInlinePlanIsTheFilesPlan) {
   const LoadedScenario is_file(std::string(kFabric) + "workload { plan: \"" + file.path() + "\" }");
   EXPECT_EQ(is_file.findings, "");
   ASSERT_NE(is_file.scenario, nullptr);
-  EXPECT_EQ(is_file.scenario->trace.operations[0], is_inline.scenario->trace.operations[0]);
+  EXPECT_EQ(is_file.calls->operations[0], is_inline.calls->operations[0]);
 }
 
 TEST(WorkloadPlanTest, FindingsStandInThePlan) {

@@ -155,8 +155,12 @@ class ScenarioBuilder {
 
 // Reads a scenario file. `sets` are edits as `railyard run --set` takes them,
 // "faults[0].until=5ms". Returns null with findings as Build() does.
+//
+// A scenario does not keep the calls from which its job was made: Run() needs none, and those of a
+// long trace are large. If `calls` is not null, it receives them, or null with several jobs.
 std::shared_ptr<const Scenario> ReadScenario(const std::string& path,
                                              const std::vector<std::string>& sets,
-                                             Diagnostics& diagnostics);
+                                             Diagnostics& diagnostics,
+                                             std::shared_ptr<const Trace>* calls = nullptr);
 
 }  // namespace railyard

@@ -172,9 +172,10 @@ std::optional<FabricGraph> LoadFabricOrPart(const ProtoCursor& fabric, const Sce
 }
 
 // nullptr: the workload is what its fields say.
-const Trace* CallsInMemory(const ProtoCursor& scenario, const ScenarioParts& parts) {
+std::shared_ptr<const Trace> CallsInMemory(const ProtoCursor& scenario,
+                                           const ScenarioParts& parts) {
   const bool are_meant = scenario.Child("workload").Text("trace", "") == kCallsInMemory;
-  return are_meant ? parts.calls.get() : nullptr;
+  return are_meant ? parts.calls : nullptr;
 }
 
 std::optional<LoadedWorkload> LoadWorkloadOrJobs(const ProtoCursor& cursor,
@@ -236,7 +237,6 @@ void LoadMode(const ProtoCursor& cursor, NetPlugin net, const FabricGraph* fabri
 // Hands over what was loaded without an error.
 void Complete(Scenario& scenario, FabricGraph fabric, LoadedWorkload workload) {
   scenario.fabric = std::move(fabric);
-  scenario.trace = std::move(workload.trace);
   scenario.job = std::move(workload.job);
   scenario.plan = std::move(workload.plan);
   for (const ImportReport& report : workload.import_reports) AddNotes(report, scenario.notes);
@@ -245,7 +245,8 @@ void Complete(Scenario& scenario, FabricGraph fabric, LoadedWorkload workload) {
 
 // nullptr where there are more errors than `errors_before`.
 std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioParts& parts,
-                                   int errors_before, Diagnostics& diagnostics) {
+                                   int errors_before, Diagnostics& diagnostics,
+                                   std::shared_ptr<const Trace>* calls) {
   const ProtoCursor cursor(file);
   auto scenario = std::make_unique<Scenario>();
   scenario->path = file.path;
@@ -304,6 +305,7 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   if (diagnostics.error_count() > errors_before || !fabric || !workload) return nullptr;
 
   if (!scenario->stack.uses_flows) WarnOfDeadlock(cursor, *fabric, scenario->notes, diagnostics);
+  if (calls != nullptr) *calls = std::move(workload->trace);
   Complete(*scenario, std::move(*fabric), std::move(*workload));
   scenario->nccl = nccl.planner;
   scenario->planners = std::move(planners);
@@ -314,10 +316,11 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
 
 std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                                        const std::vector<std::string>& sets,
-                                       Diagnostics& diagnostics) {
+                                       Diagnostics& diagnostics,
+                                       std::shared_ptr<const Trace>* calls) {
   const int errors_before = diagnostics.error_count();
   const auto file = ReadScenarioText(path, sets, diagnostics);
-  return file ? LoadFrom(*file, {}, errors_before, diagnostics) : nullptr;
+  return file ? LoadFrom(*file, {}, errors_before, diagnostics, calls) : nullptr;
 }
 
 std::unique_ptr<TextProtoFile> ReadScenarioText(const std::string& path,
@@ -329,7 +332,7 @@ std::unique_ptr<TextProtoFile> ReadScenarioText(const std::string& path,
 
 std::unique_ptr<Scenario> LoadScenario(const TextProtoFile& file, Diagnostics& diagnostics,
                                        const ScenarioParts& parts) {
-  return LoadFrom(file, parts, diagnostics.error_count(), diagnostics);
+  return LoadFrom(file, parts, diagnostics.error_count(), diagnostics, nullptr);
 }
 
 TextProtoFile EmptyScenario(const std::string& name) {

@@ -9,15 +9,18 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/scenario/schema/scenario.h"
 #include "simulator/text_proto/text_proto.h"
+#include "traces/trace/trace.h"
 
 namespace railyard {
 
 // Reads `path`, applies `sets` ("FIELD=VALUE", text_proto.h), reads every file that it names and
 // checks everything that can be known before time zero. Returns nullptr after any error. All errors
-// are reported, unknown, contradictory and ineffective fields among them.
+// are reported, unknown, contradictory and ineffective fields among them. If `calls` is not null,
+// it receives the trace of a single job.
 std::unique_ptr<Scenario> LoadScenario(const std::string& path,
                                        const std::vector<std::string>& sets,
-                                       Diagnostics& diagnostics);
+                                       Diagnostics& diagnostics,
+                                       std::shared_ptr<const Trace>* calls = nullptr);
 // Reads and edits only the scenario's own file. Returns nullptr if nothing in it can be checked
 // further.
 std::unique_ptr<TextProtoFile> ReadScenarioText(const std::string& path,

@@ -348,7 +348,8 @@ ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, PartIndex part) {
 
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
                                            uint32_t program_ranks, uint64_t seed,
-                                           Diagnostics& diagnostics, const Trace* calls) {
+                                           Diagnostics& diagnostics,
+                                           std::shared_ptr<const Trace> calls) {
   const int errors_before = diagnostics.error_count();
   const char* const source = WorkloadSourceOf(workload);
   if (source == nullptr) {
@@ -370,18 +371,18 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
   const int64_t rank_skew_max_ps = LoadRankSkew(workload, diagnostics);
   const uint64_t operations_max =
       workload.Number(diagnostics, "operations_max", UINT32_MAX, 1, UINT32_MAX);
-  std::optional<Trace> trace =
-      calls != nullptr
-          ? *calls
-          : LoadTrace(workload, source, gpu_count, program_ranks, seed, loaded, diagnostics);
-  if (!trace) return std::nullopt;
-  loaded.trace = std::move(*trace);
-  if (gpu_count > 0 && loaded.trace.rank_count > gpu_count) {
+  loaded.trace = std::move(calls);
+  if (loaded.trace == nullptr) {
+    auto trace = LoadTrace(workload, source, gpu_count, program_ranks, seed, loaded, diagnostics);
+    if (!trace) return std::nullopt;
+    loaded.trace = std::make_shared<const Trace>(*std::move(trace));
+  }
+  if (gpu_count > 0 && loaded.trace->rank_count > gpu_count) {
     workload.Error(diagnostics, source,
                    fmt::format("the job has {} ranks, the fabric {} GPUs (expected one for each)",
-                               loaded.trace.rank_count, gpu_count));
+                               loaded.trace->rank_count, gpu_count));
   }
-  std::optional<Job> job = BuildJob(loaded.trace, diagnostics);
+  std::optional<Job> job = BuildJob(*loaded.trace, diagnostics);
   if (!job) return std::nullopt;
   loaded.job = std::move(*job);
   loaded.job.parts.front().rank_skew_max_ps = rank_skew_max_ps;

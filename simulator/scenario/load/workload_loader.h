@@ -19,7 +19,7 @@ struct ExplicitAlgorithm;
 struct Plan;
 
 struct LoadedWorkload {
-  Trace trace;  // empty with several jobs
+  std::shared_ptr<const Trace> trace;  // nullptr with several jobs
   Job job;
   std::vector<std::shared_ptr<const ExplicitAlgorithm>> own_algorithms;  // as in NcclSettings
   std::vector<ImportReport> import_reports;                              // of imported logs, by job
@@ -32,7 +32,8 @@ struct LoadedWorkload {
 // program has them in memory. Returns nullopt after an error.
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
                                            uint32_t program_ranks, uint64_t seed,
-                                           Diagnostics& diagnostics, const Trace* calls = nullptr);
+                                           Diagnostics& diagnostics,
+                                           std::shared_ptr<const Trace> calls = nullptr);
 
 // Returns the field of a Workload that is its source; nullptr if there is none.
 const char* WorkloadSourceOf(const ProtoCursor& workload);

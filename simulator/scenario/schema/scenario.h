@@ -18,7 +18,6 @@
 #include "simulator/transport/stacks/network_stack_settings.h"
 #include "topologies/graph/fabric_graph.h"
 #include "traces/trace/import_report.h"
-#include "traces/trace/trace.h"
 #include "workloads/job/job.h"
 #include "workloads/layout/communicator_planners.h"
 #include "workloads/nccl/gpu_costs.h"
@@ -33,8 +32,7 @@ struct Scenario {
   std::string path;
   uint64_t seed = 1;
   FabricGraph fabric;
-  Trace trace;  // of `workload`; empty with `jobs`
-  Job job;      // one or several jobs; rank r is on GPU r, and there are enough GPUs
+  Job job;  // one or several jobs; rank r is on GPU r, and there are enough GPUs
   NcclSettings nccl;
   CommunicatorPlanners planners;  // of `job`, by `nccl`, on `fabric`
   GpuCosts gpu;
@@ -46,9 +44,9 @@ struct Scenario {
   std::vector<RestartSettings> restarts;  // by part of the job
   std::vector<FaultSpec> faults;
   std::vector<ImportReport> import_reports;  // of imported logs, by job
-  std::shared_ptr<const Plan> plan;   // of which `trace` is the whole job; nullptr without a plan
-  uint64_t exchange_connections = 0;  // least number of those of Sends, Recvs and exchanges
-  std::vector<std::string> notes;     // assumptions on the user's behalf
+  std::shared_ptr<const Plan> plan;          // of which `job` is the whole; nullptr without a plan
+  uint64_t exchange_connections = 0;         // least number of those of Sends, Recvs and exchanges
+  std::vector<std::string> notes;            // assumptions on the user's behalf
 };
 
 }  // namespace railyard
