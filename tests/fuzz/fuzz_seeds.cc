@@ -64,6 +64,10 @@ bool WriteResult(const std::filesystem::path& directory) {
   const std::string path = (directory / "results.sqlite").string();
   std::filesystem::remove(path);
   std::filesystem::copy_file(whole / "results.sqlite", path);
+  const std::filesystem::path summary = directory.parent_path() / "summary";
+  std::filesystem::create_directories(summary);
+  std::filesystem::copy_file(whole / "summary.json", summary / "summary.json",
+                             std::filesystem::copy_options::overwrite_existing);
   std::filesystem::remove_all(whole);
   sqlite3* database = nullptr;
   const bool is_written = sqlite3_open(path.c_str(), &database) == SQLITE_OK &&

@@ -20,6 +20,7 @@
 #include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/scenario/load/schedule_file_loader.h"
 #include "simulator/study/study.h"
+#include "simulator/study/study_result.h"
 #include "topologies/formats/fabric_argument_loader.h"
 #include "topologies/formats/traffic_loader.h"
 #include "topologies/prices/prices.h"
@@ -147,6 +148,17 @@ void ReadResult(const std::string& path) {
   ReadBaselineFile({.path = path, .key = "fuzz"}, kCollectives, 1);
 }
 
+// Reads summary.json as a study does that goes on.
+void ReadSummaryOfRun(const std::string& path) {
+  Study study;
+  study.figures = {"simulated_time_ps", "collectives.stretch.0", "faults.1.lost_packets", "."};
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const bool has_result = HasResult(directory);
+  const StudyRunResult run = ReadRunResult(study, directory);
+  Require(run.has_result == has_result, "a result is there once, and once it is not");
+  Require(run.figures.size() == study.figures.size(), "figures are missing");
+}
+
 std::vector<FuzzTarget> MakeTargets() {
   std::vector<FuzzTarget> targets;
   for (const TraceReader& reader : TraceReaders()) {
@@ -180,6 +192,10 @@ std::vector<FuzzTarget> MakeTargets() {
       {.name = "tables", .file = "table.csv", .has_large_numbers = true, .read = ReadTables});
   targets.push_back(
       {.name = "result", .file = "results.sqlite", .has_large_numbers = true, .read = ReadResult});
+  targets.push_back({.name = "summary",
+                     .file = "summary.json",
+                     .has_large_numbers = true,
+                     .read = ReadSummaryOfRun});
   return targets;
 }
 
