@@ -2,6 +2,8 @@
 // Draws the fabric in its tiers: devices in rows from GPUs up to the core, and each cable with its
 // utilization.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -44,6 +46,11 @@ struct Ends {
   std::string number{};
   auto operator<=>(const Ends&) const = default;
 };
+
+// Adds a stored number, which may be any, to a sum.
+void AddStored(int64_t value, int64_t& sum) {
+  if (__builtin_add_overflow(sum, value, &sum)) sum = std::numeric_limits<int64_t>::max();
+}
 
 // Divides "leaf0>spine1#2".
 Ends EndsOf(const std::string& link) {
@@ -128,8 +135,8 @@ class FabricPicture {
       if (rate_bps > 0 && time_ps > 0) {
         cable.utilization = std::max(cable.utilization, 8e12 * rows.Real(3) / rate_bps / time_ps);
       }
-      cable.bytes += rows.Integer(3);
-      cable.dropped_packets += rows.Integer(4);
+      AddStored(rows.Integer(3), cable.bytes);
+      AddStored(rows.Integer(4), cable.dropped_packets);
     }
   }
 
@@ -182,8 +189,8 @@ class FabricPicture {
       Cable& into = folded[between];
       into.tier = cable.tier;
       into.utilization = std::max(into.utilization, cable.utilization);
-      into.bytes += cable.bytes;
-      into.dropped_packets += cable.dropped_packets;
+      AddStored(cable.bytes, into.bytes);
+      AddStored(cable.dropped_packets, into.dropped_packets);
       into.has_fault = into.has_fault || cable.has_fault;
       for (const auto& [inner, name] :
            {std::pair(&ends.first, &between.first), std::pair(&ends.second, &between.second)}) {

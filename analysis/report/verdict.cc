@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,6 +28,18 @@ double NumberOf(const StoredValue& value) {
   return 0;
 }
 
+// A stored number may be any; it becomes the nearest of the type.
+uint64_t ToUnsigned(double number) {
+  constexpr double kBeyond = 18'446'744'073'709'551'616.0;  // 2^64
+  if (!(number > 0)) return 0;
+  return number < kBeyond ? static_cast<uint64_t>(number) : std::numeric_limits<uint64_t>::max();
+}
+int64_t ToSigned(double number) {
+  constexpr double kBeyond = 9'223'372'036'854'775'808.0;  // 2^63
+  if (number < 0) return -ToSigned(-number);
+  return number < kBeyond ? std::llround(number) : std::numeric_limits<int64_t>::max();
+}
+
 std::string TextOf(FigureUnit unit, const StoredValue& value) {
   if (std::holds_alternative<std::monostate>(value)) return std::string(kAbsentText);
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
@@ -33,16 +47,16 @@ std::string TextOf(FigureUnit unit, const StoredValue& value) {
   switch (unit) {
     case FigureUnit::kTime:
       return FormatDuration(std::get_if<int64_t>(&value) != nullptr ? std::get<int64_t>(value)
-                                                                    : std::llround(number));
+                                                                    : ToSigned(number));
     case FigureUnit::kBytes:
-      return FormatBytes(static_cast<uint64_t>(std::max(0.0, number)));
+      return FormatBytes(ToUnsigned(number));
     case FigureUnit::kRatio:
       return StretchText(number);
     case FigureUnit::kShare:
       return PercentText(number);
     case FigureUnit::kCount:
     case FigureUnit::kText:
-      return CountText(static_cast<uint64_t>(std::max(0.0, number)));
+      return CountText(ToUnsigned(number));
   }
   return {};
 }
