@@ -5,6 +5,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/fabric/link/link_packets.h"
 
 namespace railyard {
 
@@ -14,19 +15,9 @@ uint64_t FabricNetwork::AccountBytes(LinkId id) {
   return account.bytes;
 }
 
-void FabricNetwork::ForEachPacketOn(LinkId id,
-                                    const std::function<void(PacketId, bool)>& visit) const {
-  tables_.ForEachTimed(tables_.links[id], [&](PacketId index) { visit(index, true); });
-  if (const DelayLine* const line = delays_.Find(id)) {
-    for (const DelayLine::LatePacket& late : line->late()) visit(late.packet, true);
-  }
-  if (tables_.IsShort(id)) return;
-  tables_.ForEachWaiting(*tables_.FindPort(id), [&](PacketId index) { visit(index, false); });
-}
-
 void FabricNetwork::CheckConservation() const {
-  if (border_.has_absorbed) {  // each part has checked itself
-    AllAbsorbed();
+  if (part_.has_absorbed()) {  // each part has checked itself
+    part_.CheckAbsorbed();
     return;
   }
   std::vector<uint64_t> account_bytes(accounts_.size());
@@ -35,7 +26,7 @@ void FabricNetwork::CheckConservation() const {
   for (LinkId id{0}; id < tables_.links.size(); ++id) {
     const Link& link = tables_.links[id];
     uint32_t on_link = 0;
-    ForEachPacketOn(id, [&](PacketId index, bool is_timed) {
+    ForEachPacketOn(tables_, delays_, id, [&](PacketId index, bool is_timed) {
       const Packet& packet = tables_.packets[index];
       ++on_link;
       if (is_timed) account_bytes[tables_.ChannelOn(packet)] += accounts_.CreditBytesOf(packet);
@@ -46,7 +37,7 @@ void FabricNetwork::CheckConservation() const {
     const uint64_t lost = states_.DroppedPackets(id);
     // The two ends of a link on the border are counted in two processes.
     SIM_CHECK(
-        border_.Has(id) || link.sent == static_cast<uint32_t>(link.packets + lost + on_link),
+        part_.IsOnBorder(id) || link.sent == static_cast<uint32_t>(link.packets + lost + on_link),
         fmt::format("packets on {}: {} were put on it, {} arrived, {} were lost, {} are there",
                     tables_.graph->link(id).name, link.sent, link.packets, lost, on_link));
     arrived[tables_.graph->link_target(id)] += static_cast<uint32_t>(link.packets);

@@ -190,7 +190,7 @@ inline void FabricNetwork::TakeIn(PacketId index) {
       break;
     }
     case Link::Arrival::kElsewhere:
-      LeaveToOther(index);
+      part_.Leave(index);
       break;
     case Link::Arrival::kLossyNic:
       if (!FindsRoomAtNic(index)) break;
@@ -238,7 +238,7 @@ void FabricNetwork::Drop(PacketId index, DropReason reason, LinkId link) {
   ++tables_.counters.dropped_packets[slot];
   if (IsData(packet.kind)) tables_.counters.dropped_bytes[slot] += DataBytes(packet);
   packet_dropped_({tables_.engine->NowPs(), &packet, reason, link});
-  if (border_.exists()) border_.NoteDrop(reason);
+  if (part_.has_border()) part_.NoteDrop(reason);
   SinkOf(index).OnPacketDropped(index, reason, link);
   FreePacket(index);
 }

@@ -36,11 +36,11 @@
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/event_order/event_order.h"
-#include "simulator/fabric/border.h"
 #include "simulator/fabric/buffer/channel_accounts.h"
 #include "simulator/fabric/buffer/marking.h"
 #include "simulator/fabric/buffer/pause_frames.h"
 #include "simulator/fabric/buffer/shared_buffers.h"
+#include "simulator/fabric/fabric_part.h"
 #include "simulator/fabric/fabric_settings.h"
 #include "simulator/fabric/fabric_tables.h"
 #include "simulator/fabric/in_network/in_network_reduction.h"
@@ -116,7 +116,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   uint64_t live_packets() const { return tables_.packets.live_count(); }
   // Returns the payload of data packets in flight, by walking the pool.
   uint64_t InFlightBytes() const {
-    return tables_.packets.PayloadBytes() + border_.absorbed_in_flight_bytes +
+    return tables_.packets.PayloadBytes() + part_.absorbed_in_flight_bytes() +
            flow_bytes_in_flight_;
   }
 
@@ -261,25 +261,9 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // account equals the sum of its packets.
   void CheckConservation() const;
 
-  // --- A part of a network, of which other processes simulate the rest (border.cc) ---------------
-  // Precondition: no packet was injected. From now on the network must neither lose nor repeat
-  // packets (border().obstacle says if it did), and the links of the border must have no credits.
-  void SetBorder(const std::vector<LinkId>& outgoing, const std::vector<LinkId>& incoming);
-  const Border& border() const { return border_; }
-  // Appends the crossings that were not collected before: pause frames, and packets whose
-  // transmission begins before `before_ps`. Returns the earliest start among the timed packets
-  // that begin later, or INT64_MAX if there is none.
-  int64_t CollectCrossings(int64_t before_ps, std::vector<Crossing>& crossings);
-  // Takes a crossing from another process. Precondition: its time is not before now.
-  void TakeCrossing(const Crossing& crossing);
-  // These functions return the counters of this part, at the end of the run, for Absorb().
-  std::vector<LinkTotals> TotalsOfLinks() const;
-  uint64_t InFlightBytesOfPart() const;
-  // Adds the counters of a part that another process has simulated. AllAbsorbed() must follow the
-  // last; it ends the program unless packets are conserved on every link.
-  void Absorb(std::span<const LinkTotals> links, const NetworkCounters& counters,
-              uint64_t in_flight_bytes);
-  void AllAbsorbed() const;
+  // Returns the interface to other processes that simulate other parts of the network.
+  FabricPart& part() { return part_; }
+  const FabricPart& part() const { return part_; }
 
   const FabricSettings& settings() const { return tables_.settings; }
   bool has_telemetry() const { return telemetry_.is_enabled(); }
@@ -333,7 +317,6 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   void Arrive(PacketId index);
   // Passes an arrived packet to the device at the link's far end.
   [[gnu::always_inline]] void TakeIn(PacketId index);
-  void LeaveToOther(PacketId index);
   void LeaveDevice(PacketId index);
   void Transmit(PacketId index);
   [[gnu::always_inline]] void Forward(PacketId index);
@@ -380,9 +363,6 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   void VisitPortOf(LinkId id, StateArchive& archive);
   void VisitHistory(LinkId id, StateArchive& archive);
   NetworkCounters SumOverNvlinks(std::span<const LinkId> links) const;
-  // Calls `visit` for each packet on a link. The second argument of `visit` is true if the packet
-  // is timed (it is on the link, or its time there is fixed).
-  void ForEachPacketOn(LinkId id, const std::function<void(PacketId, bool)>& visit) const;
 
   // Every hop accesses these.
   FabricTables tables_;
@@ -402,7 +382,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   LinkDelays delays_;
   InNetworkReduction reduction_{tables_, paths_, telemetry_};
   LoadBalancer load_balancer_;
-  Border border_;
+  FabricPart part_{tables_, delays_};
   std::vector<ns3::Ptr<Switch>> switches_;  // by device
   std::unordered_multimap<LinkId, LinkTap> taps_;
   uint64_t trajectory_hash_ = 0;

@@ -154,11 +154,11 @@ bool FabricNetwork::FindsRoomAtNic(PacketId index) {
 }
 
 void FabricNetwork::SendPauseFrame(PauseFrame frame) {
-  const uint32_t id = frame.event_id();
   const int64_t obeyed_ps = pause_frames_.Send(frame);
-  if (border_.ComesFromElsewhere(tables_.LinkOf(frame.channel))) {
-    border_.frames.push_back(Crossing::OfPauseFrame(obeyed_ps, tables_.LinkOf(frame.channel), id));
+  if (part_.ComesFromElsewhere(tables_.LinkOf(frame.channel))) {
+    part_.LeaveFrame(frame, obeyed_ps);
   } else {
+    const uint32_t id = frame.event_id();
     tables_.engine->ScheduleFabric(obeyed_ps, event_order::kPauseFrame, id, id);
   }
   pause_sent_({tables_.NowPs(), tables_.LinkOf(frame.channel), frame.xoff});

@@ -142,7 +142,7 @@ std::string DividedRun::Absorb(const PreparedRun& run, std::vector<ShardOutcome>
   ReplayEngine::CallsOfShard calls;
   for (const ShardOutcome& outcome : outcomes) {
     run.engine.Absorb(outcome.end_ps, outcome.events);
-    run.network.Absorb(outcome.links, outcome.network, outcome.in_flight_bytes);
+    run.network.part().Absorb(outcome.links, outcome.network, outcome.in_flight_bytes);
     run.replay.executor().network_stack().queue_pairs()->Absorb(outcome.stack);
     run.replay.AbsorbTaken(outcome.taken);
     calls.insert(calls.end(), outcome.calls.begin(), outcome.calls.end());

@@ -67,7 +67,7 @@ bool ShardProcess::IsOwn(uint32_t rank) const {
 }
 
 void ShardProcess::Start() {
-  run_.network.SetBorder(map_.outgoing[member_.shard()], map_.incoming[member_.shard()]);
+  run_.network.part().SetBorder(map_.outgoing[member_.shard()], map_.incoming[member_.shard()]);
   calls_left_ = run_.replay.CountPending([this](uint32_t rank) { return IsOwn(rank); });
   report_.is_done = calls_left_ == 0;
   run_.replay.SetOnCallEnd([this](const Call& call, int64_t begin_ps, int64_t end_ps) {
@@ -94,7 +94,9 @@ void ShardProcess::NoteObstacles() {
   if (run_.network.counters().draws > 0 && !run_.replay.has_numbers_of_one_process()) {
     outcome_.obstacle = "packets are marked at random";
   }
-  if (!run_.network.border().obstacle.empty()) outcome_.obstacle = run_.network.border().obstacle;
+  if (const std::string& obstacle = run_.network.part().obstacle(); !obstacle.empty()) {
+    outcome_.obstacle = obstacle;
+  }
   if (!run_.network.hold_reports().empty()) outcome_.obstacle = "a link is held for long";
   if (run_.replay.executor().network_stack().counters().retransmitted_packets > 0) {
     outcome_.obstacle = "packets are sent again";
@@ -103,8 +105,7 @@ void ShardProcess::NoteObstacles() {
 
 const std::vector<ShardReport>& ShardProcess::Meet() {
   crossings_.clear();
-  report_.next_ps =
-      std::min(next_event_ps_, run_.network.CollectCrossings(reached_ps_, crossings_));
+  report_.next_ps = std::min(next_event_ps_, run_.network.part().Collect(reached_ps_, crossings_));
   for (const Crossing& crossing : crossings_) {
     report_.next_ps = std::min(report_.next_ps, crossing.time_ps());
     const LinkId link = crossing.packet.link;
@@ -131,7 +132,7 @@ const std::vector<ShardReport>& ShardProcess::Meet() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - waits_from).count();
   outcome_.serial_events += std::ranges::max(reports, {}, &ShardReport::events).events;
   for (const Crossing& crossing : member_.received()) {
-    run_.network.TakeCrossing(crossing);
+    run_.network.part().Take(crossing);
     // Its sender tells of it in this round only.
     next_event_ps_ = std::min(next_event_ps_, crossing.time_ps());
   }
@@ -177,7 +178,7 @@ ShardOutcome ShardProcess::Run() {
 }
 
 uint64_t ShardProcess::EventsOfShard() const {
-  return run_.engine.EventCount() - run_.network.border().arrivals_elsewhere;
+  return run_.engine.EventCount() - run_.network.part().arrivals_elsewhere();
 }
 
 ShardOutcome ShardProcess::Outcome() {
@@ -194,8 +195,8 @@ ShardOutcome ShardProcess::Outcome() {
   outcome_.network = run_.network.counters();
   outcome_.network.pfc_pause_ps = run_.network.PausedPs();
   outcome_.stack = run_.replay.executor().network_stack().counters();
-  outcome_.in_flight_bytes = run_.network.InFlightBytesOfPart();
-  outcome_.links = run_.network.TotalsOfLinks();
+  outcome_.in_flight_bytes = run_.network.part().InFlightBytes();
+  outcome_.links = run_.network.part().Totals();
   const ReplayEngine::CallsOfShard running = run_.replay.RunningCalls();
   outcome_.calls.insert(outcome_.calls.end(), running.begin(), running.end());
   outcome_.taken = run_.replay.TakenOfShard();

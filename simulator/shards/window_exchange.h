@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "simulator/engine/fabric_event.h"
-#include "simulator/fabric/border.h"
+#include "simulator/fabric/crossing.h"
 
 namespace railyard {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Two parts of a network, each on its own engine, and what crosses between them after each window,
 // have the events of the whole network to the picosecond.
-#include "simulator/fabric/border.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -99,7 +97,7 @@ class BorderTest : public StarFixture {
       part->network().CheckConservation();
       outcome.seen.insert(outcome.seen.end(), part->seen.begin(), part->seen.end());
       outcome.counters.Add(part->network().counters());
-      for (const LinkTotals& total : part->network().TotalsOfLinks()) {
+      for (const LinkTotals& total : part->network().part().Totals()) {
         LinkTotals& sum = outcome.links[total.link];
         sum.sent += total.sent;
         sum.on_link += total.on_link;
@@ -122,8 +120,8 @@ class BorderTest : public StarFixture {
     Part rest(graph_, leaf_, settings);
     const std::vector<LinkId> up = {Uplink(0), Uplink(1)};
     const std::vector<LinkId> down = {Downlink(0), Downlink(1)};
-    senders.network().SetBorder(up, down);
-    rest.network().SetBorder(down, up);
+    senders.network().part().SetBorder(up, down);
+    rest.network().part().SetBorder(down, up);
     InjectInto({&senders, &senders, &rest, &rest}, count);
     std::vector<Crossing> crossings;
     for (int64_t window_ps = kPropagationPs;; window_ps += kPropagationPs) {
@@ -132,16 +130,16 @@ class BorderTest : public StarFixture {
       if (end.time_ps == end_ps) break;
       for (Part* const part : {&senders, &rest}) {
         crossings.clear();
-        part->network().CollectCrossings(end.time_ps, crossings);
+        part->network().part().Collect(end.time_ps, crossings);
         Part& other = part == &senders ? rest : senders;
         for (const Crossing& crossing : crossings) {
           EXPECT_GE(crossing.time_ps(), end.time_ps);
-          other.network().TakeCrossing(crossing);
+          other.network().part().Take(crossing);
         }
       }
     }
-    EXPECT_EQ(senders.network().border().obstacle, "");
-    EXPECT_EQ(rest.network().border().obstacle, "");
+    EXPECT_EQ(senders.network().part().obstacle(), "");
+    EXPECT_EQ(rest.network().part().obstacle(), "");
     return OutcomeOf({&senders, &rest}, graph_.link_count());
   }
   void ExpectSame(const BufferSettings& settings, uint32_t count, int64_t end_ps) {

@@ -21,7 +21,7 @@ struct alignas(64) LinkRecord {
     kGpuOfMesh,  // the memory of a GPU, from another GPU; the path may continue there
     kCombining,
     kHostBridge,  // the host's memory if the path ends there, else as kForward
-    kElsewhere,   // another process, which has a copy of the packet: Border
+    kElsewhere,   // another process, which has a copy of the packet: FabricPart
   };
 
   // Bits of send_flags; each means that sending requires more than timing a packet.
