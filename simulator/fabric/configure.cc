@@ -24,7 +24,7 @@ void FabricNetwork::Configure() {
   buffers_.Reset();
   pause_frames_.Reset();
   states_.ResetUp();
-  taps_.clear();
+  taps_.Reset();
   std::vector<const BufferSettings*> marking(graph.device_count());
   for (DeviceId id{0}; id < graph.device_count(); ++id) {
     if (switches_[id] != nullptr) marking[id] = &switches_[id]->buffer_settings();

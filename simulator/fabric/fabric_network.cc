@@ -267,7 +267,7 @@ double FabricNetwork::ShortFormShare() const {
 }
 
 LinkCounters FabricNetwork::CountersOfLink(LinkId id) const {
-  if (flow_ledger_.settle) flow_ledger_.settle();
+  flows_.Settle();
   const Link& link = tables_.links[id];
   LinkCounters counters;
   counters.payload_bytes = link.payload_bytes;

@@ -27,7 +27,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -43,10 +42,12 @@
 #include "simulator/fabric/fabric_part.h"
 #include "simulator/fabric/fabric_settings.h"
 #include "simulator/fabric/fabric_tables.h"
+#include "simulator/fabric/flow_accounts.h"
 #include "simulator/fabric/in_network/in_network_reduction.h"
 #include "simulator/fabric/link/hold_monitor.h"
 #include "simulator/fabric/link/link_delays.h"
 #include "simulator/fabric/link/link_states.h"
+#include "simulator/fabric/link/link_taps.h"
 #include "simulator/fabric/network_counters.h"
 #include "simulator/fabric/network_events.h"
 #include "simulator/fabric/packet.h"
@@ -117,7 +118,7 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // Returns the payload of data packets in flight, by walking the pool.
   uint64_t InFlightBytes() const {
     return tables_.packets.PayloadBytes() + part_.absorbed_in_flight_bytes() +
-           flow_bytes_in_flight_;
+           flows_.bytes_in_flight();
   }
 
   // Puts a packet on its first link. Its path, bytes and kind must be set, and its hop must be 0. A
@@ -179,11 +180,9 @@ class FabricNetwork : public ns3::Object, public StateOwner {
     return tables_.DeparturePs(packet) + tables_.graph->link(packet.link).propagation_ps;
   }
 
-  // Adds a function that is called for every packet of a link when its arrival is processed, with
-  // the reason if the link loses the packet. The function must change nothing. Links without taps
-  // do no additional work. Configure() removes all taps.
-  using LinkTap = std::function<void(const Packet&, std::optional<DropReason>)>;
-  void AddTap(LinkId link, LinkTap tap);
+  // Returns the functions that are called for packets of links. Configure() removes them.
+  LinkTaps& taps() { return taps_; }
+  const LinkTaps& taps() const { return taps_; }
 
   // Makes a link delay each packet, after it has arrived completely, by the result of
   // `extra_delay_ps`, and longer if it would overtake another: packets of one link stay in order.
@@ -209,43 +208,14 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   std::span<const HopTelemetry> Telemetry(PacketId packet) const { return telemetry_.Of(packet); }
   void CopyTelemetry(PacketId from, PacketId to) { telemetry_.Copy(from, to); }
 
-  // --- Messages that cross the fabric as flows instead of packets (FlowNetwork) ------------------
-  // Holds the functions with which flows take part in counting and in changes of rates.
-  struct FlowLedger {
-    std::function<void()> settle{};  // called before counters of links are read
-    std::function<void(LinkId, uint64_t rate_bps)> set_rate{};  // called when a rate has changed
-  };
-  void SetFlowLedger(FlowLedger ledger) { flow_ledger_ = std::move(ledger); }
-  void CountFlowOnLink(LinkId link, uint64_t payload_bytes, uint64_t wire_bytes) {
-    tables_.links[link].payload_bytes += payload_bytes;
-    tables_.links[link].wire_bytes += wire_bytes;
-  }
-  // These functions count payload in the counters of the same names (NetworkCounters).
-  void CountFlowInjected(uint64_t bytes) {
-    tables_.counters.injected_bytes += bytes;
-    flow_bytes_in_flight_ += bytes;
-  }
-  void CountFlowReplicated(uint64_t bytes) {
-    tables_.counters.replicated_bytes += bytes;
-    flow_bytes_in_flight_ += bytes;
-  }
-  void CountFlowReduced(uint64_t bytes) {
-    tables_.counters.reduced_bytes += bytes;
-    flow_bytes_in_flight_ -= bytes;
-  }
-  void CountFlowDelivered(uint64_t bytes) {
-    tables_.counters.delivered_bytes += bytes;
-    flow_bytes_in_flight_ -= bytes;
-  }
+  // Returns the accounts of messages that cross the fabric as flows instead of packets.
+  FlowAccounts& flows() { return flows_; }
 
   LinkCounters CountersOfLink(LinkId link) const;
   int64_t PausedPs() const;  // NetworkCounters::pfc_pause_ps plus the pauses that last, up to now
   const NetworkCounters& counters() const { return tables_.counters; }
   // Returns the share of transmissions in the short form, which takes one event.
   double ShortFormShare() const;
-  // Returns a hash over (time, link, kind, flow, sequence) of all arrivals, in order; 0 unless the
-  // attribute TrajectoryHash is set.
-  uint64_t trajectory_hash() const { return trajectory_hash_; }
   const std::vector<HoldReport>& hold_reports() const { return holds_.reports(); }
   // Returns the bytes in a device's buffer that arrived by `link` or, with credits, the bytes that
   // were sent on it and whose credit has not returned. The next two functions return the size of
@@ -332,7 +302,6 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   static void HandleHoldCheck(void* self, uint32_t channel);
   static void HandleLateArrival(void* self, uint32_t link);
   bool ArriveSpecially(PacketId index);  // false if the packet was lost, or is held
-  void Observe(const Packet& packet, std::optional<DropReason> loss);
   void TakeInLate(PacketId index);
   void ArriveAtCombiningSwitch(PacketId index);
   // Chooses the packet's next link at a switch with load balancing. Returns false if the packet was
@@ -384,17 +353,14 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   LoadBalancer load_balancer_;
   FabricPart part_{tables_, delays_};
   std::vector<ns3::Ptr<Switch>> switches_;  // by device
-  std::unordered_multimap<LinkId, LinkTap> taps_;
-  uint64_t trajectory_hash_ = 0;
+  LinkTaps taps_{tables_};
+  FlowAccounts flows_{tables_};
   uint64_t conditions_ = 0;
 
   ns3::TracedCallback<const PacketDropped&> packet_dropped_;
   ns3::TracedCallback<const LinkStateChanged&> link_state_changed_;
   ns3::TracedCallback<const PauseSent&> pause_sent_;
   ns3::TracedCallback<const EcnMarked&> ecn_marked_;
-
-  FlowLedger flow_ledger_;
-  uint64_t flow_bytes_in_flight_ = 0;
 };
 
 }  // namespace railyard

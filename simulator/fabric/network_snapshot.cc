@@ -10,11 +10,11 @@ namespace railyard {
 void FabricNetwork::Visit(StateArchive& archive) {
   static_assert(NamesEveryMember<IngressAccount>() && NamesEveryMember<Pool>() &&
                 NamesEveryMember<IngressPause>() && NamesEveryMember<SharedBuffer>());
-  if (flow_ledger_.settle) flow_ledger_.settle();
+  flows_.Settle();
   // Otherwise ports and switches decide by more than this walk knows.
   archive.Require(tables_.settings.load_balancing == LoadBalancing::kEcmp &&
                   !telemetry_.is_enabled() && !tables_.settings.hashes_trajectory);
-  archive.Require(tables_.packets.live_count() == 0 && flow_bytes_in_flight_ == 0);
+  archive.Require(tables_.packets.live_count() == 0 && flows_.bytes_in_flight() == 0);
   archive.Constant(conditions_);
   for (LinkId id{0}; id < tables_.links.size(); ++id) VisitLink(id, archive);
   for (VirtualChannelId id{0}; id < accounts_.size(); ++id) {

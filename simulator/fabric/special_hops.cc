@@ -8,7 +8,6 @@
 
 #include "simulator/event_order/event_order.h"
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/units/mix64.h"
 
 namespace railyard {
 
@@ -17,30 +16,13 @@ bool FabricNetwork::ArriveSpecially(PacketId index) {
   const LinkId id = packet.link;
   const uint8_t flags = tables_.links[id].arrival_flags;
   const auto loss = (flags & Link::kMayLose) != 0 ? states_.LossOf(packet) : std::nullopt;
-  if ((flags & Link::kObserved) != 0) Observe(packet, loss);
+  if ((flags & Link::kObserved) != 0) taps_.Observe(packet, loss);
   if (loss) {
     Lose(index, *loss);
     return false;
   }
   if ((flags & Link::kDelayed) != 0 && IsHeldBack(index)) return false;
   return (flags & Link::kBalanced) == 0 || ChooseNextLink(index);
-}
-
-void FabricNetwork::Observe(const Packet& packet, std::optional<DropReason> loss) {
-  if (tables_.settings.hashes_trajectory) {
-    const uint64_t what = uint64_t{packet.link} << 32 | static_cast<uint64_t>(packet.kind);
-    const uint64_t who = uint64_t{packet.flow} << 32 | packet.sequence;
-    for (const uint64_t value : {static_cast<uint64_t>(tables_.engine->NowPs()), what, who}) {
-      trajectory_hash_ = Mix64(trajectory_hash_ ^ value);
-    }
-  }
-  const auto [first, end] = taps_.equal_range(packet.link);
-  for (auto tap = first; tap != end; ++tap) tap->second(packet, loss);
-}
-
-void FabricNetwork::AddTap(LinkId id, LinkTap tap) {
-  tables_.links[id].arrival_flags |= Link::kObserved;
-  taps_.emplace(id, std::move(tap));
 }
 
 bool FabricNetwork::ChooseNextLink(PacketId index) {
@@ -248,7 +230,7 @@ void FabricNetwork::SetLinkRate(LinkId id, uint64_t rate_bps) {
   if (tables_.rates_bps[id] == rate_bps) return;
   if (tables_.IsShort(id)) ports_.LeaveShortForm(id);
   states_.SetRate(id, rate_bps);
-  if (flow_ledger_.set_rate) flow_ledger_.set_rate(id, rate_bps);
+  flows_.OnRateChanged(id, rate_bps);
   marking_.SetThreshold(id);
   ports_.RetimeWaiting(id);
   ports_.Resume(id);

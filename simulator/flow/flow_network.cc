@@ -44,13 +44,13 @@ FlowNetwork::FlowNetwork(const FabricGraph& graph, FabricNetwork& network)
   for (LinkId link{0}; link < graph.link_count(); ++link) {
     rates_.SetCapacity(link, network.RateBps(link));
   }
-  network.SetFlowLedger({.settle = [this] { SettleAll(); },
-                         .set_rate =
-                             [this](LinkId link, uint64_t rate_bps) {
-                               rates_.SetCapacity(link, rate_bps);
-                               ++rate_changes_;
-                               RequestSolve();
-                             }});
+  network.flows().SetLedger({.settle = [this] { SettleAll(); },
+                             .set_rate =
+                                 [this](LinkId link, uint64_t rate_bps) {
+                                   rates_.SetCapacity(link, rate_bps);
+                                   ++rate_changes_;
+                                   RequestSolve();
+                                 }});
   // An end of a bundle that has no flows any more, or a later end, is without effect; messages
   // under way are seen by Visit().
   engine_.Register(event_order::kFlowEnd,
@@ -303,7 +303,7 @@ void FlowNetwork::Settle(Bundle& bundle) {
     share.behind += path.weight;
     const uint64_t payload = bundle.uncounted * share.Of(bundle.payload_bytes);
     const uint64_t wire = bundle.uncounted * share.Of(bundle.wire_bytes);
-    for (const LinkId link : path.links) network_.CountFlowOnLink(link, payload, wire);
+    for (const LinkId link : path.links) network_.flows().CountOnLink(link, payload, wire);
     share.before = share.behind;
   }
   bundle.uncounted = 0;
@@ -323,7 +323,7 @@ void FlowNetwork::CountPart(const Bundle& bundle, const FlowMessage& message, ui
     share.behind += path.weight;
     const uint64_t payload = part_of(share.Of(message.payload_bytes));
     const uint64_t wire = part_of(share.Of(message.wire_bytes));
-    for (const LinkId link : path.links) network_.CountFlowOnLink(link, payload, wire);
+    for (const LinkId link : path.links) network_.flows().CountOnLink(link, payload, wire);
     share.before = share.behind;
   }
 }

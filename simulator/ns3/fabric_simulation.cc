@@ -303,12 +303,12 @@ ns3::Ptr<FabricLink> FabricSimulation::GetLink(uint32_t index) const {
     // Before the begin, it is too early for taps: the network is yet to be configured.
     link->Describe(properties.name, properties.rate_bps, [this, index] {
       if (!parts_->simulation) return;
-      parts_->network->AddTap(LinkId{index},
-                              [this, index](const Packet& packet, std::optional<DropReason> loss) {
-                                const SinkCall call(*parts_);
-                                parts_->links[index]->NotifyPacket(
-                                    EventOf(packet, *parts_->network, parts_->graph(), loss));
-                              });
+      parts_->network->taps().Add(
+          LinkId{index}, [this, index](const Packet& packet, std::optional<DropReason> loss) {
+            const SinkCall call(*parts_);
+            parts_->links[index]->NotifyPacket(
+                EventOf(packet, *parts_->network, parts_->graph(), loss));
+          });
     });
   }
   return link;

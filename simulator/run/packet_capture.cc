@@ -99,9 +99,10 @@ PacketCapture::PacketCapture(const LinkCapture& capture, const FabricGraph& grap
         std::max(order_lag_ps_, graph.device(graph.link_target(link)).forwarding_latency_ps);
     const uint32_t interface =
         file_.AddInterface(type, graph.link(link).name, snap_bytes_ + record_bytes);
-    network.AddTap(link, [this, interface](const Packet& packet, std::optional<DropReason> loss) {
-      OnPacket(interface, packet, loss);
-    });
+    network.taps().Add(link,
+                       [this, interface](const Packet& packet, std::optional<DropReason> loss) {
+                         OnPacket(interface, packet, loss);
+                       });
   }
 }
 

@@ -60,9 +60,10 @@ class AttributesTest : public testing::StarFixture {
     }
     engine().Run();
     network().CheckConservation();
-    const Outcome outcome{.hash = network().trajectory_hash() ^ network().counters().ecn_marked,
-                          .general_hops = network().counters().general_hops,
-                          .reports = network().hold_reports().size()};
+    const Outcome outcome{
+        .hash = network().taps().trajectory_hash() ^ network().counters().ecn_marked,
+        .general_hops = network().counters().general_hops,
+        .reports = network().hold_reports().size()};
     TearDown();
     return outcome;
   }

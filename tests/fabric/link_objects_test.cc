@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// States, delays and holds of links, each alone over tables made by hand.
+// States, delays, holds and taps of links, each alone over tables made by hand.
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +9,7 @@
 #include "simulator/fabric/link/hold_monitor.h"
 #include "simulator/fabric/link/link_delays.h"
 #include "simulator/fabric/link/link_states.h"
+#include "simulator/fabric/link/link_taps.h"
 #include "tests/fabric/tables_fixture.h"
 
 namespace railyard {
@@ -128,6 +129,49 @@ TEST(LinkDelays, HaveALineForEachLinkThatEverDelayed) {
   const DelayLine* const line = &delays.LineOf(LinkId{7});
   for (LinkId link{100}; link < 200; ++link) delays.LineOf(link);
   EXPECT_EQ(delays.Find(LinkId{7}), line);
+}
+
+class LinkTapsTest : public testing::TablesFixture {
+ protected:
+  void Observe(LinkId link, std::optional<DropReason> loss = std::nullopt) {
+    taps_.Observe(tables_.packets[MakePacket(link, 1'000)], loss);
+  }
+
+  LinkTaps taps_{tables_};
+};
+
+TEST_F(LinkTapsTest, EachTapOfALinkIsCalledUntilTheReset) {
+  int arrived = 0;
+  int lost = 0;
+  taps_.Add(from_left_, [&](const Packet& packet, std::optional<DropReason> loss) {
+    EXPECT_EQ(packet.link, from_left_);
+    ++(loss ? lost : arrived);
+  });
+  taps_.Add(from_left_, [&](const Packet&, std::optional<DropReason>) { ++arrived; });
+  EXPECT_NE(tables_.links[from_left_].arrival_flags & LinkRecord::kObserved, 0);
+  EXPECT_EQ(tables_.links[to_left_].arrival_flags & LinkRecord::kObserved, 0);
+  Observe(from_left_);
+  Observe(from_left_, DropReason::kBitError);
+  Observe(to_left_);
+  EXPECT_EQ(arrived, 3);
+  EXPECT_EQ(lost, 1);
+  taps_.Reset();
+  Observe(from_left_);
+  EXPECT_EQ(arrived, 3);
+}
+
+TEST_F(LinkTapsTest, TheHashDependsOnTheOrderOfArrivals) {
+  Observe(from_left_);
+  EXPECT_EQ(taps_.trajectory_hash(), 0u) << "the settings do not require it";
+  tables_.settings.hashes_trajectory = true;
+  LinkTaps others(tables_);
+  Observe(from_left_);
+  Observe(from_right_);
+  for (const LinkId link : {from_right_, from_left_}) {
+    others.Observe(tables_.packets[MakePacket(link, 1'000)], std::nullopt);
+  }
+  EXPECT_NE(taps_.trajectory_hash(), 0u);
+  EXPECT_NE(taps_.trajectory_hash(), others.trajectory_hash());
 }
 
 // Three switches in a ring.

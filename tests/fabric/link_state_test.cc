@@ -134,11 +134,11 @@ TEST_F(LinkStateTest, TapsSeeEveryPacketOfTheirLinkAndWhatItLoses) {
   using Seen = std::tuple<uint32_t, int64_t, std::optional<DropReason>>;
   std::vector<Seen> seen;
   uint32_t seen_again = 0;
-  network().AddTap(first_, [&](const Packet& packet, std::optional<DropReason> loss) {
+  network().taps().Add(first_, [&](const Packet& packet, std::optional<DropReason> loss) {
     EXPECT_EQ(packet.link, first_);
     seen.emplace_back(packet.sequence, network().LastBitPs(packet), loss);
   });
-  network().AddTap(first_, [&](const Packet&, std::optional<DropReason>) { ++seen_again; });
+  network().taps().Add(first_, [&](const Packet&, std::optional<DropReason>) { ++seen_again; });
   EXPECT_THAT(LostOf(4, 25'000, 30'000), ElementsAre(1));
   const std::optional<DropReason> none;
   EXPECT_THAT(

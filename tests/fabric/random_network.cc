@@ -39,7 +39,7 @@ class RandomNetwork : public PacketSink {
     network_->CheckConservation();
     RandomOutcome outcome;
     const NetworkCounters& counters = network_->counters();
-    outcome.trajectory_hash = network_->trajectory_hash();
+    outcome.trajectory_hash = network_->taps().trajectory_hash();
     auto& figures = outcome.figures;
     for (const uint64_t figure :
          {counters.packets, counters.packet_hops, counters.control_hops, counters.injected_bytes,

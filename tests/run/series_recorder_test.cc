@@ -39,7 +39,7 @@ class SeriesRecorderTest : public ReplayFixture, public PacketSink {
     return JobOf({{0, 8}}, programs);
   }
   // So many bytes have crossed the link.
-  void Count(LinkId link, uint64_t bytes) { network_->CountFlowOnLink(link, bytes, bytes); }
+  void Count(LinkId link, uint64_t bytes) { network_->flows().CountOnLink(link, bytes, bytes); }
   static LinkBin RowOf(const TimeBin& bin, LinkId link) {
     for (const LinkBin& row : bin.links) {
       if (row.link == link) return row;

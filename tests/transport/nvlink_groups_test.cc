@@ -352,7 +352,7 @@ TEST_F(NvlinkGroupsTest, BothFormsOfAPortGiveTheSameTrajectory) {
     delivered_.clear();
     Build(5, 8 << 10, form);
     ends_ps.push_back(RunAllReduce(3 * kRound * kPayload + 1'234, 3));
-    hashes.push_back(network().trajectory_hash());
+    hashes.push_back(network().taps().trajectory_hash());
     general_hops.push_back(network().counters().general_hops);
     ExpectAllBytesAccountedFor();
     TearDown();

@@ -60,7 +60,7 @@ struct FlowStatus {
 // Declares a transport, which carries flows of messages from one GPU to another. A sender may post
 // a message when the receiver has granted it (unless the transport buffers messages) and fewer than
 // 8 messages are incomplete. A transport whose messages do not cross the network in packets reports
-// their payload to FabricNetwork::CountFlowInjected() and CountFlowDelivered(). The results, the
+// their payload to FlowAccounts::CountInjected() and CountDelivered(). The results, the
 // check of bytes and the watchdog use these counts.
 class Transport {
  public:

@@ -83,7 +83,7 @@ void FlowTransport::Post(FlowId id, const PostedMessage& message) {
   const uint64_t wire_bytes = message.size.bytes + parts * (part_wire_bytes - part_bytes);
   flow.payload_bytes.push_back(message.size.data_bytes);
   ++flow.unacknowledged;
-  network_.CountFlowInjected(message.size.data_bytes);
+  network_.flows().CountInjected(message.size.data_bytes);
   carriers_.Send(flow.pipe, {.wire_bytes = wire_bytes,
                              .payload_bytes = message.size.data_bytes,
                              .latency_ps = LatencyPs(
@@ -105,7 +105,7 @@ void FlowTransport::OnArrived(uint32_t number) {
   const uint64_t bytes = flow.payload_bytes.front();
   flow.payload_bytes.erase(flow.payload_bytes.begin());
   if (flow.is_counted) counted_payload_bytes_ += bytes;
-  network_.CountFlowDelivered(bytes);
+  network_.flows().CountDelivered(bytes);
   ScheduleAnswer(network_.engine().NowPs() + flow.ack_latency_ps, id, Answer::kAcknowledgement);
   const SinkRef user = flow.user;
   user.sink->OnDelivered(user.number);

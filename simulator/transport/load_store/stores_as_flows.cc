@@ -77,7 +77,7 @@ void LoadStoreTransport::Carry(FlowId flow_id, uint32_t slot, uint64_t bytes) {
   const uint64_t payload_bytes = flow.has_sizes ? sizes_[flow_id][slot].data_bytes : bytes;
   const uint64_t copies =
       flow.kind == PacketKind::kNvlinkOperand ? groups_[flow.user].pieces_sent.size() : 1;
-  network_.CountFlowInjected(copies * payload_bytes);
+  network_.flows().CountInjected(copies * payload_bytes);
   carriers_->Send(carrier.pipe,
                   {.wire_bytes = WireBytesOf(flow, bytes),
                    .payload_bytes = payload_bytes,
@@ -107,8 +107,8 @@ void LoadStoreTransport::OnArrived(uint32_t flow_id) {
     DeliverToGroup(flow);
     return;
   }
-  network_.CountFlowDelivered(flow.has_sizes ? sizes_[flow_id][slot].data_bytes
-                                             : flow.missing_bytes[slot]);
+  network_.flows().CountDelivered(flow.has_sizes ? sizes_[flow_id][slot].data_bytes
+                                                 : flow.missing_bytes[slot]);
   sinks_[flow.sink]->OnDelivered(flow.user);
 }
 
@@ -121,11 +121,11 @@ void LoadStoreTransport::DeliverToGroup(const Flow& flow) {
     Receiver& receiver = groups_[id].receivers[member];
     const uint32_t bytes = groups_[id].message_bytes[receiver.delivered++ % kMessageSlots];
     if (!is_copy) {
-      network_.CountFlowReduced((groups_[id].pieces_sent.size() - 1) * bytes);
+      network_.flows().CountReduced((groups_[id].pieces_sent.size() - 1) * bytes);
     } else if (member > 0) {
-      network_.CountFlowReplicated(bytes);
+      network_.flows().CountReplicated(bytes);
     }
-    network_.CountFlowDelivered(bytes);
+    network_.flows().CountDelivered(bytes);
     sinks_[receiver.sink]->OnDelivered(receiver.user);
   }
 }

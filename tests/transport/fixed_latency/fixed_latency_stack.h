@@ -58,13 +58,13 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
         std::max(flow.free_ps, engine_.NowPs()) + TransferTimePs(message.size.bytes, rate_bps_);
     ++flow.under_way;
     const uint64_t payload_bytes = message.size.data_bytes;
-    if (network_ != nullptr) network_->CountFlowInjected(payload_bytes);
+    if (network_ != nullptr) network_->flows().CountInjected(payload_bytes);
     At(flow.free_ps, [this, id] {
       const SinkRef user = flows_[id].user;
       if (!flows_[id].is_closed) user.sink->OnCompleted(user.number);
     });
     At(flow.free_ps + latency_ps_, [this, id, payload_bytes] {
-      if (network_ != nullptr) network_->CountFlowDelivered(payload_bytes);
+      if (network_ != nullptr) network_->flows().CountDelivered(payload_bytes);
       --flows_[id].under_way;
       const SinkRef user = flows_[id].user;
       if (!flows_[id].is_closed) user.sink->OnDelivered(user.number);
