@@ -50,6 +50,7 @@
 #include "simulator/fabric/link/link_taps.h"
 #include "simulator/fabric/network_counters.h"
 #include "simulator/fabric/network_events.h"
+#include "simulator/fabric/network_state.h"
 #include "simulator/fabric/packet.h"
 #include "simulator/fabric/packet_sink.h"
 #include "simulator/fabric/path_table.h"
@@ -57,12 +58,11 @@
 #include "simulator/fabric/port/load_balancer.h"
 #include "simulator/fabric/port/switch.h"
 #include "simulator/fabric/telemetry_table.h"
-#include "simulator/state/state_registry.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
 
-class FabricNetwork : public ns3::Object, public StateOwner {
+class FabricNetwork : public ns3::Object {
  public:
   static ns3::TypeId GetTypeId();
   FabricNetwork() = default;
@@ -193,11 +193,6 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // Must be called when a filter has drawn a random number or counted a packet, because its next
   // result is then not a function of the network's state.
   void NoteDraw() { ++tables_.counters.draws; }
-  // Sets a number that identifies the active faults. Networks under different faults are in
-  // different states.
-  void SetConditions(uint64_t conditions) { conditions_ = conditions; }
-  uint64_t conditions() const { return conditions_; }
-
   // Starts or ends a storm of pause frames from the device at the link's far end. During a storm
   // the link's data waits regardless of the buffers. The storm's frames are not counted.
   void SetPauseStorm(LinkId link, bool storms);
@@ -239,16 +234,9 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   bool has_telemetry() const { return telemetry_.is_enabled(); }
   FabricSimulatorImpl& engine() { return *tables_.engine; }
 
-  // Visits the counters and all state that decides the future when no packet is in flight
-  // (network_snapshot.cc).
-  std::string state_name() const override { return "the network's queues and links"; }
-  void Visit(StateArchive& archive) override;
-  // Visits only these NVLinks, which must be all NVLinks of a set of GPUs that no NVLink joins to
-  // other GPUs. If the archive adds, no packet may have been lost on them.
-  void VisitNvlinks(std::span<const LinkId> links, StateArchive& archive);
-  // Visits only the links between GPUs, their NICs and one switch.
-  void VisitNicLinks(std::span<const LinkId> links, StateArchive& archive);
-  void VisitCounters(StateArchive& archive);
+  // Returns the owner of the state, for snapshots.
+  NetworkState& state() { return state_; }
+  const NetworkState& state() const { return state_; }
 
   // Divides switches' buffers for partitions (SharedBuffers).
   using NotIndependent = SharedBuffers::NotIndependent;
@@ -326,13 +314,6 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   // Calls OnLinkReleased() of every sink once.
   void NotifyReleased(LinkId link);
 
-  // These functions visit the state of a quiescent network (network_snapshot.cc) and check
-  // conservation (conservation.cc).
-  void VisitLink(LinkId id, StateArchive& archive);
-  void VisitPortOf(LinkId id, StateArchive& archive);
-  void VisitHistory(LinkId id, StateArchive& archive);
-  NetworkCounters SumOverNvlinks(std::span<const LinkId> links) const;
-
   // Every hop accesses these.
   FabricTables tables_;
   ChannelAccounts accounts_;
@@ -351,11 +332,20 @@ class FabricNetwork : public ns3::Object, public StateOwner {
   LinkDelays delays_;
   InNetworkReduction reduction_{tables_, paths_, telemetry_};
   LoadBalancer load_balancer_;
-  FabricPart part_{tables_, delays_};
-  std::vector<ns3::Ptr<Switch>> switches_;  // by device
   LinkTaps taps_{tables_};
   FlowAccounts flows_{tables_};
-  uint64_t conditions_ = 0;
+  FabricPart part_{tables_, delays_};
+  NetworkState state_{{.tables = tables_,
+                       .accounts = accounts_,
+                       .buffers = buffers_,
+                       .pause_frames = pause_frames_,
+                       .states = states_,
+                       .delays = delays_,
+                       .holds = holds_,
+                       .telemetry = telemetry_,
+                       .reduction = reduction_,
+                       .flows = flows_}};
+  std::vector<ns3::Ptr<Switch>> switches_;  // by device
 
   ns3::TracedCallback<const PacketDropped&> packet_dropped_;
   ns3::TracedCallback<const LinkStateChanged&> link_state_changed_;

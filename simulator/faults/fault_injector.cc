@@ -149,7 +149,7 @@ void FaultInjector::Apply(FaultIndex fault) {
   const FaultSpec& spec = faults_[fault];
   const bool holds = states_[fault].holds;
   conditions_ ^= Mix64(fault + 1);
-  network_.SetConditions(conditions_);
+  network_.state().SetConditions(conditions_);
   if (holds) {
     effects_.Begin(fault);
   } else {

@@ -227,7 +227,7 @@ TEST_F(NicFailoverMovesTest, ConnectionsMayMoveWhileOneUsesANicThatDoesNotAnswer
   uint64_t conditions = 0;
   const auto may_move_with = [&](uint32_t gpu, bool is_up) {
     SetNic(gpu, is_up);
-    network_->SetConditions(++conditions);
+    network_->state().SetConditions(++conditions);
     return failover_->MayMoveSome();
   };
   EXPECT_FALSE(failover_->MayMoveSome());

@@ -46,11 +46,11 @@ void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
     clock_.VisitGpu(gpu, archive);
     queue_pairs().VisitPorts(NicOf(gpu), archive);
   }
-  network_.VisitNicLinks(group.links, archive);
+  network_.state().VisitNicLinks(group.links, archive);
 }
 
 void LaneExecutor::VisitCountersOfNics(StateArchive& archive) {
-  network_.VisitCounters(archive);
+  network_.state().VisitCounters(archive);
   queue_pairs().VisitCounters(archive);
 }
 

@@ -19,7 +19,7 @@ bool NicFailover::Answers(DeviceId nic) const {
 }
 
 bool NicFailover::MayMoveSome() {
-  if (look_ && look_->conditions == parts_.network.conditions() &&
+  if (look_ && look_->conditions == parts_.network.state().conditions() &&
       look_->version == parts_.table.network_version()) {
     return look_->may_move;
   }
@@ -34,7 +34,7 @@ bool NicFailover::MayMoveSome() {
     may_move =
         !parts_.table.IsClosed(id) && MayMove(connections[id]) && UsesAny(connections[id], silent);
   }
-  look_ = {parts_.network.conditions(), parts_.table.network_version(), may_move};
+  look_ = {parts_.network.state().conditions(), parts_.table.network_version(), may_move};
   return may_move;
 }
 

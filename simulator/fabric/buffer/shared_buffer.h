@@ -19,7 +19,7 @@ namespace railyard {
 
 // Members with this reason are in no snapshot; VisitNicLinks compares them where settings may
 // differ.
-inline constexpr std::string_view kOfSettings = "of settings, FabricNetwork::VisitNicLinks";
+inline constexpr std::string_view kOfSettings = "of settings, NetworkState::VisitNicLinks";
 
 // Holds the account of one virtual channel, for the device at its end. It has only 8 bytes, because
 // every packet's arrival accesses two accounts.

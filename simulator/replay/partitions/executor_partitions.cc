@@ -34,7 +34,7 @@ void ExecutorPartitions::Visit(const Partition& partition, StateArchive& archive
     executor_.VisitNics(partition.nics, archive);
     return;
   }
-  network_.VisitNvlinks(partition.links, archive);
+  network_.state().VisitNvlinks(partition.links, archive);
   executor_.VisitGpus(partition.gpus, archive);
 }
 

@@ -60,7 +60,7 @@ std::unique_ptr<LaneExecutor> ReplayEngine::BuildExecutor(EcmpRouting& routing) 
   LaneObserver& observer = *this;
   auto executor =
       std::make_unique<LaneExecutor>(graph_, network_, routing, rules_.gpu, rules_.stack, observer);
-  registry_.Add(network_);
+  registry_.Add(network_.state());
   executor->RegisterState(registry_);
   for (CommunicatorIndex i{}; i < plans_.communicator_count(); ++i) {
     executor->connection_table().AddCommunicator(
