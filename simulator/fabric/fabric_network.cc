@@ -6,6 +6,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
+#include "simulator/fabric/conservation.h"
 
 namespace railyard {
 
@@ -264,6 +265,22 @@ double FabricNetwork::ShortFormShare() const {
   if (sent == 0) return 1;
   return 1 - static_cast<double>(std::min(tables_.counters.general_hops, sent)) /
                  static_cast<double>(sent);
+}
+
+void FabricNetwork::CheckConservation() const {
+  railyard::CheckConservation({.tables = tables_,
+                               .accounts = accounts_,
+                               .buffers = buffers_,
+                               .states = states_,
+                               .delays = delays_,
+                               .reduction = reduction_,
+                               .part = part_});
+}
+
+uint64_t FabricNetwork::AccountBytes(LinkId id) {
+  const IngressAccount& account = accounts_[FirstChannelOf(id)];
+  if (!account.has_credits) buffers_.Settle(account.buffer());
+  return account.bytes;
 }
 
 LinkCounters FabricNetwork::CountersOfLink(LinkId id) const {

@@ -221,9 +221,7 @@ class FabricNetwork : public ns3::Object {
   }
   bool IsXoff(LinkId link) const { return buffers_.PauseOf(FirstChannelOf(link)).is_xoff; }
 
-  // Ends the program unless packets are conserved: for every link, the packets put on it = arrived
-  // + lost + still on it; for every switch, the packets in = put on its links + dropped; and every
-  // account equals the sum of its packets.
+  // Ends the program unless packets are conserved (conservation.h).
   void CheckConservation() const;
 
   // Returns the interface to other processes that simulate other parts of the network.
