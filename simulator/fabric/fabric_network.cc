@@ -246,14 +246,15 @@ void FabricNetwork::Drop(PacketId index, DropReason reason, LinkId link) {
 
 uint32_t FabricNetwork::LinksToNic(PathRef path) const {
   uint32_t links = path.hop_count;
-  while (links > 0 && tables_.graph->link(LinkOfPath(path, links - 1)).tier == Tier::kHost) --links;
+  while (links > 0 && tables_.graph->link(paths_.LinkOf(path, links - 1)).tier == Tier::kHost)
+    --links;
   return links;
 }
 
 int64_t FabricNetwork::PathLatencyPs(PathRef path, uint32_t wire_bytes) const {
   int64_t latency_ps = 0;
   for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    const LinkId id = LinkOfPath(path, hop);
+    const LinkId id = paths_.LinkOf(path, hop);
     latency_ps += tables_.links[id].delay_ps + TransmissionPs(id, wire_bytes);
   }
   return latency_ps;
@@ -275,12 +276,6 @@ void FabricNetwork::CheckConservation() const {
                                .delays = delays_,
                                .reduction = reduction_,
                                .part = part_});
-}
-
-uint64_t FabricNetwork::AccountBytes(LinkId id) {
-  const IngressAccount& account = accounts_[FirstChannelOf(id)];
-  if (!account.has_credits) buffers_.Settle(account.buffer());
-  return account.bytes;
 }
 
 LinkCounters FabricNetwork::CountersOfLink(LinkId id) const {

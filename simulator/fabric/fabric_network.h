@@ -97,17 +97,10 @@ class FabricNetwork : public ns3::Object {
                   std::optional<uint32_t> detour_hop = std::nullopt) {
     return paths_.Add(links, detour_hop, *tables_.classes);
   }
-  LinkId LinkOfPath(PathRef path, uint32_t hop) const { return paths_.LinkOf(path, hop); }
-  std::vector<LinkId> LinksOfPath(PathRef path) const { return paths_.LinksOf(path); }
+  const PathTable& paths() const { return paths_; }
 
-  // Adds groups of GPUs and aggregation trees for which switches combine packets
-  // (InNetworkReduction).
-  using AggregationNode = railyard::AggregationNode;
-  uint32_t AddSwitchGroup(uint16_t gpu_count, const std::vector<LinkId>& up_links) {
-    return reduction_.AddSwitchGroup(gpu_count, up_links);
-  }
-  uint32_t AddAggregationNode(AggregationNode node) { return reduction_.AddNode(std::move(node)); }
-  uint32_t aggregation_node_count() const { return reduction_.node_count(); }
+  // Returns the groups of GPUs and the aggregation trees for which switches combine packets.
+  InNetworkReduction& reduction() { return reduction_; }
 
   // Allocates a packet. This and Inject() may move all packets and so invalidate references to
   // them.
@@ -124,11 +117,9 @@ class FabricNetwork : public ns3::Object {
   // Puts a packet on its first link. Its path, bytes and kind must be set, and its hop must be 0. A
   // packet whose path has no links is dropped (NO_ROUTE).
   void Inject(PacketId index);
-  // FetchLink() and FetchPath() prefetch the records needed to send over a link or along a path.
-  // FetchFlowsAhead() makes the engine prefetch the record that Packet::flow names in `flows`
-  // before each arrival.
+  // Prefetches the record needed to send over a link.
   void FetchLink(LinkId link) const { __builtin_prefetch(&tables_.links[link], 1); }
-  void FetchPath(uint32_t first_link) const { paths_.Fetch(first_link); }
+  // Makes the engine prefetch the record that Packet::flow names in `flows` before each arrival.
   void FetchFlowsAhead(const TimingWheel::PrefetchTable& flows);
   // Injects a data packet on a path of two links, without using its `path`.
   void InjectOver(PacketId index, LinkId first, LinkId second);
@@ -197,11 +188,9 @@ class FabricNetwork : public ns3::Object {
   // the link's data waits regardless of the buffers. The storm's frames are not counted.
   void SetPauseStorm(LinkId link, bool storms);
 
-  // Makes switches write telemetry into data packets.
-  void EnableTelemetry() { telemetry_.Enable(); }
-  // Returns the telemetry of a packet; empty without EnableTelemetry().
-  std::span<const HopTelemetry> Telemetry(PacketId packet) const { return telemetry_.Of(packet); }
-  void CopyTelemetry(PacketId from, PacketId to) { telemetry_.Copy(from, to); }
+  // Returns the telemetry of packets, which switches write once it is enabled.
+  TelemetryTable& telemetry() { return telemetry_; }
+  const TelemetryTable& telemetry() const { return telemetry_; }
 
   // Returns the accounts of messages that cross the fabric as flows instead of packets.
   FlowAccounts& flows() { return flows_; }
@@ -212,14 +201,8 @@ class FabricNetwork : public ns3::Object {
   // Returns the share of transmissions in the short form, which takes one event.
   double ShortFormShare() const;
   const std::vector<HoldReport>& hold_reports() const { return holds_.reports(); }
-  // Returns the bytes in a device's buffer that arrived by `link` or, with credits, the bytes that
-  // were sent on it and whose credit has not returned. The next two functions return the size of
-  // the link's headroom, and whether the link's sender has to pause.
-  uint64_t AccountBytes(LinkId link);
-  uint64_t HeadroomBytesOfLink(LinkId link) const {
-    return buffers_.PauseOf(FirstChannelOf(link)).headroom_bytes_max;
-  }
-  bool IsXoff(LinkId link) const { return buffers_.PauseOf(FirstChannelOf(link)).is_xoff; }
+  // Returns the shared buffers, which can be divided for partitions.
+  SharedBuffers& buffers() { return buffers_; }
 
   // Ends the program unless packets are conserved (conservation.h).
   void CheckConservation() const;
@@ -229,21 +212,11 @@ class FabricNetwork : public ns3::Object {
   const FabricPart& part() const { return part_; }
 
   const FabricSettings& settings() const { return tables_.settings; }
-  bool has_telemetry() const { return telemetry_.is_enabled(); }
   FabricSimulatorImpl& engine() { return *tables_.engine; }
 
   // Returns the owner of the state, for snapshots.
   NetworkState& state() { return state_; }
   const NetworkState& state() const { return state_; }
-
-  // Divides switches' buffers for partitions (SharedBuffers).
-  using NotIndependent = SharedBuffers::NotIndependent;
-  bool BeginIndependent(DeviceId device) { return buffers_.BeginIndependent(device); }
-  void EndIndependent(DeviceId device) { buffers_.EndIndependent(device); }
-  bool BeginAhead(DeviceId device, const std::vector<LinkId>& links) {
-    return buffers_.BeginAhead(device, links);
-  }
-  void EndAhead(DeviceId device) { buffers_.EndAhead(device); }
 
  private:
   using Link = LinkRecord;

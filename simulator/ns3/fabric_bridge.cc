@@ -59,7 +59,7 @@ void FabricBridge::LetDepart(InPort& port) const {
 bool FabricBridge::HasRoom(const Way& way) {
   const PathRef path = PathOf(way);
   if (path.hop_count == 0) return true;  // it is lost at once
-  const LinkId link = network_.LinkOfPath(path, 0);
+  const LinkId link = network_.paths().LinkOf(path, 0);
   InPort& port = PortOf(link);
   const bool is_held = network_.IsHeld(link);
   if (!is_held) LetDepart(port);
@@ -91,7 +91,7 @@ void FabricBridge::Send(const Way& way, const Frame& frame) {
   packet.timestamp_ps = network_.engine().NowPs();
   network_.Inject(id);
   if (path.hop_count == 0) return;
-  const LinkId link = network_.LinkOfPath(path, 0);
+  const LinkId link = network_.paths().LinkOf(path, 0);
   InPort& port = PortOf(link);
   const int64_t transmission_ps = network_.TransmissionPs(link, frame.wire_bytes);
   port.used_ps += transmission_ps;

@@ -32,7 +32,7 @@ std::string WhyNotNetwork(const FabricNetwork& network) {
   if (settings.flow_control == FlowControl::kCredits) return "links between servers have credits";
   if (settings.load_balancing != LoadBalancing::kEcmp) return "switches balance the load";
   if (settings.hashes_trajectory) return "the trajectory is hashed";
-  if (network.has_telemetry()) return "packets carry telemetry";
+  if (network.telemetry().is_enabled()) return "packets carry telemetry";
   return {};
 }
 

@@ -257,7 +257,7 @@ bool Simulate(const Scenario& scenario, const Job& job, const RunOptions& option
       const EngineEnd end;
       run(simulation);
       return false;
-    } catch (const FabricNetwork::NotIndependent&) {
+    } catch (const SharedBuffers::NotIndependent&) {
       // Simulated again below.
     }
     of_child = simulation.TakeBaselineOfChild();

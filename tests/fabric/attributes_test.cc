@@ -48,7 +48,7 @@ class AttributesTest : public testing::StarFixture {
     leaf->SetAttribute("BufferBytes", ns3::UintegerValue(2'000'000));
     change(network(), *leaf);
     network().Configure();
-    headroom_bytes_ = network().HeadroomBytesOfLink(Uplink(0));
+    headroom_bytes_ = network().buffers().PauseOf(FirstChannelOf(Uplink(0))).headroom_bytes_max;
     for (uint32_t i = 0; i < 16; ++i)
       InjectMany(PathTo(i, 16), {.count = 300, .wire_bytes = 1'000, .flow = i});
     for (size_t i = 0; i < 2; ++i) {

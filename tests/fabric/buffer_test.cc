@@ -24,7 +24,7 @@ class ThresholdTest : public testing::StarFixture,
                       public ::testing::WithParamInterface<std::tuple<double, uint32_t>> {
  protected:
   void OnPause(const PauseSent& event) override {
-    if (pauses_.empty()) first_account_bytes_ = network().AccountBytes(event.link);
+    if (pauses_.empty()) first_account_bytes_ = network().buffers().AccountBytes(event.link);
     StarFixture::OnPause(event);
   }
   uint64_t first_account_bytes_ = 0;
@@ -88,7 +88,7 @@ TEST_F(IncastTest, PauseFramesKeepEveryPacketAndTheBottleneckBusy) {
   for (uint32_t i = 0; i < kSenders; ++i) {
     paused_ps += network().CountersOfLink(Uplink(i)).paused_ps;
     EXPECT_GT(network().CountersOfLink(Uplink(i)).paused_ps, 0);
-    EXPECT_EQ(network().AccountBytes(Uplink(i)), 0u);
+    EXPECT_EQ(network().buffers().AccountBytes(Uplink(i)), 0u);
   }
   EXPECT_EQ(counters.pfc_pause_ps, paused_ps);
   EXPECT_LT(network().ShortFormShare(), 1);
@@ -133,7 +133,7 @@ TEST_P(TailDropTest, AQueueGrowsToItsShareOfWhatIsLeft) {
              .lossless_data = false});
   InjectMany(PathTo(0, 1), {.count = 1'000, .wire_bytes = 1'000});
   uint64_t held_bytes = 0;
-  At(kPsPerMs, [&] { held_bytes = network().AccountBytes(Uplink(0)); });
+  At(kPsPerMs, [&] { held_bytes = network().buffers().AccountBytes(Uplink(0)); });
   At(kPsPerMs + 1, [] { ns3::Simulator::Stop(); });
   engine().Run();
   // The last one taken found q <= (alpha B - b) / (1 + alpha).

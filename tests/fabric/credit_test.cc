@@ -52,7 +52,7 @@ TEST_P(CreditTest, ThroughputIsCreditOverRoundTripUntilTheLinkIsFull) {
   EXPECT_EQ(at_nic_.back().time_ps == kPackets * kSendPs + 2 * kCablePs + kSendPs, is_full);
   // With just enough, credit comes back at the instant it is asked for.
   EXPECT_EQ(released_ > 0, k * kSendPs <= kRoundTripPs);
-  EXPECT_EQ(network().AccountBytes(Uplink(0)), 0u);
+  EXPECT_EQ(network().buffers().AccountBytes(Uplink(0)), 0u);
   EXPECT_EQ(network().counters().xoff_frames, 0u);
   network().CheckConservation();
 }
@@ -66,7 +66,7 @@ TEST_F(CreditTest, WhatIsUnderWayNeverExceedsTheCredit) {
   for (int64_t time_ps = 0; time_ps < 4 * kPsPerUs; time_ps += 7'000) {
     At(time_ps, [&] {
       // In the short form what is timed counts as well, but only if all of it fits.
-      most = std::max(most, network().AccountBytes(Uplink(0)));
+      most = std::max(most, network().buffers().AccountBytes(Uplink(0)));
     });
   }
   engine().Run();
@@ -104,7 +104,7 @@ TEST_F(CreditTest, CreditOfALostPacketComesBack) {
   EXPECT_EQ(at_nic_.size(), 2u);
   EXPECT_EQ(DroppedPackets(DropReason::kBitError), 1u);
   EXPECT_EQ(network().CountersOfLink(Uplink(0)).dropped_packets, 1u);
-  EXPECT_EQ(network().AccountBytes(Uplink(0)), 0u);
+  EXPECT_EQ(network().buffers().AccountBytes(Uplink(0)), 0u);
   network().CheckConservation();
 }
 
@@ -167,7 +167,7 @@ TEST(NvlinkCreditTest, SendersWaitForTheReceiverTheyShare) {
   ns3::Simulator::Stop(ns3::TimeStep(3 * kPsPerUs));
   engine.Run();
   for (const LinkId link : up) {
-    EXPECT_EQ(network->AccountBytes(link), 20'000u);
+    EXPECT_EQ(network->buffers().AccountBytes(link), 20'000u);
   }
   EXPECT_TRUE(network->IsHeld(up[0]) || network->IsHeld(up[1]));
   engine.Run();

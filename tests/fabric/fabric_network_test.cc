@@ -200,7 +200,7 @@ TEST_F(FabricNetworkTest, PacketsUnderWaySurviveTheGrowthOfThePool) {
 
 TEST_F(FabricNetworkTest, APathNamesItsLinksInOrder) {
   for (uint32_t hop = 0; hop < 4; ++hop) {
-    EXPECT_EQ(network().LinkOfPath(chain_, hop), links_[hop]);
+    EXPECT_EQ(network().paths().LinkOf(chain_, hop), links_[hop]);
   }
   EXPECT_EQ(chain_.hop_count, 4);
   EXPECT_EQ(network().AddPath({}).hop_count, 0);

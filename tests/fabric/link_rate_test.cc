@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 class LinkRateTest : public testing::StarFixture {
  protected:
   void OnPacketAtNic(PacketId index) override {
-    for (const HopTelemetry& hop : network().Telemetry(index)) hops_.push_back(hop);
+    for (const HopTelemetry& hop : network().telemetry().Of(index)) hops_.push_back(hop);
     StarFixture::OnPacketAtNic(index);
   }
   // Two NICs and one cable.
@@ -66,7 +66,7 @@ TEST_F(LinkRateTest, PacketsCollectThePortsStateAsTheyJoinItsQueue) {
   AddNic();
   AddNic(200'000'000'000);
   BuildStar({.ecn_enabled = false});
-  network().EnableTelemetry();
+  network().telemetry().Enable();
   InjectMany(PathTo(0, 1), {.count = 3, .wire_bytes = 1'000});
   engine().Run();
   // They join at 21, 41 and 61 ns; the port sends one over 40 ns from 21 ns on.
@@ -84,16 +84,16 @@ TEST_F(LinkRateTest, TelemetryCanBeCopiedToTheAnswer) {
   AddNic();
   BuildStar({});
   const PacketId packet = network().AllocatePacket();
-  EXPECT_TRUE(network().Telemetry(packet).empty());
-  network().CopyTelemetry(packet, packet);  // without effect until it is enabled
+  EXPECT_TRUE(network().telemetry().Of(packet).empty());
+  network().telemetry().Copy(packet, packet);  // without effect until it is enabled
   network().FreePacket(packet);
-  network().EnableTelemetry();
+  network().telemetry().Enable();
   InjectMany(PathTo(0, 1), {.count = 1, .wire_bytes = 1'000});
   engine().Run();
   const PacketId from = network().AllocatePacket();
   const PacketId to = network().AllocatePacket();
-  network().CopyTelemetry(from, to);
-  EXPECT_EQ(network().Telemetry(to).size(), network().Telemetry(from).size());
+  network().telemetry().Copy(from, to);
+  EXPECT_EQ(network().telemetry().Of(to).size(), network().telemetry().Of(from).size());
   network().FreePacket(from);
   network().FreePacket(to);
 }

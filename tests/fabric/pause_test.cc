@@ -44,7 +44,7 @@ TEST_F(PauseTest, AFrameTakesEffectAfterItsOwnTimeTheCableAndTheResponse) {
   EXPECT_EQ(network().CountersOfLink(Uplink(0)).paused_ps, kPsPerMs - effect_ps);
   // Packets that had begun by then have left.
   const uint64_t sent = static_cast<uint64_t>(effect_ps / 20'000 + 1);
-  EXPECT_EQ(network().AccountBytes(Uplink(0)), 1'000 * sent);
+  EXPECT_EQ(network().buffers().AccountBytes(Uplink(0)), 1'000 * sent);
 }
 
 TEST_F(PauseTest, AFrameWaitsForThePacketThatIsBeingSent) {

@@ -56,7 +56,7 @@ class RandomNetwork : public PacketSink {
       figures.push_back(link.dropped_packets);
       figures.push_back(static_cast<uint64_t>(link.paused_ps));
       figures.push_back(network_->IsHeld(id));
-      figures.push_back(network_->AccountBytes(id));
+      figures.push_back(network_->buffers().AccountBytes(id));
     }
     for (const HoldReport& report : network_->hold_reports()) {
       figures.push_back(static_cast<uint64_t>(report.time_ps));
@@ -165,7 +165,7 @@ class RandomNetwork : public PacketSink {
     for (const DeviceId id : switches_) network_->GetSwitch(id)->SetBufferSettings(settings);
     network_->SetReceiveBuffers(settings);
     network_->Configure();
-    network_->EnableTelemetry();
+    network_->telemetry().Enable();
     network_->SetSink(*this);
     engine_.Register(event_order::kFault, {.name = "actions"}, &RandomNetwork::RunAction, this);
     engine_.Register(event_order::kQueuePort, {.name = "actions"}, &RandomNetwork::RunAction, this);
@@ -207,7 +207,7 @@ class RandomNetwork : public PacketSink {
       up_links.push_back(*graph_.FindLink(gpus_[i], nvswitch));
       down_links.push_back(*graph_.FindLink(nvswitch, gpus_[i]));
     }
-    network_->AddSwitchGroup(3, up_links);
+    network_->reduction().AddSwitchGroup(3, up_links);
     for (const LinkId up : up_links) {
       std::vector<LinkId> fan_out = {up};
       fan_out.insert(fan_out.end(), down_links.begin(), down_links.end());
@@ -343,7 +343,7 @@ class RandomNetwork : public PacketSink {
     const Packet& packet = network_->packet(index);
     echo_hash_ = echo_hash_ * 31 + packet.flags;
     if (IsData(packet.kind)) {
-      for (const HopTelemetry& hop : network_->Telemetry(index)) {
+      for (const HopTelemetry& hop : network_->telemetry().Of(index)) {
         echo_hash_ = (echo_hash_ * 31 + hop.sent_bytes) * 31 + hop.backlog_bytes;
       }
       network_->Deliver(index);

@@ -283,9 +283,9 @@ TEST(PartitionReplayerTest, APartIsNotHaltedWhileItsPartitionIsReplayed) {
   // In the middle of the second collective, which is replayed.
   const auto look = [&] {
     ASSERT_TRUE(test.partitions->is_any_replayed());
-    EXPECT_THROW(test.partitions->Halt(PartIndex{0}), FabricNetwork::NotIndependent);
+    EXPECT_THROW(test.partitions->Halt(PartIndex{0}), SharedBuffers::NotIndependent);
     const std::vector crossed = {GpuIndex{1}};
-    EXPECT_THROW(test.partitions->OnDetour(crossed), FabricNetwork::NotIndependent);
+    EXPECT_THROW(test.partitions->OnDetour(crossed), SharedBuffers::NotIndependent);
     has_thrown = true;
   };
   static std::function<void()> at_event;

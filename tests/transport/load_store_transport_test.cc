@@ -325,8 +325,8 @@ TEST_F(LoadStoreTransportTest, APairsPathsAreItsPlanesWithTheirLinksAsWeights) {
     const auto& of_plane = paths[static_cast<size_t>(plane)];
     EXPECT_EQ(of_plane.weight, kLinks[static_cast<size_t>(plane)]);
     ASSERT_EQ(of_plane.path.hop_count, 2);
-    EXPECT_EQ(network().LinkOfPath(of_plane.path, 0), Up(0, plane));
-    EXPECT_EQ(network().LinkOfPath(of_plane.path, 1), DownTo(1, plane));
+    EXPECT_EQ(network().paths().LinkOf(of_plane.path, 0), Up(0, plane));
+    EXPECT_EQ(network().paths().LinkOf(of_plane.path, 1), DownTo(1, plane));
   }
 }
 
@@ -351,7 +351,7 @@ TEST_F(LoadStoreTransportTest, GpusWithoutAnNvSwitchUseTheCablesBetweenThem) {
   ASSERT_THAT(paths, SizeIs(2));
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(paths[i].path.hop_count, 1);
-    EXPECT_EQ(network().CountersOfLink(network().LinkOfPath(paths[i].path, 0)).packets,
+    EXPECT_EQ(network().CountersOfLink(network().paths().LinkOf(paths[i].path, 0)).packets,
               i == 0 ? 20u : 10u);
   }
 }

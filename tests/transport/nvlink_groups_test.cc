@@ -328,7 +328,7 @@ TEST_F(NvlinkGroupsTest, CreditsHoldStoresBackWhereTheyMeet) {
     At(time_ps, [this] {
       for (const GpuIndex gpu : AllGpus()) {
         for (int plane = 0; plane < 4; ++plane) {
-          EXPECT_LE(network().AccountBytes(Up(gpu, plane)),
+          EXPECT_LE(network().buffers().AccountBytes(Up(gpu, plane)),
                     uint64_t{kCredit} * kLinks[static_cast<size_t>(plane)]);
           // The queue to a GPU is at most the credit of all senders.
           EXPECT_LE(network().BacklogPs(DownTo(gpu, plane)), 6 * (int64_t{kCredit} * 40 + 49'710));

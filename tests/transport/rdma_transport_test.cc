@@ -256,8 +256,8 @@ TEST_F(RdmaTransportTest, QueuesAndTheirConnectionsAreNumberedByQueuePair) {
   EXPECT_EQ(rdma_->UserOf(QueueId{3}).number, 8u);
   const PathRef path = rdma_->DataPath(queue_pair_);
   ASSERT_EQ(path.hop_count, 4);
-  EXPECT_EQ(network().LinkOfPath(path, 1), out_);
-  EXPECT_EQ(network().LinkOfPath(path, 3), to_memory_);
+  EXPECT_EQ(network().paths().LinkOf(path, 1), out_);
+  EXPECT_EQ(network().paths().LinkOf(path, 3), to_memory_);
 }
 
 // --- Many messages -------------------------------------------------------------------------------

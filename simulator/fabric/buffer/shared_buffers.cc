@@ -39,6 +39,12 @@ void SharedBuffers::AddEgress(LinkId link) {
   tables_.links[link].arrival_flags |= LinkRecord::kFromLossyBuffer;
 }
 
+uint64_t SharedBuffers::AccountBytes(LinkId link) {
+  const IngressAccount& account = accounts_[FirstChannelOf(link)];
+  if (!account.has_credits) Settle(account.buffer());
+  return account.bytes;
+}
+
 SharedBuffers::Admission SharedBuffers::AdmitToLossless(const Packet& packet) {
   const uint32_t bytes = packet.wire_bytes;
   IngressAccount& account = accounts_[packet.ingress];

@@ -37,6 +37,9 @@ class SharedBuffers {
   BufferId OfSource(LinkId link) const { return of_source_[link]; }
   const SharedBuffer& operator[](BufferId buffer) const { return buffers_[buffer]; }
   const IngressPause& PauseOf(VirtualChannelId channel) const { return pauses_[channel]; }
+  // Returns the bytes in the buffer that arrived by the link in class 0 or, with credits, the bytes
+  // that were sent on it and whose credit has not returned. All departures are counted first.
+  uint64_t AccountBytes(LinkId link);
 
   // --- Admission
   struct Admission {

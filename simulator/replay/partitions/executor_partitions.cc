@@ -48,16 +48,16 @@ uint64_t ExecutorPartitions::IdentityOf(const Partition& partition) const {
 }
 
 bool ExecutorPartitions::BeginIndependent(const Partition& partition) {
-  return !partition.of_nics || network_.BeginIndependent(partition.nics.at.value());
+  return !partition.of_nics || network_.buffers().BeginIndependent(partition.nics.at.value());
 }
 
 void ExecutorPartitions::EndIndependent(const Partition& partition) {
-  if (partition.of_nics) network_.EndIndependent(partition.nics.at.value());
+  if (partition.of_nics) network_.buffers().EndIndependent(partition.nics.at.value());
 }
 
 bool ExecutorPartitions::BeginAhead(const Partition& partition) {
   if (partition.nics.at) {
-    if (!network_.BeginAhead(*partition.nics.at, partition.nics.links)) return false;
+    if (!network_.buffers().BeginAhead(*partition.nics.at, partition.nics.links)) return false;
     timers_ = executor_.TakeTimers(partition.nics);
   }
   if (keep_paths_) paths_ = executor_.PathsAmong(partition.gpus);
@@ -66,7 +66,7 @@ bool ExecutorPartitions::BeginAhead(const Partition& partition) {
 
 void ExecutorPartitions::EndAhead(const Partition& partition) {
   if (partition.nics.at) {
-    network_.EndAhead(*partition.nics.at);
+    network_.buffers().EndAhead(*partition.nics.at);
     executor_.PutTimers(partition.nics, std::exchange(timers_, {}));
   }
   if (keep_paths_) executor_.PutPathsAmong(partition.gpus, std::exchange(paths_, {}));

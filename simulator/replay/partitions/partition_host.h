@@ -39,7 +39,7 @@ class PartitionHost {
 
   // --- Replay ------------------------------------------------------------------------------------
   // Reserves the partition's share of the buffer at its switch until EndIndependent(). If the rest
-  // of the network needs that share meanwhile, FabricNetwork::NotIndependent is thrown. Returns
+  // of the network needs that share meanwhile, SharedBuffers::NotIndependent is thrown. Returns
   // false if the rest needs it already.
   virtual bool BeginIndependent(const Partition& partition) = 0;
   virtual void EndIndependent(const Partition& partition) = 0;

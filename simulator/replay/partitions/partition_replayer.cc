@@ -80,7 +80,7 @@ bool PartitionReplayer::OnLaunch(RunningIndex operation) {
   std::optional<CurrentEpisode>& episode = activities_[number].episode;
   const CollectiveIndex collective = CollectiveOf(operation);
   if (episode && episode->collective != collective) {
-    if (episode->is_replayed) throw FabricNetwork::NotIndependent();
+    if (episode->is_replayed) throw SharedBuffers::NotIndependent();
     episode.reset();
   }
   if (!episode && activities_[number].launched == 0) BeginEpisode(number, collective);
@@ -97,7 +97,7 @@ void PartitionReplayer::CheckIsIndependent(const Call& call) {
     const std::optional<CurrentEpisode>& episode = activities_[number].episode;
     if (!run_.map.partition(number).of_nics || !episode || !episode->is_replayed) continue;
     if (run_.neighbours.Touches(call, run_.map.partition(number)))
-      throw FabricNetwork::NotIndependent();
+      throw SharedBuffers::NotIndependent();
   }
 }
 
@@ -333,7 +333,7 @@ void PartitionReplayer::Halt(PartIndex part) {
     if (run_.calls.PartOf(run_.map.partition(number).gpus.front()) != part) continue;
     Activity& activity = activities_[number];
     // Only what is not known ahead halts a part so: a limit in real time.
-    if (activity.episode && activity.episode->is_replayed) throw FabricNetwork::NotIndependent();
+    if (activity.episode && activity.episode->is_replayed) throw SharedBuffers::NotIndependent();
     activity.episode.reset();
     activity.operations.clear();
     activity.launched = 0;
@@ -376,7 +376,7 @@ void PartitionReplayer::OnDetour(std::span<const GpuIndex> gpus) {
     if (activity.is_on_detour || !IsOnDetour(run_.map.partition(number))) continue;
     activity.is_on_detour = true;
     if (!activity.episode) continue;
-    if (activity.episode->is_replayed) throw FabricNetwork::NotIndependent();
+    if (activity.episode->is_replayed) throw SharedBuffers::NotIndependent();
     activity.episode.reset();
   }
 }

@@ -68,10 +68,10 @@ class PartitionReplayer {
   void OnEnd(RunningIndex operation);
 
   // Must be called when traffic of other rails crosses the NICs and NVLinks of these GPUs from now
-  // on. Throws FabricNetwork::NotIndependent if it crosses a partition that is being replayed.
+  // on. Throws SharedBuffers::NotIndependent if it crosses a partition that is being replayed.
   void OnDetour(std::span<const GpuIndex> gpus);
   // Must be called when a part of the job is halted: its calls no longer run, and its connections
-  // are closed. Throws FabricNetwork::NotIndependent if one of its partitions is being replayed.
+  // are closed. Throws SharedBuffers::NotIndependent if one of its partitions is being replayed.
   void Halt(PartIndex part);
   // Must be called when a part of the job ends, at least kAbortNoticePs after that was known.
   void Abort(PartIndex part);

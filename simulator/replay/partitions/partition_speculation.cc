@@ -89,14 +89,14 @@ uint32_t PartitionReplayer::RecordAhead(PartitionIndex number,
 void PartitionReplayer::PutBack(const Partition& partition, const Rest& rest) {
   const Rest after = RestOf(partition, false);
   if (!after.is_quiescent || !HasPlacesOf(after.counts, rest.counts)) {
-    throw FabricNetwork::NotIndependent();
+    throw SharedBuffers::NotIndependent();
   }
   StateArchive put(rest.state, run_.engine.NowPs());
   run_.host.Visit(partition, put);
   AddCounts(partition, ChangesBetween(after.counts, rest.counts));
   const Rest again = RestOf(partition, true);
   // A loss or a timeout cannot be taken back.
-  if (again.unrepeatable != rest.unrepeatable) throw FabricNetwork::NotIndependent();
+  if (again.unrepeatable != rest.unrepeatable) throw SharedBuffers::NotIndependent();
   SIM_CHECK(again.is_quiescent && again.state == rest.state && again.counts == rest.counts,
             "a partition is not as it was before something was simulated ahead");
 }

@@ -213,7 +213,7 @@ class ReplayEngine final : private LaneObserver,
   // reported, are at an earlier time.
   void CheckNothingFailsAhead() const {
     if (streams_.is_ahead()) [[unlikely]]
-      throw FabricNetwork::NotIndependent();
+      throw SharedBuffers::NotIndependent();
   }
 
   // Implements LaneObserver.

@@ -90,12 +90,12 @@ void AggregationTransport::AddNodes(uint32_t first_member,
     }
   }
   std::map<DeviceId, uint32_t> node_at;
-  const auto first_node = network_.aggregation_node_count();
+  const auto first_node = network_.reduction().node_count();
   for (const auto& [device, branches] : below) {
     node_at.emplace(device, first_node + static_cast<uint32_t>(node_at.size()));
   }
   for (const auto& [device, branches] : below) {
-    FabricNetwork::AggregationNode node;
+    AggregationNode node;
     for (const auto& [up_link, branch] : branches) {
       const bool is_nic = branch.member != kNone;
       node.down.push_back({branch.link,
@@ -106,7 +106,7 @@ void AggregationTransport::AddNodes(uint32_t first_member,
     if (const auto up = up_of.find(device); up != up_of.end()) {
       node.up = {up->second, node_at.at(graph_.link_target(up->second))};
     }
-    network_.AddAggregationNode(std::move(node));
+    network_.reduction().AddNode(std::move(node));
   }
 }
 

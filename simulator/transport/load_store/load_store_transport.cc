@@ -413,7 +413,7 @@ std::vector<LoadStoreTransport::PlanePath> LoadStoreTransport::PathsOf(FlowId fl
 }
 
 std::vector<LinkId> LoadStoreTransport::LinksOf(FlowId flow_id) const {
-  return network_.LinksOfPath(PathsOf(flow_id).front().path);
+  return network_.paths().LinksOf(PathsOf(flow_id).front().path);
 }
 
 std::vector<LinkShare> LoadStoreTransport::LinkSharesOf(FlowId flow_id) const {
@@ -422,7 +422,7 @@ std::vector<LinkShare> LoadStoreTransport::LinkSharesOf(FlowId flow_id) const {
   for (const PlanePath& plane : planes) weights += plane.weight;
   std::vector<LinkShare> shares;
   for (const PlanePath& plane : planes) {
-    for (const LinkId link : network_.LinksOfPath(plane.path)) {
+    for (const LinkId link : network_.paths().LinksOf(plane.path)) {
       shares.push_back({link, plane.weight / weights});
     }
   }

@@ -50,7 +50,7 @@ FlowId LoadStoreTransport::AddGroup(PacketKind kind, GpuIndex head_gpu,
     up_links.push_back(UpLink(head_gpu, plane));
   }
   const auto gpu_count = static_cast<uint16_t>(planes.front().up_links.size());
-  const FlowId id{network_.AddSwitchGroup(gpu_count, up_links)};
+  const FlowId id{network_.reduction().AddSwitchGroup(gpu_count, up_links)};
   SIM_CHECK(id == groups_.size(), "a group of NVSwitches that is not this transport's");
   Group group;
   group.kind = kind;

@@ -15,7 +15,7 @@ namespace railyard {
 FlowRoute LoadStoreTransport::RouteOf(FlowId flow_id) const {
   FlowRoute route;
   for (const PlanePath& plane : PathsOf(flow_id)) {
-    route.push_back({.links = network_.LinksOfPath(plane.path), .weight = plane.weight});
+    route.push_back({.links = network_.paths().LinksOf(plane.path), .weight = plane.weight});
   }
   const Flow& flow = flows_[flow_id];
   if (flow.kind != PacketKind::kNvlinkOperand) return route;
@@ -24,7 +24,7 @@ FlowRoute LoadStoreTransport::RouteOf(FlowId flow_id) const {
     const std::vector<PlanePath> planes = PathsOf(FlowId{flow_id + member});
     for (size_t plane = 0; plane < planes.size(); ++plane) {
       // The links down to the head are the same.
-      route[plane].links.push_back(network_.LinkOfPath(planes[plane].path, 0));
+      route[plane].links.push_back(network_.paths().LinkOf(planes[plane].path, 0));
     }
   }
   return route;

@@ -67,7 +67,7 @@ void QueueTransport::AddObstacles(PathRef path, std::vector<std::string>& obstac
     }
   };
   for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    const LinkId link = network_.LinkOfPath(path, hop);
+    const LinkId link = network_.paths().LinkOf(path, hop);
     if (!network_.IsLinkUp(link)) {
       add(graph_.link(link).name + " is down");
     } else if (network_.IsPaused(link)) {

@@ -200,7 +200,7 @@ void QueueTransport::NotifyControl(PacketId index, uint32_t acknowledged_packets
                                       .marked_packets = packet.echo,
                                       .expected_sequence = packet.sequence,
                                       .next_sequence = queue.next_sequence,
-                                      .telemetry = network_.Telemetry(index)});
+                                      .telemetry = network_.telemetry().Of(index)});
   if (packet.kind == PacketKind::kNack) control.OnNack(queue_pair, now_ps);
   ApplyLimits(QueueId{packet.flow});
 }
@@ -280,9 +280,9 @@ void QueueTransport::CountDelivered(PacketId index) {
 
 void QueueTransport::Refuse(PacketId index, DropReason reason) {
   const Packet& packet = network_.packet(index);
-  network_.Drop(
-      index, reason,
-      network_.LinkOfPath({packet.path, packet.hop_count}, static_cast<uint32_t>(packet.hop - 1)));
+  network_.Drop(index, reason,
+                network_.paths().LinkOf({packet.path, packet.hop_count},
+                                        static_cast<uint32_t>(packet.hop - 1)));
 }
 
 }  // namespace railyard

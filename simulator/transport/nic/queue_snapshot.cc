@@ -116,7 +116,7 @@ void QueueTransport::VisitEnds(QueueId id, StateArchive& archive) {
 uint64_t QueueTransport::HashOfPath(PathRef path) const {
   uint64_t hash = path.hop_count;
   for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    hash = Mix64(hash ^ network_.LinkOfPath(path, hop));
+    hash = Mix64(hash ^ network_.paths().LinkOf(path, hop));
   }
   return hash;
 }

@@ -24,7 +24,7 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
       port_of_link_(graph.link_count(), SendQueue::kNone),
       first_port_of_device_(graph.device_count(), SendQueue::kNone) {
   AddNics(variants);
-  if (needs_telemetry_) network.EnableTelemetry();
+  if (needs_telemetry_) network.telemetry().Enable();
   FabricSimulatorImpl& engine = network.engine();
   engine.Register(event_order::kQueuePort, {.name = "turns of NICs' ports"},
                   &QueueTransport::HandlePort, this);
@@ -177,7 +177,7 @@ PathRef QueueTransport::PathTo(DeviceId from, DeviceId to, const QueuePair& pair
   }
   bool is_same = path.size() == last.hop_count;
   for (uint32_t hop = 0; is_same && hop < last.hop_count; ++hop) {
-    is_same = path[hop] == network_.LinkOfPath(last, hop);
+    is_same = path[hop] == network_.paths().LinkOf(last, hop);
   }
   if (is_same) return last;
   return routes_have_changed_ ? FindOrAddPath(path, detour_hop)
@@ -193,7 +193,7 @@ PathRef QueueTransport::FindOrAddPath(const Path& path, std::optional<uint32_t> 
     const LaterPath& known = it->second;
     bool is_same = known.detour_hop == detour_hop && known.path.hop_count == path.size();
     for (uint32_t hop = 0; is_same && hop < path.size(); ++hop) {
-      is_same = path[hop] == network_.LinkOfPath(known.path, hop);
+      is_same = path[hop] == network_.paths().LinkOf(known.path, hop);
     }
     if (is_same) return known.path;
   }
@@ -214,7 +214,7 @@ void QueueTransport::Resolve(QueueId queue_id) {
   queue.first_link = path.first;
   queue.hop_count = path.hop_count;
   for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    const uint32_t port = port_of_link_[network_.LinkOfPath(path, hop)];
+    const uint32_t port = port_of_link_[network_.paths().LinkOf(path, hop)];
     if (port == SendQueue::kNone) continue;
     queue.port = port;
     break;
@@ -296,7 +296,7 @@ void QueueTransport::Break(QueueId queue_id, const FlowError& error) {
 // --- Queries -------------------------------------------------------------------------------------
 
 std::vector<LinkId> QueueTransport::LinksOf(FlowId queue_pair) const {
-  return network_.LinksOfPath(DataPath(queue_pair));
+  return network_.paths().LinksOf(DataPath(queue_pair));
 }
 
 std::vector<LinkShare> QueueTransport::LinkSharesOf(FlowId queue_pair) const {
@@ -314,7 +314,7 @@ std::vector<LinkShare> QueueTransport::EvenSharesOf(std::span<const FlowId> queu
 
 std::vector<LinkId> QueueTransport::AllLinksOf(FlowId queue_pair) const {
   std::vector<LinkId> links = LinksOf(queue_pair);
-  const std::vector<LinkId> back = network_.LinksOfPath(AckPath(queue_pair));
+  const std::vector<LinkId> back = network_.paths().LinksOf(AckPath(queue_pair));
   links.insert(links.end(), back.begin(), back.end());
   return links;
 }

@@ -11,7 +11,7 @@ void QueueTransport::Activate(QueueId queue_id) {
   SendQueue& queue = send_queues_[queue_id];
   if (queue.Is(SendQueue::kActive) || !MaySend(queue)) return;
   queue.Set(SendQueue::kActive);
-  network_.FetchPath(queue.first_link);
+  network_.paths().Fetch(queue.first_link);
   NicPort& port = ports_[queue.port];
   if (MustWait(queue, queue_id)) [[unlikely]] {
     port.paced.push_back({pacers_[QueuePairOf(queue_id)].next_send_ps, queue_id});

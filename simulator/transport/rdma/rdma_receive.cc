@@ -173,7 +173,7 @@ void RdmaTransport::Accept(PacketId index, uint32_t completed) {
 
 void RdmaTransport::Acknowledge(QueueId queue_id, PacketKind kind, PacketId cause, uint64_t kept) {
   ReceiveQueue& queue = receive_queues_[queue_id];
-  network_.FetchPath(queue.ack_first_link);
+  network_.paths().Fetch(queue.ack_first_link);
   const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.timestamp_ps = network_.packet(cause).timestamp_ps;
@@ -186,7 +186,7 @@ void RdmaTransport::Acknowledge(QueueId queue_id, PacketKind kind, PacketId caus
   packet.wire_bytes = static_cast<uint16_t>(framing_.header_bytes + kAethBytes);
   packet.echo = queue.marked;
   queue.marked = 0;
-  if (needs_telemetry_) network_.CopyTelemetry(cause, index);
+  if (needs_telemetry_) network_.telemetry().Copy(cause, index);
   network_.Inject(index);
 }
 

@@ -232,7 +232,7 @@ void TcpTransport::Acknowledge(QueueId queue_id, const TcpReassembly::Block& blo
   ReceiveQueue& queue = receive_queues_[queue_id];
   TcpReceiver& tcp = receivers_[queue_id];
   tcp.offered_end = tcp.read_end + window_packets_;
-  network_.FetchPath(queue.ack_first_link);
+  network_.paths().Fetch(queue.ack_first_link);
   const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.timestamp_ps = tcp.timestamp_ps;
