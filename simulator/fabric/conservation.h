@@ -4,10 +4,10 @@
 #include "simulator/fabric/buffer/channel_accounts.h"
 #include "simulator/fabric/buffer/shared_buffers.h"
 #include "simulator/fabric/fabric_part.h"
-#include "simulator/fabric/fabric_tables.h"
 #include "simulator/fabric/in_network/in_network_reduction.h"
 #include "simulator/fabric/link/link_delays.h"
 #include "simulator/fabric/link/link_states.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 
 namespace railyard {
 

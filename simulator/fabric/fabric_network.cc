@@ -10,28 +10,6 @@
 
 namespace railyard {
 
-const char* DropReasonName(DropReason reason) {
-  switch (reason) {
-    case DropReason::kLinkDown:
-      return "LINK_DOWN";
-    case DropReason::kNoRoute:
-      return "NO_ROUTE";
-    case DropReason::kOutOfSequence:
-      return "OUT_OF_SEQUENCE";
-    case DropReason::kDuplicate:
-      return "DUPLICATE";
-    case DropReason::kBufferFull:
-      return "BUFFER_FULL";
-    case DropReason::kHeadroomFull:
-      return "HEADROOM_FULL";
-    case DropReason::kBitError:
-      return "BIT_ERROR";
-    case DropReason::kQueuePairError:
-      return "QUEUE_PAIR_ERROR";
-  }
-  return "";
-}
-
 void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine) {
   tables_.Attach(graph, engine);
   switches_.resize(graph.device_count());

@@ -15,10 +15,10 @@
 
 #include "simulator/fabric/buffer/pause_frames.h"
 #include "simulator/fabric/crossing.h"
-#include "simulator/fabric/fabric_tables.h"
 #include "simulator/fabric/link/link_delays.h"
-#include "simulator/fabric/network_counters.h"
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/fabric_tables.h"
+#include "simulator/fabric/tables/network_counters.h"
+#include "simulator/fabric/tables/packet.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "simulator/fabric/fabric_tables.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

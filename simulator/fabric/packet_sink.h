@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

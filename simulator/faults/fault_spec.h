@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 #include "simulator/faults/fault_timeline.h"
 #include "topologies/graph/fabric_graph.h"
 

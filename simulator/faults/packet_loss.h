@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 #include "simulator/faults/fault_spec.h"
 
 namespace railyard {

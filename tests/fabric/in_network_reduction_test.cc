@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "simulator/fabric/path_table.h"
-#include "simulator/fabric/telemetry_table.h"
+#include "simulator/fabric/tables/path_table.h"
+#include "simulator/fabric/tables/telemetry_table.h"
 #include "tests/fabric/tables_fixture.h"
 
 namespace railyard {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "simulator/fabric/buffer/marking.h"
-#include "simulator/fabric/telemetry_table.h"
+#include "simulator/fabric/tables/telemetry_table.h"
 #include "simulator/units/units.h"
 #include "tests/fabric/tables_fixture.h"
 

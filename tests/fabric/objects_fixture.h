@@ -10,8 +10,8 @@
 #include "simulator/fabric/link/hold_monitor.h"
 #include "simulator/fabric/link/link_delays.h"
 #include "simulator/fabric/link/link_states.h"
-#include "simulator/fabric/path_table.h"
-#include "simulator/fabric/telemetry_table.h"
+#include "simulator/fabric/tables/path_table.h"
+#include "simulator/fabric/tables/telemetry_table.h"
 #include "tests/fabric/tables_fixture.h"
 
 namespace railyard::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/fabric/path_table.h"
+#include "simulator/fabric/tables/path_table.h"
 
 #include <optional>
 #include <vector>

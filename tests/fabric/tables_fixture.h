@@ -16,7 +16,7 @@
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/buffer/channel_accounts.h"
-#include "simulator/fabric/fabric_tables.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard::testing {

@@ -7,7 +7,7 @@
 
 #include "simulator/execution/connections/connection.h"
 #include "simulator/execution/lanes/critical_path.h"
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 #include "simulator/units/job_ids.h"
 #include "topologies/graph/fabric_graph.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "simulator/fabric/buffer/shared_buffer.h"
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 
 namespace railyard {
 

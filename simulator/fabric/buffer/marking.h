@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/fabric/buffer/buffer_settings.h"
-#include "simulator/fabric/fabric_tables.h"
+#include "simulator/fabric/tables/buffer_settings.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 
 namespace railyard {
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "simulator/fabric/buffer/shared_buffer.h"
+
 namespace railyard {
 
 int64_t PauseFrames::Send(PauseFrame frame) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/fabric/fabric_tables.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 #include "simulator/state/state_archive.h"
 
 namespace railyard {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "simulator/fabric/buffer/buffer_settings.h"
-#include "simulator/fabric/fabric_ids.h"
+#include "simulator/fabric/tables/buffer_settings.h"
+#include "simulator/fabric/tables/fabric_ids.h"
 #include "simulator/state/field_table.h"
 #include "topologies/graph/fabric_graph.h"
 

@@ -11,10 +11,10 @@
 #include <exception>
 #include <vector>
 
-#include "simulator/fabric/buffer/buffer_settings.h"
 #include "simulator/fabric/buffer/channel_accounts.h"
 #include "simulator/fabric/buffer/shared_buffer.h"
-#include "simulator/fabric/fabric_tables.h"
+#include "simulator/fabric/tables/buffer_settings.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 
 namespace railyard {
 

@@ -13,10 +13,10 @@
 #include <span>
 #include <vector>
 
-#include "simulator/fabric/fabric_tables.h"
 #include "simulator/fabric/in_network/switch_group.h"
-#include "simulator/fabric/path_table.h"
-#include "simulator/fabric/telemetry_table.h"
+#include "simulator/fabric/tables/fabric_tables.h"
+#include "simulator/fabric/tables/path_table.h"
+#include "simulator/fabric/tables/telemetry_table.h"
 #include "simulator/state/field_table.h"
 #include "simulator/state/state_archive.h"
 

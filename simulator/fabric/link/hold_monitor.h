@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "simulator/fabric/fabric_tables.h"
 #include "simulator/fabric/link/hold_report.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 
 namespace railyard {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

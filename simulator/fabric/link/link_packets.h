@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "simulator/fabric/fabric_tables.h"
 #include "simulator/fabric/link/link_delays.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 
 namespace railyard {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/fabric/fabric_tables.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 #include "simulator/state/field_table.h"
 
 namespace railyard {

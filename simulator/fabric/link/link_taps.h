@@ -6,8 +6,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "simulator/fabric/fabric_tables.h"
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/fabric_tables.h"
+#include "simulator/fabric/tables/packet.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

@@ -14,9 +14,9 @@
 #include "simulator/fabric/buffer/channel_accounts.h"
 #include "simulator/fabric/buffer/pause_frames.h"
 #include "simulator/fabric/buffer/shared_buffers.h"
-#include "simulator/fabric/fabric_tables.h"
 #include "simulator/fabric/link/hold_monitor.h"
-#include "simulator/fabric/telemetry_table.h"
+#include "simulator/fabric/tables/fabric_tables.h"
+#include "simulator/fabric/tables/telemetry_table.h"
 
 namespace railyard {
 

@@ -9,18 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/fabric_settings.h"
+#include "simulator/fabric/tables/packet.h"
 #include "topologies/graph/fabric_graph.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {
-
-enum class LoadBalancing : uint8_t {
-  kEcmp,      // a hash of switch and queue pair, for all of its packets
-  kFlowlet,   // drawn again after a pause of the flow (LetFlow: Vanini et al., NSDI 2017)
-  kAdaptive,  // the link with the shortest queue, drawn at random among equals
-  kSpraying,  // drawn for each packet (Dixit et al., INFOCOM 2013)
-};
 
 class LoadBalancer {
  public:

@@ -3,7 +3,7 @@
 
 #include <ns3/object.h>
 
-#include "simulator/fabric/buffer/buffer_settings.h"
+#include "simulator/fabric/tables/buffer_settings.h"
 
 namespace railyard {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/fabric/telemetry.h"
+#include "simulator/fabric/tables/telemetry.h"
 
 namespace railyard {
 

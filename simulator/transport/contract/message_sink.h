@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/fabric/telemetry_table.h"
+#include "simulator/fabric/tables/telemetry_table.h"
 
 namespace railyard {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 
 namespace railyard {
 

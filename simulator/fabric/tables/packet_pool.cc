@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/fabric/packet_pool.h"
+#include "simulator/fabric/tables/packet_pool.h"
 
 #include "simulator/diagnostics/check.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/fabric/fabric_tables.h"
+#include "simulator/fabric/tables/fabric_tables.h"
 
 #include <fmt/format.h>
 

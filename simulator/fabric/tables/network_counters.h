@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 #include "simulator/state/field_table.h"
 
 namespace railyard {

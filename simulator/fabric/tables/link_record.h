@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "simulator/fabric/packet.h"
+#include "simulator/fabric/tables/packet.h"
 #include "simulator/state/field_table.h"
 
 namespace railyard {

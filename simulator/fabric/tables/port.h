@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "simulator/fabric/packet.h"
-#include "simulator/fabric/packet_pool.h"
+#include "simulator/fabric/tables/packet.h"
+#include "simulator/fabric/tables/packet_pool.h"
 #include "simulator/state/field_table.h"
 #include "topologies/routing/lossless_classes.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "simulator/fabric/fabric_ids.h"
+#include "simulator/fabric/tables/fabric_ids.h"
 
 namespace railyard {
 

@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "simulator/fabric/buffer/buffer_settings.h"
-#include "simulator/fabric/port/load_balancer.h"
+#include "simulator/fabric/tables/buffer_settings.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -14,6 +13,14 @@ enum class FlowControl : uint8_t {
   kNone,     // packets that find no room are dropped
   kPfc,      // pause frames, IEEE 802.1Qbb
   kCredits,  // the sender counts the receiver's free space: InfiniBand, NVLink
+};
+
+// Names the method by which switches choose among equal-cost links.
+enum class LoadBalancing : uint8_t {
+  kEcmp,      // a hash of switch and queue pair, for all of its packets
+  kFlowlet,   // drawn again after a pause of the flow (LetFlow: Vanini et al., NSDI 2017)
+  kAdaptive,  // the link with the shortest queue, drawn at random among equals
+  kSpraying,  // drawn for each packet (Dixit et al., INFOCOM 2013)
 };
 
 // Names the form that ports take. Results are the same in both forms.

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "simulator/fabric/fabric_tables.h"
-#include "simulator/fabric/telemetry.h"
+#include "simulator/fabric/tables/fabric_tables.h"
+#include "simulator/fabric/tables/telemetry.h"
 
 namespace railyard {
 
