@@ -87,7 +87,8 @@ class FabricNetwork : public ns3::Object {
   void SetReceiveBuffers(const BufferSettings& settings) {
     tables_.settings.receive_buffers = settings;
   }
-  // Reads the attributes of the network and of its switches, and the settings above, again.
+  // Reads the attributes of the network and of its switches, and the settings above, again
+  // (configure.cc).
   // Preconditions: no packet has been injected, and no group or aggregation node was added.
   void Configure();
 
@@ -231,12 +232,6 @@ class FabricNetwork : public ns3::Object {
   T Get() const {
     return static_cast<T>(tables_.settings.*kField);
   }
-
-  // These functions turn settings into records (configure.cc).
-  void AddBuffer(DeviceId device);
-  void ConfigureArrival(const LinkProperties& properties, const Device& target, Link& link) const;
-  void ConfigureLink(LinkId id);
-  const BufferSettings& SettingsOf(DeviceId device) const;
 
   // These functions make a hop (fabric_network.cc).
   PacketSink& SinkOf(PacketId index) {
