@@ -14,18 +14,14 @@
 // consumed: the update is assumed to take as long as the packet takes to the next device.
 // Congestion notifications (CNP) are small and rare; they are in no account and need no credit.
 //
-// The parts of a network are objects over plain tables (fabric_tables.h). This class is their
-// interface to the rest of the simulator. It also implements the hop, which passes packets from one
-// part to the next.
+// The parts of a network are objects over plain tables (tables/fabric_tables.h). This class owns
+// them and implements the hop, which passes packets from one part to the next.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <optional>
-#include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -88,8 +84,8 @@ class FabricNetwork : public ns3::Object {
     tables_.settings.receive_buffers = settings;
   }
   // Reads the attributes of the network and of its switches, and the settings above, again
-  // (configure.cc).
-  // Preconditions: no packet has been injected, and no group or aggregation node was added.
+  // (configure.cc). Preconditions: no packet has been injected, and no group or aggregation node
+  // was added.
   void Configure();
 
   // Adds a path, which stays valid for the life of the network. `detour_hop` is that of
@@ -185,6 +181,7 @@ class FabricNetwork : public ns3::Object {
   // Must be called when a filter has drawn a random number or counted a packet, because its next
   // result is then not a function of the network's state.
   void NoteDraw() { ++tables_.counters.draws; }
+
   // Starts or ends a storm of pause frames from the device at the link's far end. During a storm
   // the link's data waits regardless of the buffers. The storm's frames are not counted.
   void SetPauseStorm(LinkId link, bool storms);
@@ -202,11 +199,11 @@ class FabricNetwork : public ns3::Object {
   // Returns the share of transmissions in the short form, which takes one event.
   double ShortFormShare() const;
   const std::vector<HoldReport>& hold_reports() const { return holds_.reports(); }
-  // Returns the shared buffers, which can be divided for partitions.
-  SharedBuffers& buffers() { return buffers_; }
-
   // Ends the program unless packets are conserved (conservation.h).
   void CheckConservation() const;
+
+  // Returns the shared buffers, which can be divided for partitions.
+  SharedBuffers& buffers() { return buffers_; }
 
   // Returns the interface to other processes that simulate other parts of the network.
   FabricPart& part() { return part_; }
