@@ -26,15 +26,16 @@ class FlowTransportTest : public testing::RdmaFixture {
     RdmaFixture::SetUp();
     const NicSettings nic = {.mtu_bytes = kMtu};
     BuildTransports(nic);
-    striped_.emplace(graph_, *rdma_, engine(), nic, NetIbSettings{});
     carriers_.emplace(graph_, network());
-    flows_.emplace(*carriers_, network(), *rdma_, *striped_, nic);
+    flows_.emplace(
+        FlowTransport::Parts{
+            .graph = graph_, .network = network(), .flows = *carriers_, .routing = *routing_},
+        nic, NetIbSettings{});
     flow_ = flows_->Open(Me(kUser), GpuIndex{0}, GpuIndex{1}, 99);
   }
   void TearDown() override {
     flows_.reset();
     carriers_.reset();
-    striped_.reset();
     RdmaFixture::TearDown();
   }
   void Post(uint64_t packets) { flows_->Post(flow_, PostedMessage::OfData(packets * kMtu)); }
@@ -50,7 +51,6 @@ class FlowTransportTest : public testing::RdmaFixture {
   // Rates are rounded down, so a flow may end a picosecond late.
   static constexpr int64_t kRoundingPs = 2;
 
-  std::optional<StripedConnections> striped_;
   std::optional<FlowNetwork> carriers_;
   std::optional<FlowTransport> flows_;
   FlowId flow_;

@@ -67,17 +67,18 @@ TEST_F(RdmaTransportTest, AShortLastPacketWaitsForTheOneBeforeItToBeWritten) {
 
 TEST_F(RdmaTransportTest, WireBytesAreWhatCrossesTheWire) {
   Connect({});
-  EXPECT_EQ(rdma_->WireBytes(0), 98u);
-  EXPECT_EQ(rdma_->WireBytes(1), 99u);
-  EXPECT_EQ(rdma_->WireBytes(kMtu), kMtu + 98u);
-  EXPECT_EQ(rdma_->WireBytes(kMtu + 1), kMtu + 1 + 98u + 82u);
+  const PacketFraming framing = RdmaFraming({});
+  EXPECT_EQ(framing.WireBytes(0, kMtu), 98u);
+  EXPECT_EQ(framing.WireBytes(1, kMtu), 99u);
+  EXPECT_EQ(framing.WireBytes(kMtu, kMtu), kMtu + 98u);
+  EXPECT_EQ(framing.WireBytes(kMtu + 1, kMtu), kMtu + 1 + 98u + 82u);
   rdma_->Post(queue_pair_, PostedMessage::OfData(100'000));  // 98 packets
   engine().Run();
   for (const LinkId link : {out_, down_, to_memory_}) {
     const LinkCounters counters = network().CountersOfLink(link);
     EXPECT_EQ(counters.payload_bytes, 100'000u);
     EXPECT_EQ(counters.header_bytes, 98 * 82u + 16u);
-    EXPECT_EQ(counters.payload_bytes + counters.header_bytes, rdma_->WireBytes(100'000));
+    EXPECT_EQ(counters.payload_bytes + counters.header_bytes, framing.WireBytes(100'000, kMtu));
     EXPECT_EQ(counters.packets, 98u);
   }
   EXPECT_EQ(network().counters().delivered_bytes, 100'000u);
@@ -89,7 +90,7 @@ TEST_F(RdmaTransportTest, InInfinibandPacketsHaveItsHeaders) {
   NicSettings nic;
   nic.is_infiniband = true;
   Connect(nic);
-  EXPECT_EQ(rdma_->WireBytes(kMtu), kMtu + 26u + 16u);
+  EXPECT_EQ(RdmaFraming(nic).WireBytes(kMtu, kMtu), kMtu + 26u + 16u);
   rdma_->Post(queue_pair_,
               PostedMessage::OfData(100'000));  // 98 packets, an ACK for every fourth and the last
   engine().Run();

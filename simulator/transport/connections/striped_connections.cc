@@ -6,7 +6,6 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/units/divide_up.h"
-#include "simulator/units/mix64.h"
 
 namespace railyard {
 namespace {
@@ -19,27 +18,9 @@ constexpr uint64_t kPartAlignment = 128;
 StripedConnections::StripedConnections(const FabricGraph& graph, RdmaTransport& rdma,
                                        FabricSimulatorImpl& engine, const NicSettings& nic,
                                        const NetIbSettings& settings)
-    : graph_(graph),
-      rdma_(rdma),
-      engine_(engine),
-      link_aggregation_(nic.link_aggregation),
-      settings_(settings) {}
+    : rdma_(rdma), engine_(engine), layout_(graph, nic, settings), settings_(settings) {}
 
 // --- Opening -------------------------------------------------------------------------------------
-
-uint32_t StripedConnections::DeviceCount(GpuIndex source_gpu, GpuIndex destination_gpu) const {
-  if (link_aggregation_) return 1;
-  const size_t ports = std::max(PortsOfNic(source_gpu).size(), PortsOfNic(destination_gpu).size());
-  return static_cast<uint32_t>(ports);
-}
-
-bool StripedConnections::AreSeveral(GpuIndex source_gpu, GpuIndex destination_gpu) const {
-  return settings_.ib_qps_per_connection * DeviceCount(source_gpu, destination_gpu) > 1;
-}
-
-std::vector<LinkId> StripedConnections::PortsOfNic(GpuIndex gpu) const {
-  return graph_.WiresOfNic(graph_.NicOfGpu(graph_.gpus()[gpu]).value());
-}
 
 FlowId StripedConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
                                 uint64_t entropy) {
@@ -49,8 +30,8 @@ FlowId StripedConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuInd
   stripe.source_gpu = source_gpu;
   stripe.destination_gpu = destination_gpu;
   stripe.entropy = entropy;
-  stripe.device_count = DeviceCount(source_gpu, destination_gpu);
-  const uint32_t queue_pairs = settings_.ib_qps_per_connection * stripe.device_count;
+  stripe.device_count = layout_.DeviceCount(source_gpu, destination_gpu);
+  const uint32_t queue_pairs = layout_.QueuePairCount(source_gpu, destination_gpu);
   stripe.per_message = settings_.ib_split_data_on_qps ? queue_pairs : stripe.device_count;
   for (uint32_t place = 0; place < queue_pairs; ++place) {
     stripe.uses.push_back(OpenUse(id, place % stripe.device_count, EntropyOf(stripe, place)));
@@ -61,25 +42,15 @@ FlowId StripedConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuInd
   return id;
 }
 
-uint64_t StripedConnections::EntropyOf(const Stripe& stripe, uint32_t place) {
-  return place == 0 ? stripe.entropy : Mix64(stripe.entropy ^ place);
-}
-
 uint32_t StripedConnections::OpenUse(uint32_t id, uint32_t device, uint64_t entropy) {
   const Stripe& stripe = stripes_[id];
   const auto use = static_cast<uint32_t>(uses_.size());
-  std::optional<PortPins> pins;
-  if (!link_aggregation_) {
-    const std::vector<LinkId> source = PortsOfNic(stripe.source_gpu);
-    const std::vector<LinkId> destination = PortsOfNic(stripe.destination_gpu);
-    pins = {.first = source[device % source.size()],
-            .last = graph_.ReverseLink(destination[device % destination.size()])};
-  }
   Use& opened = uses_.emplace_back();
   opened.stripe = id;
   opened.device = device;
   opened.queue_pair =
-      rdma_.OpenBound({this, use}, stripe.source_gpu, stripe.destination_gpu, entropy, pins);
+      rdma_.OpenBound({this, use}, stripe.source_gpu, stripe.destination_gpu, entropy,
+                      layout_.PinsOf(stripe.source_gpu, stripe.destination_gpu, device));
   return use;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Implements connections of several queue pairs, as in NCCL's network plug-in. If the ports of a
-// NIC are separate devices, it merges them and opens IB_QPS_PER_CONNECTION queue pairs on each. A
+// Implements connections of several queue pairs, as in NCCL's network plug-in (stripe_layout.h). A
 // message is divided over the queue pairs (ncclIbMultiSend, src/transport/net_ib/p2p.cc). The user
 // of a connection receives callbacks for whole messages, in their order.
 //
@@ -32,6 +31,7 @@
 #include "simulator/state/field_table.h"
 #include "simulator/transport/connections/net_ib_settings.h"
 #include "simulator/transport/connections/port_recovery.h"
+#include "simulator/transport/connections/stripe_layout.h"
 #include "simulator/transport/contract/composite_transport.h"
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/contract/network_stack.h"
@@ -47,7 +47,9 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   ~StripedConnections() override;
 
   // Returns whether a connection between these GPUs has more than one queue pair.
-  bool AreSeveral(GpuIndex source_gpu, GpuIndex destination_gpu) const;
+  bool AreSeveral(GpuIndex source_gpu, GpuIndex destination_gpu) const {
+    return layout_.QueuePairCount(source_gpu, destination_gpu) > 1;
+  }
 
   // These functions implement Transport. A message's loss tolerance applies to each of its parts.
   // Grants always tell the sender.
@@ -159,9 +161,9 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   FlowId FlowOf(uint32_t use) const override { return FlowId{uses_[use].stripe}; }
   SinkRef UserOf(uint32_t use) const override { return stripes_[uses_[use].stripe].user; }
   bool IsUnrepaired(const Stripe& stripe) const;
-  std::vector<LinkId> PortsOfNic(GpuIndex gpu) const;
-  uint32_t DeviceCount(GpuIndex source_gpu, GpuIndex destination_gpu) const;
-  static uint64_t EntropyOf(const Stripe& stripe, uint32_t place);
+  static uint64_t EntropyOf(const Stripe& stripe, uint32_t place) {
+    return StripeLayout::EntropyOf(stripe.entropy, place);
+  }
   uint32_t OpenUse(uint32_t stripe, uint32_t device, uint64_t entropy);
   void SendPart(Stripe& stripe, uint64_t message, uint32_t part);
   void SendGrant(Stripe& stripe, uint64_t grant);
@@ -187,10 +189,9 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   // Calls `what` after the delay, unless the connection is closed by then.
   void After(uint32_t stripe, int64_t delay_ps, std::function<void()> what);
 
-  const FabricGraph& graph_;
   RdmaTransport& rdma_;
   FabricSimulatorImpl& engine_;
-  bool link_aggregation_;
+  StripeLayout layout_;
   NetIbSettings settings_;
   // Both are deques, because their elements must not move when others are added.
   std::deque<Stripe> stripes_;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "simulator/transport/connections/striped_connections.h"
 #include "simulator/transport/contract/network_stack.h"
 #include "simulator/transport/flow/flow_transport.h"
-#include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {
 
@@ -25,8 +23,6 @@ class FlowStack final : public NetworkStack {
   }
 
  private:
-  RdmaTransport rdma_;  // provides only routes, as striped_ does
-  StripedConnections striped_;
   FlowTransport transport_;
 };
 

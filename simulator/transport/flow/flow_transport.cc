@@ -12,36 +12,34 @@
 
 namespace railyard {
 
-FlowTransport::FlowTransport(FlowNetwork& flows, FabricNetwork& network, RdmaTransport& rdma,
-                             StripedConnections& striped, const NicSettings& settings)
-    : carriers_(flows),
-      network_(network),
-      rdma_(rdma),
-      striped_(striped),
-      full_packet_bytes_(settings.mtu_bytes + settings.HeaderBytes()),
-      ack_bytes_(settings.HeaderBytes() + kAethBytes) {
-  network.engine().Register(event_order::kFlowAnswer, {.name = "answers to flows"},
-                            &FlowTransport::HandleAnswer, this);
+FlowTransport::FlowTransport(const Parts& parts, const NicSettings& nic, const NetIbSettings& ib)
+    : graph_(parts.graph),
+      network_(parts.network),
+      carriers_(parts.flows),
+      paths_(parts.graph, parts.network, parts.routing, false),
+      layout_(parts.graph, nic, ib),
+      mtu_bytes_(nic.mtu_bytes),
+      framing_(RdmaFraming(nic)) {
+  network_.engine().Register(event_order::kFlowAnswer, {.name = "answers to flows"},
+                             &FlowTransport::HandleAnswer, this);
 }
 
 FlowId FlowTransport::Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
                            uint64_t entropy) {
   Flow flow;
   flow.user = sink;
-  flow.source_gpu = source_gpu;
-  flow.destination_gpu = destination_gpu;
-  if (striped_.AreSeveral(source_gpu, destination_gpu)) {
-    flow.queue_pairs =
-        striped_.QueuePairsOf(striped_.Open(sink, source_gpu, destination_gpu, entropy));
-  } else {
-    flow.queue_pairs = {rdma_.Open(sink, source_gpu, destination_gpu, entropy)};
-  }
-  const FlowId id{flows_.size()};
   FlowRoute route;
-  for (const FlowId queue_pair : flow.queue_pairs) {
-    route.push_back({.links = rdma_.LinksOf(queue_pair), .weight = 1});
+  for (const PairEnds& ends : layout_.EndsOf(source_gpu, destination_gpu, entropy)) {
+    const QueuePaths::Ways ways = paths_.Resolve(ends, true, {});
+    if (flow.paths.empty()) {
+      flow.ends = ends;
+      flow.ack_path = ways.acks;
+    }
+    flow.paths.push_back(ways.packets);
+    route.push_back({.links = network_.LinksOfPath(ways.packets), .weight = 1});
     SIM_CHECK(!route.back().links.empty(), "a flow without a route");
   }
+  const FlowId id{flows_.size()};
   flow.pipe = carriers_.Open(*this, id, route);
   FollowRates(flow);
   flows_.push_back(std::move(flow));
@@ -52,24 +50,23 @@ void FlowTransport::FollowRates(Flow& flow) const {
   if (flow.rate_changes == carriers_.rate_changes()) return;
   flow.rate_changes = carriers_.rate_changes();
   flow.rate_alone_bps = carriers_.RateAloneBps(flow.pipe);
-  const FlowId first = flow.queue_pairs.front();
-  const auto grant_bytes = static_cast<uint32_t>(rdma_.WireBytes(kClearToSendBytes));
-  flow.grant_latency_ps = network_.PathLatencyPs(rdma_.AckPath(first), grant_bytes);
+  const auto grant_bytes = static_cast<uint32_t>(framing_.WireBytes(kClearToSendBytes, mtu_bytes_));
+  flow.grant_latency_ps = network_.PathLatencyPs(flow.ack_path, grant_bytes);
   // The NIC acknowledges a message that then goes on to memory.
-  const PathRef path = rdma_.DataPath(first);
+  const PathRef path = flow.paths.front();
   PathRef to_nic = path;
   to_nic.hop_count = static_cast<uint8_t>(network_.LinksToNic(path));
-  const int64_t behind_nic_ps = network_.PathLatencyPs(path, full_packet_bytes_) -
-                                network_.PathLatencyPs(to_nic, full_packet_bytes_);
-  flow.ack_latency_ps = std::max<int64_t>(
-      0, network_.PathLatencyPs(rdma_.AckPath(first), ack_bytes_) - behind_nic_ps);
+  const int64_t behind_nic_ps = network_.PathLatencyPs(path, FullPacketBytes()) -
+                                network_.PathLatencyPs(to_nic, FullPacketBytes());
+  const uint32_t ack_bytes = framing_.header_bytes + framing_.ack_bytes;
+  flow.ack_latency_ps =
+      std::max<int64_t>(0, network_.PathLatencyPs(flow.ack_path, ack_bytes) - behind_nic_ps);
 }
 
 int64_t FlowTransport::LatencyPs(const Flow& flow, uint64_t packet_bytes) const {
   const auto bytes = static_cast<uint32_t>(packet_bytes);
-  return std::max<int64_t>(0,
-                           network_.PathLatencyPs(rdma_.DataPath(flow.queue_pairs.front()), bytes) -
-                               TransferTimePs(bytes, flow.rate_alone_bps));
+  return std::max<int64_t>(0, network_.PathLatencyPs(flow.paths.front(), bytes) -
+                                  TransferTimePs(bytes, flow.rate_alone_bps));
 }
 
 void FlowTransport::Post(FlowId id, const PostedMessage& message) {
@@ -77,9 +74,9 @@ void FlowTransport::Post(FlowId id, const PostedMessage& message) {
   if (flow.is_closed) return;
   FollowRates(flow);
   // Each queue pair carries a part, with headers of its own.
-  const uint64_t parts = flow.queue_pairs.size();
+  const uint64_t parts = flow.paths.size();
   const uint64_t part_bytes = DivideUp(message.size.bytes, parts);
-  const uint64_t part_wire_bytes = rdma_.WireBytes(part_bytes);
+  const uint64_t part_wire_bytes = framing_.WireBytes(part_bytes, mtu_bytes_);
   const uint64_t wire_bytes = message.size.bytes + parts * (part_wire_bytes - part_bytes);
   flow.payload_bytes.push_back(message.size.data_bytes);
   ++flow.unacknowledged;
@@ -87,7 +84,7 @@ void FlowTransport::Post(FlowId id, const PostedMessage& message) {
   carriers_.Send(flow.pipe, {.wire_bytes = wire_bytes,
                              .payload_bytes = message.size.data_bytes,
                              .latency_ps = LatencyPs(
-                                 flow, std::min<uint64_t>(part_wire_bytes, full_packet_bytes_))});
+                                 flow, std::min<uint64_t>(part_wire_bytes, FullPacketBytes()))});
 }
 
 void FlowTransport::Grant(FlowId id, bool tells_sender) {
@@ -133,18 +130,18 @@ void FlowTransport::OnRoutesChanged() {
 }
 
 std::vector<LinkId> FlowTransport::LinksOf(FlowId flow) const {
-  return rdma_.LinksOf(flows_[flow].queue_pairs.front());
+  return network_.LinksOfPath(flows_[flow].paths.front());
 }
 
 std::vector<LinkShare> FlowTransport::LinkSharesOf(FlowId id) const {
-  return rdma_.EvenSharesOf(flows_[id].queue_pairs);
+  return EvenSharesOf(network_, flows_[id].paths);
 }
 
 FlowStatus FlowTransport::StatusOf(FlowId id) const {
   const Flow& flow = flows_[id];
   return {.is_under_way = flow.unacknowledged > 0,
           .description = fmt::format("{} ({} messages under way as flows)",
-                                     rdma_.NamesOf(flow.queue_pairs.front()), flow.unacknowledged)};
+                                     NamesOf(graph_, flow.ends), flow.unacknowledged)};
 }
 
 // Events of answers are pending while one is under way.

@@ -15,19 +15,24 @@
 
 #include "simulator/flow/flow_network.h"
 #include "simulator/state/field_table.h"
-#include "simulator/transport/connections/striped_connections.h"
+#include "simulator/transport/connections/stripe_layout.h"
 #include "simulator/transport/contract/transport.h"
-#include "simulator/transport/rdma/rdma_transport.h"
+#include "simulator/transport/nic/packet_framing.h"
+#include "simulator/transport/nic/queue_paths.h"
 
 namespace railyard {
 
 class FlowTransport final : public Transport, public PipeUser, public StateOwner {
  public:
-  // Registers its events with the engine, which allows one instance at a time. Opens queue pairs of
-  // the other transports for their routes and sends nothing over them. All references must outlive
-  // this object.
-  FlowTransport(FlowNetwork& flows, FabricNetwork& network, RdmaTransport& rdma,
-                StripedConnections& striped, const NicSettings& settings);
+  // Names the parts of a run that flows use. They must outlive the transport.
+  struct Parts {
+    const FabricGraph& graph;
+    FabricNetwork& network;
+    FlowNetwork& flows;
+    const EcmpRouting& routing;
+  };
+  // Registers its events with the engine, which allows one instance at a time.
+  FlowTransport(const Parts& parts, const NicSettings& nic, const NetIbSettings& ib);
 
   FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
               uint64_t entropy) override;
@@ -51,9 +56,9 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
  private:
   struct Flow {
     SinkRef user;
-    GpuIndex source_gpu{0};
-    GpuIndex destination_gpu{0};
-    std::vector<FlowId> queue_pairs;
+    PairEnds ends;
+    std::vector<PathRef> paths;  // of the data of its queue pairs
+    PathRef ack_path;            // of the first of them
     PipeId pipe = PipeId::kNone;
     uint64_t rate_alone_bps = 0;
     uint64_t rate_changes = UINT64_MAX;  // of links, when rate and latencies were computed
@@ -69,9 +74,9 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
       constexpr std::string_view kOpened = "it is decided when the flow is opened";
       constexpr std::string_view kOfRates = "it follows from the rates of the links";
       return FieldTable("flow", field::NoState("user", &Flow::user, kOpened),
-                        field::NoState("source_gpu", &Flow::source_gpu, kOpened),
-                        field::NoState("destination_gpu", &Flow::destination_gpu, kOpened),
-                        field::NoState("queue_pairs", &Flow::queue_pairs, kOpened),
+                        field::NoState("ends", &Flow::ends, kOpened),
+                        field::NoState("paths", &Flow::paths, kOpened),
+                        field::NoState("ack_path", &Flow::ack_path, kOpened),
                         field::NoState("pipe", &Flow::pipe, kOpened),
                         field::NoState("rate_alone_bps", &Flow::rate_alone_bps, kOfRates),
                         field::NoState("rate_changes", &Flow::rate_changes, kOfRates),
@@ -94,13 +99,15 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
   int64_t LatencyPs(const Flow& flow, uint64_t packet_bytes) const;
   // Computes what follows from the rates of the links, if they have changed since that was done.
   void FollowRates(Flow& flow) const;
+  uint32_t FullPacketBytes() const { return mtu_bytes_ + framing_.header_bytes; }
 
-  FlowNetwork& carriers_;
+  const FabricGraph& graph_;
   FabricNetwork& network_;
-  RdmaTransport& rdma_;
-  StripedConnections& striped_;
-  uint32_t full_packet_bytes_;
-  uint32_t ack_bytes_;
+  FlowNetwork& carriers_;
+  QueuePaths paths_;
+  StripeLayout layout_;
+  uint32_t mtu_bytes_;
+  PacketFraming framing_;
   std::vector<Flow> flows_;
   uint64_t counted_payload_bytes_ = 0;
 };

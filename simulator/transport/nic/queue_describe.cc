@@ -15,9 +15,7 @@ constexpr size_t kNamedLinksMax = 4;
 }  // namespace
 
 std::string QueueTransport::NamesOf(FlowId queue_pair) const {
-  const QueuePair& pair = queue_pairs_[queue_pair];
-  return fmt::format("{} -> {}", graph_.device(pair.source_nic).name,
-                     graph_.device(pair.destination_nic).name);
+  return railyard::NamesOf(graph_, queue_pairs_[queue_pair]);
 }
 
 FlowStatus QueueTransport::StatusOf(FlowId queue_pair) const {

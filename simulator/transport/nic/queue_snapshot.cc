@@ -2,7 +2,6 @@
 // Visits the state of quiescent queue pairs, besides the field tables of their records. Only
 // differences of sequence numbers matter, since both ends of a queue count on from there.
 #include "simulator/transport/nic/queue_transport.h"
-#include "simulator/units/mix64.h"
 
 namespace railyard {
 
@@ -86,8 +85,8 @@ void QueueTransport::Visit(QueueId id, StateArchive& archive) {
     archive.Require(!sender.Is(SendQueue::kActive));
     return;
   }
-  archive.Named("path").Constant(HashOfPath(sender.path()));
-  archive.Named("path of ACKs").Constant(HashOfPath(receive_queues_[id].ack_path()));
+  archive.Named("path").Constant(paths_.HashOf(sender.path()));
+  archive.Named("path of ACKs").Constant(paths_.HashOf(receive_queues_[id].ack_path()));
   archive.Named("port").Constant(sender.port);
   VisitEnds(id, archive);
 }
@@ -111,14 +110,6 @@ void QueueTransport::VisitEnds(QueueId id, StateArchive& archive) {
   const NicKind& kind = kinds_[sender.nic_kind];
   archive.Require(!kind.is_never_replayed);
   if (!kind.is_never_replayed) kind.control->Visit(QueuePairOf(id), archive);
-}
-
-uint64_t QueueTransport::HashOfPath(PathRef path) const {
-  uint64_t hash = path.hop_count;
-  for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    hash = Mix64(hash ^ network_.paths().LinkOf(path, hop));
-  }
-  return hash;
 }
 
 }  // namespace railyard

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "simulator/fabric/fabric_network.h"
@@ -14,8 +13,7 @@
 #include "simulator/transport/contract/message_ring.h"
 #include "simulator/transport/contract/transport.h"
 #include "simulator/transport/nic/queue_id.h"
-#include "topologies/graph/fabric_graph.h"
-#include "topologies/routing/routing.h"
+#include "simulator/transport/nic/queue_paths.h"
 
 namespace railyard {
 
@@ -186,15 +184,9 @@ struct RecoveryClock {
   }
 };
 
-// Names the ends of a queue pair, which both its queues share.
-struct QueuePair {
-  std::optional<PortPins> data_pins;  // the ports it is bound to, if any
+// Names the ends and the user of a queue pair, which both its queues share.
+struct QueuePair : PairEnds {
   SinkRef user;
-  DeviceId source_gpu{0};
-  DeviceId destination_gpu{0};
-  DeviceId source_nic{0};
-  DeviceId destination_nic{0};
-  uint64_t entropy = 0;
 };
 
 }  // namespace railyard

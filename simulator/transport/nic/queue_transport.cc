@@ -9,17 +9,16 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
 #include "simulator/transport/congestion/no_congestion_control.h"
-#include "simulator/units/mix64.h"
 
 namespace railyard {
 QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
                                EcmpRouting& routing, const NicSettings& settings,
-                               std::span<const NicVariant> variants, const Framing& framing)
+                               std::span<const NicVariant> variants, const PacketFraming& framing)
     : network_(network),
       settings_(settings),
       framing_(framing),
       graph_(graph),
-      routing_(routing),
+      paths_(graph, network, routing, framing.is_answered_by_host),
       full_packet_bytes_(settings.mtu_bytes + framing.header_bytes),
       port_of_link_(graph.link_count(), SendQueue::kNone),
       first_port_of_device_(graph.device_count(), SendQueue::kNone) {
@@ -81,21 +80,10 @@ void QueueTransport::AddPorts(DeviceId nic) {
   }
 }
 
-uint64_t QueueTransport::WireBytes(uint64_t payload_bytes) const {
-  const uint64_t packets = PacketsOf(payload_bytes);
-  return payload_bytes + packets * framing_.header_bytes + framing_.first_packet_bytes;
-}
-
 FlowId QueueTransport::OpenBound(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
                                  uint64_t entropy, const std::optional<PortPins>& data_pins) {
-  QueuePair pair;
+  QueuePair pair{EndsBetween(graph_, source_gpu, destination_gpu, entropy), sink};
   pair.data_pins = data_pins;
-  pair.user = sink;
-  pair.source_gpu = graph_.gpus()[source_gpu];
-  pair.destination_gpu = graph_.gpus()[destination_gpu];
-  pair.source_nic = graph_.NicOfGpu(pair.source_gpu).value();
-  pair.destination_nic = graph_.NicOfGpu(pair.destination_gpu).value();
-  pair.entropy = entropy;
   queue_pairs_.push_back(pair);
   const QueueId data = AddQueue();
   const QueueId grants = AddQueue();
@@ -162,70 +150,22 @@ void QueueTransport::SetAckPolicy(QueueId queue) {
           : std::min(KindOfReceiver(queue).settings.ack_every_packets, sender.window_packets);
 }
 
-PathRef QueueTransport::PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward,
-                               PathRef last) {
-  std::optional<uint32_t> detour_hop;
-  Path path;
-  if (pair.data_pins) {
-    const PortPins& pins = *pair.data_pins;
-    path = routing_.Resolve(
-        from, to, pair.entropy,
-        is_forward ? pins
-                   : PortPins{graph_.ReverseLink(pins.last), graph_.ReverseLink(pins.first)});
-  } else {
-    path = routing_.Resolve(from, to, pair.entropy, &detour_hop);
-  }
-  bool is_same = path.size() == last.hop_count;
-  for (uint32_t hop = 0; is_same && hop < last.hop_count; ++hop) {
-    is_same = path[hop] == network_.paths().LinkOf(last, hop);
-  }
-  if (is_same) return last;
-  return routes_have_changed_ ? FindOrAddPath(path, detour_hop)
-                              : network_.AddPath(path, detour_hop);
-}
-
-// Routes that change repeatedly, as over circuits or a flapping link, return to the same paths.
-PathRef QueueTransport::FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop) {
-  uint64_t hash = Mix64(detour_hop.value_or(UINT32_MAX));
-  for (const LinkId link : path) hash = Mix64(hash ^ link);
-  const auto [first, last] = later_paths_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    const LaterPath& known = it->second;
-    bool is_same = known.detour_hop == detour_hop && known.path.hop_count == path.size();
-    for (uint32_t hop = 0; is_same && hop < path.size(); ++hop) {
-      is_same = path[hop] == network_.paths().LinkOf(known.path, hop);
-    }
-    if (is_same) return known.path;
-  }
-  const PathRef added = network_.AddPath(path, detour_hop);
-  later_paths_.emplace(hash, LaterPath{.path = added, .detour_hop = detour_hop});
-  return added;
-}
-
 void QueueTransport::Resolve(QueueId queue_id) {
-  const QueuePair& pair = PairOf(queue_id);
-  const bool is_data = IsDataQueue(queue_id);
-  const DeviceId source_nic = is_data ? pair.source_nic : pair.destination_nic;
-  const DeviceId destination_nic = is_data ? pair.destination_nic : pair.source_nic;
   SendQueue& queue = send_queues_[queue_id];
-  const PathRef path = is_data
-                           ? PathTo(pair.source_gpu, pair.destination_gpu, pair, true, queue.path())
-                           : PathTo(source_nic, destination_nic, pair, false, queue.path());
-  queue.first_link = path.first;
-  queue.hop_count = path.hop_count;
-  for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    const uint32_t port = port_of_link_[network_.paths().LinkOf(path, hop)];
+  ReceiveQueue& receiver = receive_queues_[queue_id];
+  const QueuePaths::Ways ways =
+      paths_.Resolve(PairOf(queue_id), IsDataQueue(queue_id),
+                     {.packets = queue.path(), .acks = receiver.ack_path()});
+  queue.first_link = ways.packets.first;
+  queue.hop_count = ways.packets.hop_count;
+  for (uint32_t hop = 0; hop < queue.hop_count; ++hop) {
+    const uint32_t port = port_of_link_[network_.LinkOfPath(ways.packets, hop)];
     if (port == SendQueue::kNone) continue;
     queue.port = port;
     break;
   }
-  ReceiveQueue& receiver = receive_queues_[queue_id];
-  const bool is_stream = framing_.is_answered_by_host && is_data;
-  const PathRef ack_path =
-      PathTo(is_stream ? pair.destination_gpu : destination_nic,
-             is_stream ? pair.source_gpu : source_nic, pair, !is_data, receiver.ack_path());
-  receiver.ack_first_link = ack_path.first;
-  receiver.ack_hop_count = ack_path.hop_count;
+  receiver.ack_first_link = ways.acks.first;
+  receiver.ack_hop_count = ways.acks.hop_count;
 }
 
 void QueueTransport::Close(FlowId queue_pair) {
@@ -254,7 +194,7 @@ void QueueTransport::ClockTimeouts(FlowId queue_pair) {
 }
 
 void QueueTransport::OnRoutesChanged() {
-  routes_have_changed_ = true;
+  paths_.OnRoutesChanged();
   for (QueueId id{0}; id < send_queues_.size(); ++id) Resolve(id);
 }
 
@@ -304,12 +244,9 @@ std::vector<LinkShare> QueueTransport::LinkSharesOf(FlowId queue_pair) const {
 }
 
 std::vector<LinkShare> QueueTransport::EvenSharesOf(std::span<const FlowId> queue_pairs) const {
-  const double share = 1.0 / static_cast<double>(queue_pairs.size());
-  std::vector<LinkShare> shares;
-  for (const FlowId queue_pair : queue_pairs) {
-    for (const LinkId link : LinksOf(queue_pair)) shares.push_back({link, share});
-  }
-  return shares;
+  std::vector<PathRef> paths;
+  for (const FlowId queue_pair : queue_pairs) paths.push_back(DataPath(queue_pair));
+  return railyard::EvenSharesOf(network_, paths);
 }
 
 std::vector<LinkId> QueueTransport::AllLinksOf(FlowId queue_pair) const {

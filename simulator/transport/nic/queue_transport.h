@@ -10,13 +10,11 @@
 // CongestionControl limits the data of a queue pair.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
@@ -28,8 +26,9 @@
 #include "simulator/transport/nic/nic.h"
 #include "simulator/transport/nic/nic_port.h"
 #include "simulator/transport/nic/nic_settings.h"
+#include "simulator/transport/nic/packet_framing.h"
+#include "simulator/transport/nic/queue_paths.h"
 #include "simulator/transport/nic/queue_state.h"
-#include "simulator/units/divide_up.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {
@@ -109,8 +108,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Returns the sink of the user of a queue's pair.
   const SinkRef& UserOf(QueueId queue) const { return PairOf(queue).user; }
   uint32_t FirstPortOf(DeviceId nic) const { return first_port_of_device_[nic]; }
-  // Returns the bytes on the wire of a message of `payload_bytes`.
-  uint64_t WireBytes(uint64_t payload_bytes) const;
   const StackCounters& counters() const { return counters_; }
   // Adds the counters of the queue pairs in another process's part of the network.
   void Absorb(const StackCounters& counters) { counters_.Add(counters); }
@@ -133,16 +130,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   }
 
  protected:
-  // Describes the format of the protocol's packets, and the device that answers them.
-  struct Framing {
-    uint32_t header_bytes = 0;
-    uint32_t first_packet_bytes = 0;  // of a message's first packet, besides the header
-    uint32_t ack_bytes = 0;           // of an ACK, besides the header
-    // If true, the host behind the NIC acknowledges data, from memory to memory.
-    bool is_answered_by_host = false;
-    // If true, OnSegmentSent() and OnLimits() are called.
-    bool follows_segments = false;
-  };
   // Holds the settings of a group of NICs. A queue pair uses the time-out, retries, window and
   // congestion control of its sender's NIC, and the ACKs and CNPs of its receiver's NIC.
   struct NicKind {
@@ -157,7 +144,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Preconditions: no NIC is in two variants, and there are at most kNicVariantsMax.
   QueueTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                  const NicSettings& settings, std::span<const NicVariant> variants,
-                 const Framing& framing);
+                 const PacketFraming& framing);
 
   // --- Implemented by the protocol ---------------------------------------------------------------
   // Adds the protocol's state of one more queue.
@@ -188,7 +175,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
     return *nics_[IsDataQueue(queue) ? PairOf(queue).source_nic : PairOf(queue).destination_nic];
   }
   uint32_t PacketsOf(uint64_t bytes) const {
-    return static_cast<uint32_t>(std::max<uint64_t>(1, DivideUp(bytes, settings_.mtu_bytes)));
+    return PacketFraming::PacketsOf(bytes, settings_.mtu_bytes);
   }
 
   // These functions control the turns of queues (queue_turns.cc).
@@ -231,7 +218,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // The state of both halves of a protocol.
   FabricNetwork& network_;
   const NicSettings settings_;  // of most NICs; variants agree on those used here
-  const Framing framing_;
+  const PacketFraming framing_;
   std::vector<SendQueue> send_queues_;        // by QueueId
   std::vector<ReceiveQueue> receive_queues_;  // the same
   std::vector<SendBacklog> backlogs_;         // the same
@@ -248,9 +235,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void SetAckPolicy(QueueId queue);
   void OpenControl(FlowId queue_pair);
   void Resolve(QueueId queue);
-  // `is_forward` is true for the direction of the data.
-  PathRef PathTo(DeviceId from, DeviceId to, const QueuePair& pair, bool is_forward, PathRef last);
-  PathRef FindOrAddPath(const Path& path, std::optional<uint32_t> detour_hop);
   void AddObstacles(PathRef path, std::vector<std::string>& obstacles) const;
   std::string WhyNoRoute(const QueuePair& pair) const;
   bool IsUnderWay(FlowId queue_pair) const;
@@ -280,10 +264,9 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // These functions take and restore snapshots (queue_snapshot.cc).
   void Visit(QueueId queue, StateArchive& archive);
   void VisitEnds(QueueId queue, StateArchive& archive);
-  uint64_t HashOfPath(PathRef path) const;
 
   const FabricGraph& graph_;
-  EcmpRouting& routing_;
+  QueuePaths paths_;
   uint32_t full_packet_bytes_;
   std::vector<ns3::Ptr<Nic>> nics_;  // by device
   std::vector<uint8_t> kind_of_device_;
@@ -296,14 +279,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   std::vector<bool> is_counted_;                // by queue pair; empty: none is
   std::unique_ptr<MessageHistory> history_;     // null: not kept
   uint64_t counted_payload_bytes_ = 0;
-  // Describes a path that was resolved when routes had changed. Such paths are stored by a hash
-  // over their links.
-  struct LaterPath {
-    PathRef path;
-    std::optional<uint32_t> detour_hop;
-  };
-  std::unordered_multimap<uint64_t, LaterPath> later_paths_;
-  bool routes_have_changed_ = false;
 };
 
 }  // namespace railyard

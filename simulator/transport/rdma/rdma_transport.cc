@@ -9,10 +9,7 @@ namespace railyard {
 
 RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                              const NicSettings& settings, std::span<const NicVariant> variants)
-    : QueueTransport(graph, network, routing, settings, variants,
-                     {.header_bytes = settings.HeaderBytes(),
-                      .first_packet_bytes = kRethBytes,
-                      .ack_bytes = kAethBytes}) {
+    : QueueTransport(graph, network, routing, settings, variants, RdmaFraming(settings)) {
   SIM_CHECK(settings.reorder_tolerance_packets < ReceiveQueue::kBeyondPackets,
             "a reorder tolerance beyond what a NACK can tell");
 }
