@@ -2,34 +2,24 @@
 // Says in words what queue pairs wait for.
 #include <algorithm>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "simulator/transport/nic/queue_transport.h"
 
 namespace railyard {
-namespace {
-
-constexpr size_t kNamedLinksMax = 4;
-
-}  // namespace
 
 std::string QueueTransport::NamesOf(FlowId queue_pair) const {
   return railyard::NamesOf(graph_, queue_pairs_[queue_pair]);
 }
 
 FlowStatus QueueTransport::StatusOf(FlowId queue_pair) const {
-  return {.is_under_way = IsUnderWay(queue_pair),
-          .description = Describe(queue_pair),
-          .obstacles = ObstaclesOf(queue_pair)};
-}
-
-bool QueueTransport::IsUnderWay(FlowId queue_pair) const {
-  const auto waits = [this](QueueId queue_id) {
-    const SendQueue& queue = send_queues_[queue_id];
-    return queue.posted_end != queue.unacknowledged;
-  };
-  return waits(DataQueueOf(queue_pair)) || waits(GrantQueueOf(queue_pair));
+  const QueueTables tables = {graph_, network_, send_queues_, receive_queues_};
+  FlowStatus status = {.is_under_way = IsUnderWay(tables, queue_pair),
+                       .description = Describe(queue_pair),
+                       .obstacles = ObstaclesOf(tables, queue_pair, queue_pairs_[queue_pair])};
+  if (status.obstacles.empty()) {
+    const auto tried = MostTriedQueue(tables, queue_pair);
+    if (tried) status.obstacles.push_back(DescribeRetries(*tried));
+  }
+  return status;
 }
 
 std::optional<PlacedMessage> QueueTransport::MessageOf(QueueId queue, uint32_t sequence) const {
@@ -56,65 +46,6 @@ std::optional<SendLimits> QueueTransport::LimitsNow(FlowId queue_pair) const {
     limits.rate_bps = std::min(limits.rate_bps, network_.RateBps(ports_[queue.port].wire));
   }
   return limits;
-}
-
-void QueueTransport::AddObstacles(PathRef path, std::vector<std::string>& obstacles) const {
-  const auto add = [&obstacles](const std::string& text) {
-    if (std::find(obstacles.begin(), obstacles.end(), text) == obstacles.end()) {
-      obstacles.push_back(text);
-    }
-  };
-  for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    const LinkId link = network_.paths().LinkOf(path, hop);
-    if (!network_.IsLinkUp(link)) {
-      add(graph_.link(link).name + " is down");
-    } else if (network_.IsPaused(link)) {
-      add(graph_.link(link).name + " is paused");
-    }
-  }
-}
-
-// Routes avoid failed links. If no route is left, a failed link at one of the ends is the cause,
-// or, if there is none, any failed link between them.
-std::string QueueTransport::WhyNoRoute(const QueuePair& pair) const {
-  std::vector<std::string> at_ends;
-  std::vector<std::string> elsewhere;
-  for (LinkId link{0}; link < graph_.link_count(); ++link) {
-    if (network_.IsLinkUp(link)) continue;
-    const auto is_end = [&](DeviceId device) {
-      return device == pair.source_nic || device == pair.destination_nic;
-    };
-    auto& names =
-        is_end(graph_.link_source(link)) || is_end(graph_.link_target(link)) ? at_ends : elsewhere;
-    names.push_back(graph_.link(link).name + " is down");
-  }
-  std::vector<std::string>& names = at_ends.empty() ? elsewhere : at_ends;
-  if (names.size() > kNamedLinksMax) {
-    names.resize(kNamedLinksMax);
-    names.emplace_back("and others");
-  }
-  if (names.empty()) return "there is no route yet";
-  return fmt::format("there is no route: {}", fmt::join(names, ", "));
-}
-
-std::vector<std::string> QueueTransport::ObstaclesOf(FlowId queue_pair) const {
-  std::vector<std::string> obstacles;
-  bool has_route = true;
-  QueueId most_tried = DataQueueOf(queue_pair);
-  for (const QueueId id : {DataQueueOf(queue_pair), GrantQueueOf(queue_pair)}) {
-    const SendQueue& queue = send_queues_[id];
-    if (queue.posted_end == queue.unacknowledged) continue;
-    AddObstacles(queue.path(), obstacles);
-    AddObstacles(receive_queues_[id].ack_path(), obstacles);
-    has_route &= queue.hop_count != 0 && receive_queues_[id].ack_hop_count != 0;
-    if (queue.retries > send_queues_[most_tried].retries) most_tried = id;
-  }
-  if (!has_route) obstacles.push_back(WhyNoRoute(queue_pairs_[queue_pair]));
-  const SendQueue& tried = send_queues_[most_tried];
-  if (obstacles.empty() && tried.retries > 0 && tried.posted_end != tried.unacknowledged) {
-    obstacles.push_back(DescribeRetries(most_tried));
-  }
-  return obstacles;
 }
 
 }  // namespace railyard

@@ -27,6 +27,7 @@
 #include "simulator/transport/nic/nic_port.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "simulator/transport/nic/packet_framing.h"
+#include "simulator/transport/nic/queue_obstacles.h"
 #include "simulator/transport/nic/queue_paths.h"
 #include "simulator/transport/nic/queue_state.h"
 #include "topologies/routing/routing.h"
@@ -80,7 +81,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   bool HasUnrepairedLoss(FlowId queue_pair) const override;
   // Returns what the flow waits for. A flow without unacknowledged data has no obstacles.
   FlowStatus StatusOf(FlowId queue_pair) const override;
-  std::string NamesOf(FlowId queue_pair) const;  // "server1/nic3 -> server2/nic3"
   // Returns a text such as "server1/nic3 -> server2/nic3 (12 data packets and 0 clear-to-send
   // unacknowledged)".
   virtual std::string Describe(FlowId queue_pair) const = 0;
@@ -165,6 +165,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   virtual std::string DescribeRetries(QueueId queue) const = 0;
 
   // --- For the protocol --------------------------------------------------------------------------
+  // Returns a text such as "server1/nic3 -> server2/nic3".
+  std::string NamesOf(FlowId queue_pair) const;
   const QueuePair& PairOf(QueueId queue) const { return queue_pairs_[QueuePairOf(queue)]; }
   // Returns the kind of the NIC that sends the queue's packets.
   const NicKind& KindOf(QueueId queue) const { return kinds_[send_queues_[queue].nic_kind]; }
@@ -235,10 +237,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void SetAckPolicy(QueueId queue);
   void OpenControl(FlowId queue_pair);
   void Resolve(QueueId queue);
-  void AddObstacles(PathRef path, std::vector<std::string>& obstacles) const;
-  std::string WhyNoRoute(const QueuePair& pair) const;
-  bool IsUnderWay(FlowId queue_pair) const;
-  std::vector<std::string> ObstaclesOf(FlowId queue_pair) const;
   uint32_t FullPacketBytes() const { return full_packet_bytes_; }
 
   // These functions control the turns of queues (queue_turns.cc).
