@@ -388,7 +388,7 @@ void FabricSimulation::TraceNics() {
   NetworkStack& stack = parts_->simulation->replay().executor().network_stack();
   const QueueTransport* const queue_pairs = stack.queue_pairs();
   if (queue_pairs == nullptr) return;
-  const auto nics = queue_pairs->nics();
+  const auto nics = queue_pairs->nic_kinds().nics();
   for (DeviceId id{0}; id < nics.size(); ++id) {
     if (nics[id] == nullptr) continue;
     const std::string& name = parts_->graph().device(id).name;

@@ -207,7 +207,7 @@ TEST_F(CongestionTest, TraceSourcesTellOfCnpsAndRates) {
   BuildIncast(2, {.window_bytes = 8 << 20}, "DCQCN");
   std::vector<NicCnpSent> cnps;
   std::vector<NicRateChanged> rates;
-  for (const ns3::Ptr<Nic>& nic : rdma_->nics()) {
+  for (const ns3::Ptr<Nic>& nic : rdma_->nic_kinds().nics()) {
     if (nic == nullptr) continue;
     nic->TraceConnectWithoutContext("CnpSent",
                                     ns3::Callback<void, const NicCnpSent&>(

@@ -81,11 +81,11 @@ TEST_F(RdmaNicsTest, EveryNicIsAnObjectWithItsOwnSettings) {
   Connect({.ib_timeout = 10, .ib_retry_cnt = 0}, {.ib_timeout = 8, .ib_retry_cnt = 0});
   const DeviceId nic0 = graph_.FindDevice("server0/nic0").value();
   const DeviceId nic1 = graph_.FindDevice("server1/nic0").value();
-  EXPECT_EQ(rdma_->nics()[nic0]->settings().ib_timeout, 10u);
-  EXPECT_EQ(rdma_->nics()[nic1]->settings().ib_timeout, 8u);
-  EXPECT_EQ(rdma_->nics()[leaf_], nullptr);
+  EXPECT_EQ(rdma_->nic_kinds().nics()[nic0]->settings().ib_timeout, 10u);
+  EXPECT_EQ(rdma_->nic_kinds().nics()[nic1]->settings().ib_timeout, 8u);
+  EXPECT_EQ(rdma_->nic_kinds().nics()[leaf_], nullptr);
   std::vector<uint32_t> timeouts;
-  rdma_->nics()[nic1]->TraceConnectWithoutContext(
+  rdma_->nic_kinds().nics()[nic1]->TraceConnectWithoutContext(
       "Timeout", ns3::Callback<void, const NicTimeout&>(
                      [&](const NicTimeout& timeout) { timeouts.push_back(timeout.queue_pair); }));
   Down(out_, 0, kNeverPs);

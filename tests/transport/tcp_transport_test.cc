@@ -29,7 +29,7 @@ class TcpTransportTest : public testing::TcpFixture {
     BuildTransports(settings);
     stream_ = Open(7, GpuIndex{0}, GpuIndex{1}, 99);
     timeouts = &timeouts_;
-    for (const ns3::Ptr<Nic>& nic : tcp_->nics()) {
+    for (const ns3::Ptr<Nic>& nic : tcp_->nic_kinds().nics()) {
       if (nic == nullptr) continue;
       nic->TraceConnectWithoutContext("Timeout", ns3::MakeCallback(&NoteTimeout));
     }

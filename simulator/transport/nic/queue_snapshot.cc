@@ -9,24 +9,6 @@ namespace railyard {
 static_assert(NamesEveryMember<SendBacklog>() && NamesEveryMember<Pacer>() &&
               NamesEveryMember<Repair>() && NamesEveryMember<RecoveryClock>());
 
-std::string QueueTransport::state_name() const {
-  std::string names;
-  for (const NicKind& kind : kinds_) {
-    const std::string name = kind.control->GetInstanceTypeId().GetName();
-    if (names.find(name) != std::string::npos) continue;
-    names += (names.empty() ? "" : " and ") + name;
-  }
-  return "queue pairs with " + names;
-}
-
-std::string QueueTransport::WhyNeverReplayed() const {
-  for (const NicKind& kind : kinds_) {
-    std::string why = kind.control->WhyNeverReplayed();
-    if (!why.empty()) return why;
-  }
-  return {};
-}
-
 void QueueTransport::Visit(StateArchive& archive) {
   archive.Named("queues").Constant(send_queues_.size());
   archive.Section();

@@ -42,7 +42,7 @@ struct alignas(64) SendQueue {
   uint8_t hop_count = 0;
   uint8_t flags = 0;
   uint8_t retries = 0;
-  uint8_t nic_kind = 0;  // of the NIC that sends: QueueTransport::NicKind
+  uint8_t nic_kind = 0;  // of the NIC that sends: NicKinds
   uint32_t port = kNone;
   QueueId next_active = QueueId::kNone;
   uint32_t window_packets = 0;

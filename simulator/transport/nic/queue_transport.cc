@@ -8,7 +8,6 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
-#include "simulator/transport/congestion/no_congestion_control.h"
 
 namespace railyard {
 QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
@@ -17,13 +16,16 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
     : network_(network),
       settings_(settings),
       framing_(framing),
+      kinds_(graph, settings, variants),
       graph_(graph),
       paths_(graph, network, routing, framing.is_answered_by_host),
       full_packet_bytes_(settings.mtu_bytes + framing.header_bytes),
       port_of_link_(graph.link_count(), SendQueue::kNone),
       first_port_of_device_(graph.device_count(), SendQueue::kNone) {
-  AddNics(variants);
-  if (needs_telemetry_) network.telemetry().Enable();
+  for (DeviceId device{0}; device < graph.device_count(); ++device) {
+    if (kinds_.nics()[device] != nullptr) AddPorts(device);
+  }
+  if (kinds_.needs_telemetry()) network.EnableTelemetry();
   FabricSimulatorImpl& engine = network.engine();
   engine.Register(event_order::kQueuePort, {.name = "turns of NICs' ports"},
                   &QueueTransport::HandlePort, this);
@@ -33,38 +35,6 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
                   &QueueTransport::HandleTimer, this);
 }
 
-void QueueTransport::AddKind(const NicSettings& settings) {
-  NicKind kind{.settings = settings, .window_packets = settings.WindowPackets()};
-  if (settings.congestion_control.IsTypeIdSet()) {
-    kind.control = settings.congestion_control.Create<CongestionControl>();
-  } else {
-    kind.control = ns3::CreateObject<NoCongestionControl>();
-  }
-  kind.needs = kind.control->needs();
-  kind.is_never_replayed = !kind.control->WhyNeverReplayed().empty();
-  needs_telemetry_ |= kind.needs.telemetry;
-  kinds_.push_back(std::move(kind));
-}
-
-void QueueTransport::AddNics(std::span<const NicVariant> variants) {
-  SIM_CHECK(variants.size() <= kNicVariantsMax, "more kinds of NICs than can be numbered");
-  nics_.resize(graph_.device_count());
-  kind_of_device_.resize(graph_.device_count());
-  AddKind(settings_);
-  for (const NicVariant& variant : variants) {
-    for (const DeviceId nic : variant.nics) {
-      kind_of_device_[nic] = static_cast<uint8_t>(kinds_.size());
-    }
-    AddKind(variant.settings);
-  }
-  for (DeviceId device{0}; device < graph_.device_count(); ++device) {
-    if (graph_.device(device).kind != DeviceKind::kNic) continue;
-    nics_[device] = ns3::CreateObject<Nic>();
-    nics_[device]->SetSettings(kinds_[kind_of_device_[device]].settings);
-    AddPorts(device);
-  }
-}
-
 void QueueTransport::AddPorts(DeviceId nic) {
   const uint32_t full_wire_bytes = FullPacketBytes();
   for (const LinkId wire : graph_.WiresOfNic(nic)) {
@@ -72,7 +42,7 @@ void QueueTransport::AddPorts(DeviceId nic) {
     port.wire = wire;
     port.full_packet_ps = network_.TransmissionPs(port.wire, full_wire_bytes);
     port.backlog_max_ps = ReadAheadPs(graph_, network_, wire, full_wire_bytes);
-    port.burst_packets = kinds_[kind_of_device_[nic]].settings.burst_packets;
+    port.burst_packets = kinds_[kinds_.KindOf(nic)].settings.burst_packets;
     const auto id = static_cast<uint32_t>(ports_.size());
     port_of_link_[port.wire] = id;
     first_port_of_device_[nic] = std::min(first_port_of_device_[nic], id);
@@ -110,11 +80,7 @@ void QueueTransport::OpenControl(FlowId queue_pair) {
                            network_.PathLatencyPs(receive_queues_[data].ack_path(),
                                                   framing_.header_bytes + framing_.ack_bytes);
   pacers_.emplace_back();
-  // Every control numbers all queue pairs, but only the sender's control is called for this one.
-  for (const NicKind& kind : kinds_) {
-    controlled.window_bytes = kind.settings.window_bytes;
-    kind.control->Open(controlled);
-  }
+  kinds_.Open(controlled);
   OnOpened(queue_pair, controlled.base_rtt_ps);
   ApplyLimits(data);
 }
@@ -124,7 +90,7 @@ QueueId QueueTransport::AddQueue() {
   const QueuePair& pair = PairOf(id);
   const DeviceId nic = IsDataQueue(id) ? pair.source_nic : pair.destination_nic;
   SendQueue queue;
-  queue.nic_kind = kind_of_device_[nic];
+  queue.nic_kind = kinds_.KindOf(nic);
   queue.port = first_port_of_device_[nic];
   if (pair.data_pins) {
     queue.port = port_of_link_[IsDataQueue(id) ? pair.data_pins->first

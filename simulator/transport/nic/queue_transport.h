@@ -24,6 +24,7 @@
 #include "simulator/transport/contract/transport.h"
 #include "simulator/transport/nic/message_history.h"
 #include "simulator/transport/nic/nic.h"
+#include "simulator/transport/nic/nic_kinds.h"
 #include "simulator/transport/nic/nic_port.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "simulator/transport/nic/packet_framing.h"
@@ -86,9 +87,9 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   virtual std::string Describe(FlowId queue_pair) const = 0;
 
   StateOwner* state() override { return this; }
-  std::string state_name() const override;
+  std::string state_name() const override { return "queue pairs with " + kinds_.ControlNames(); }
   // Returns the reason of the congestion control, if it has one.
-  std::string WhyNeverReplayed() const override;
+  std::string WhyNeverReplayed() const override { return kinds_.WhyNeverReplayed(); }
   void Visit(StateArchive& archive) override;
   // These functions visit the state of one queue pair, that of a NIC's ports, and the counters of
   // all queue pairs.
@@ -111,8 +112,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   const StackCounters& counters() const { return counters_; }
   // Adds the counters of the queue pairs in another process's part of the network.
   void Absorb(const StackCounters& counters) { counters_.Add(counters); }
-  // Returns the NICs by device; an element is null if the device is no NIC.
-  std::span<const ns3::Ptr<Nic>> nics() const { return nics_; }
+  const NicKinds& nic_kinds() const { return kinds_; }
   // Returns the limits that its congestion control sets to a queue pair, or nullopt if the queue
   // pair has nothing to send and nothing unacknowledged. Where the control sets no lower limit,
   // they are the rate of its port and the NIC's window.
@@ -130,18 +130,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   }
 
  protected:
-  // Holds the settings of a group of NICs. A queue pair uses the time-out, retries, window and
-  // congestion control of its sender's NIC, and the ACKs and CNPs of its receiver's NIC.
-  struct NicKind {
-    NicSettings settings;
-    uint32_t window_packets = 0;
-    ns3::Ptr<CongestionControl> control{};
-    CongestionControl::Needs needs{};
-    bool is_never_replayed = false;  // for a reason that the control gives
-  };
   // Registers the events of its ports and timers with the engine, which allows one instance at a
-  // time. All references must outlive this object. NICs in none of `variants` use `settings`.
-  // Preconditions: no NIC is in two variants, and there are at most kNicVariantsMax.
+  // time. All references must outlive this object. NicKinds describes `variants`.
   QueueTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                  const NicSettings& settings, std::span<const NicVariant> variants,
                  const PacketFraming& framing);
@@ -174,7 +164,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // other queue.
   const NicKind& KindOfReceiver(QueueId queue) const { return KindOf(OtherQueueOf(queue)); }
   const Nic& NicOf(QueueId queue) const {
-    return *nics_[IsDataQueue(queue) ? PairOf(queue).source_nic : PairOf(queue).destination_nic];
+    const QueuePair& pair = PairOf(queue);
+    return *kinds_.nics()[IsDataQueue(queue) ? pair.source_nic : pair.destination_nic];
   }
   uint32_t PacketsOf(uint64_t bytes) const {
     return PacketFraming::PacketsOf(bytes, settings_.mtu_bytes);
@@ -224,14 +215,11 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   std::vector<SendQueue> send_queues_;        // by QueueId
   std::vector<ReceiveQueue> receive_queues_;  // the same
   std::vector<SendBacklog> backlogs_;         // the same
-  std::vector<NicKind> kinds_;                // by SendQueue::nic_kind
-  bool needs_telemetry_ = false;              // of any kind
+  const NicKinds kinds_;
   StackCounters counters_;
 
  private:
   // These functions set up the transport (queue_transport.cc).
-  void AddKind(const NicSettings& settings);
-  void AddNics(std::span<const NicVariant> variants);
   void AddPorts(DeviceId nic);
   QueueId AddQueue();
   void SetAckPolicy(QueueId queue);
@@ -266,8 +254,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   const FabricGraph& graph_;
   QueuePaths paths_;
   uint32_t full_packet_bytes_;
-  std::vector<ns3::Ptr<Nic>> nics_;  // by device
-  std::vector<uint8_t> kind_of_device_;
   std::vector<RecoveryClock> recoveries_;  // by queue
   std::vector<QueuePair> queue_pairs_;
   std::vector<Pacer> pacers_;  // by queue pair
