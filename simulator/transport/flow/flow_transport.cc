@@ -101,8 +101,8 @@ void FlowTransport::OnArrived(uint32_t number) {
   Flow& flow = flows_[id];
   const uint64_t bytes = flow.payload_bytes.front();
   flow.payload_bytes.erase(flow.payload_bytes.begin());
-  if (flow.is_counted) counted_payload_bytes_ += bytes;
-  network_.flows().CountDelivered(bytes);
+  payload_count_.Add(id, bytes);
+  network_.CountFlowDelivered(bytes);
   ScheduleAnswer(network_.engine().NowPs() + flow.ack_latency_ps, id, Answer::kAcknowledgement);
   const SinkRef user = flow.user;
   user.sink->OnDelivered(user.number);
@@ -147,7 +147,7 @@ FlowStatus FlowTransport::StatusOf(FlowId id) const {
 // Events of answers are pending while one is under way.
 void FlowTransport::Visit(StateArchive& archive) {
   archive.Named("flows").Constant(flows_.size());
-  archive.Named("counted_payload_bytes").Count(counted_payload_bytes_);
+  payload_count_.Visit(archive);
   archive.Section();
   VisitFields(flows_, archive);
 }

@@ -16,6 +16,7 @@
 #include "simulator/flow/flow_network.h"
 #include "simulator/state/field_table.h"
 #include "simulator/transport/connections/stripe_layout.h"
+#include "simulator/transport/contract/payload_count.h"
 #include "simulator/transport/contract/transport.h"
 #include "simulator/transport/nic/packet_framing.h"
 #include "simulator/transport/nic/queue_paths.h"
@@ -39,8 +40,8 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
   void Post(FlowId flow, const PostedMessage& message) override;
   void Grant(FlowId flow, bool tells_sender) override;
   void Close(FlowId flow) override { flows_[flow].is_closed = true; }
-  void CountPayload(FlowId flow) override { flows_[flow].is_counted = true; }
-  uint64_t counted_payload_bytes() const override { return counted_payload_bytes_; }
+  void CountPayload(FlowId flow) override { payload_count_.Follow(flow); }
+  uint64_t counted_payload_bytes() const override { return payload_count_.bytes(); }
   void OnRoutesChanged() override;
 
   std::vector<LinkId> LinksOf(FlowId flow) const override;
@@ -68,7 +69,6 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
     uint32_t unacknowledged = 0;
     std::vector<uint64_t> payload_bytes;  // of messages that have not arrived, oldest first
     bool is_closed = false;
-    bool is_counted = false;
 
     static constexpr auto Fields() {
       constexpr std::string_view kOpened = "it is decided when the flow is opened";
@@ -86,8 +86,7 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
                                        "an event is pending while it lies ahead"),
                         field::Quiescent("unacknowledged", &Flow::unacknowledged),
                         field::Quiescent("payload_bytes", &Flow::payload_bytes),
-                        field::Constant("is_closed", &Flow::is_closed),
-                        field::NoState("is_counted", &Flow::is_counted, kOpened));
+                        field::Constant("is_closed", &Flow::is_closed));
     }
   };
   // The kinds of an event of kFlowAnswer, whose target is twice the flow plus one of these.
@@ -109,7 +108,7 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
   uint32_t mtu_bytes_;
   PacketFraming framing_;
   std::vector<Flow> flows_;
-  uint64_t counted_payload_bytes_ = 0;
+  PayloadCount payload_count_;
 };
 
 }  // namespace railyard

@@ -133,24 +133,12 @@ void QueueTransport::MarkRepeated(QueueId queue_id, uint32_t payload_bytes) {
   user.sink->OnPacketRepeated(user.number, payload_bytes);
 }
 
-void QueueTransport::ClockRecovery(QueueId queue_id, int64_t RecoveryTimes::*part) {
-  RecoveryClock& recovery = recoveries_[queue_id];
-  if (recovery.since_ps < 0) return;
-  const int64_t now_ps = network_.engine().NowPs();
-  recovery.times.*part += now_ps - recovery.since_ps;
-  recovery.since_ps = now_ps;
-}
-
 RecoveryTimes QueueTransport::RecoveryOf(FlowId queue_pair, bool of_data) const {
   const QueueId queue_id = of_data ? DataQueueOf(queue_pair) : GrantQueueOf(queue_pair);
-  const RecoveryClock& recovery = recoveries_[queue_id];
-  RecoveryTimes times = recovery.times;
   const SendQueue& queue = send_queues_[queue_id];
-  if (recovery.since_ps >= 0 && queue.Is(SendQueue::kHasRepeated) &&
-      !queue.Is(SendQueue::kBroken)) {
-    times.retransmission_ps += network_.engine().NowPs() - recovery.since_ps;
-  }
-  return times;
+  return queue.Is(SendQueue::kHasRepeated) && !queue.Is(SendQueue::kBroken)
+             ? recoveries_.TimesUntil(queue_id, network_.engine().NowPs())
+             : recoveries_.TimesOf(queue_id);
 }
 
 void QueueTransport::Pace(QueueId queue_id, uint32_t wire_bytes) {
@@ -224,7 +212,7 @@ void QueueTransport::ReportRecovery(QueueId queue_id) {
   if (queue.Is(SendQueue::kHasRepeated)) {
     ClockRecovery(queue_id, &RecoveryTimes::retransmission_ps);
   }
-  recoveries_[queue_id].since_ps = -1;
+  recoveries_.End(queue_id);
   queue.Clear(SendQueue::kHasLost);
   queue.Clear(SendQueue::kHasRepeated);
   if (HasUnrepairedLoss(QueuePairOf(queue_id))) return;
@@ -257,8 +245,8 @@ void QueueTransport::CompleteMessages(QueueId queue_id) {
 
 void QueueTransport::Deliver(PacketId index, uint64_t completed) {
   const QueueId queue_id{network_.packet(index).flow};
-  if (!is_counted_.empty()) [[unlikely]]
-    CountDelivered(index);
+  if (payload_count_.follows_any()) [[unlikely]]
+    payload_count_.Add(QueuePairOf(queue_id), network_.packet(index).payload_bytes);
   network_.Deliver(index);
   for (; completed > 0; --completed) {
     ReceiveQueue& queue = receive_queues_[queue_id];
@@ -267,14 +255,6 @@ void QueueTransport::Deliver(PacketId index, uint64_t completed) {
     --queue.receives;
     const SinkRef user = UserOf(queue_id);
     user.sink->OnDelivered(user.number);
-  }
-}
-
-void QueueTransport::CountDelivered(PacketId index) {
-  const Packet& packet = network_.packet(index);
-  const FlowId queue_pair = QueuePairOf(QueueId{packet.flow});
-  if (queue_pair < is_counted_.size() && is_counted_[queue_pair]) {
-    counted_payload_bytes_ += packet.payload_bytes;
   }
 }
 

@@ -7,7 +7,7 @@ namespace railyard {
 
 // The walks below omit the members that have no state.
 static_assert(NamesEveryMember<SendBacklog>() && NamesEveryMember<Pacer>() &&
-              NamesEveryMember<Repair>() && NamesEveryMember<RecoveryClock>());
+              NamesEveryMember<Repair>());
 
 void QueueTransport::Visit(StateArchive& archive) {
   archive.Named("queues").Constant(send_queues_.size());
@@ -57,7 +57,10 @@ void QueueTransport::PutTimers(FlowId queue_pair, uint8_t timers) {
   put(GrantQueueOf(queue_pair), kGrantTimer);
 }
 
-void QueueTransport::VisitCounters(StateArchive& archive) { VisitFields(counters_, archive); }
+void QueueTransport::VisitCounters(StateArchive& archive) {
+  VisitFields(counters_, archive);
+  payload_count_.Visit(archive);
+}
 
 void QueueTransport::Visit(QueueId id, StateArchive& archive) {
   if (archive.is_naming()) archive.BeginRecord("queue", id);

@@ -171,19 +171,6 @@ struct alignas(64) ReceiveQueue {
 };
 static_assert(sizeof(ReceiveQueue) == 64);
 
-// Holds the time that a sending queue's recoveries have taken, and the start of the current phase
-// of a recovery (-1 if no recovery is in progress).
-struct RecoveryClock {
-  RecoveryTimes times;
-  int64_t since_ps = -1;
-
-  static constexpr auto Fields() {
-    constexpr std::string_view kLosses = "it changes with losses alone, which are unrepeatable";
-    return FieldTable("recovery", field::NoState("times", &RecoveryClock::times, kLosses),
-                      field::NoState("since_ps", &RecoveryClock::since_ps, kLosses));
-  }
-};
-
 // Names the ends and the user of a queue pair, which both its queues share.
 struct QueuePair : PairEnds {
   SinkRef user;

@@ -101,7 +101,7 @@ QueueId QueueTransport::AddQueue() {
   send_queues_.push_back(queue);
   receive_queues_.emplace_back();
   backlogs_.emplace_back();
-  recoveries_.emplace_back();
+  recoveries_.AddQueue();
   AddQueueState();
   Resolve(id);
   return id;
@@ -138,11 +138,6 @@ void QueueTransport::Close(FlowId queue_pair) {
   for (const QueueId queue : {DataQueueOf(queue_pair), GrantQueueOf(queue_pair)}) {
     send_queues_[queue].Set(SendQueue::kBroken);
   }
-}
-
-void QueueTransport::CountPayload(FlowId queue_pair) {
-  is_counted_.resize(std::max<size_t>(is_counted_.size(), queue_pair + size_t{1}));
-  is_counted_[queue_pair] = true;
 }
 
 void QueueTransport::SetError(FlowId queue_pair, bool at_sender) {
@@ -186,8 +181,7 @@ void QueueTransport::OnPacketDropped(PacketId index, DropReason reason, LinkId l
   if (!needs_repair) return;
   queue.Set(SendQueue::kHasLost);
   backlogs_[queue_id].loss_end = queue.sent_end;
-  RecoveryClock& recovery = recoveries_[queue_id];
-  if (recovery.since_ps < 0) recovery.since_ps = network_.engine().NowPs();
+  recoveries_.Begin(queue_id, network_.engine().NowPs());
 }
 
 void QueueTransport::Break(QueueId queue_id, const FlowError& error) {

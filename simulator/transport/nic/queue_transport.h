@@ -21,6 +21,7 @@
 #include "simulator/transport/congestion/congestion_control_base.h"
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/contract/network_stack.h"
+#include "simulator/transport/contract/payload_count.h"
 #include "simulator/transport/contract/transport.h"
 #include "simulator/transport/nic/message_history.h"
 #include "simulator/transport/nic/nic.h"
@@ -31,6 +32,7 @@
 #include "simulator/transport/nic/queue_obstacles.h"
 #include "simulator/transport/nic/queue_paths.h"
 #include "simulator/transport/nic/queue_state.h"
+#include "simulator/transport/nic/recovery_clocks.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {
@@ -63,8 +65,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void ClockTimeouts(FlowId queue_pair);
   // Sets another sink for the callbacks of the queue pair.
   void SetUser(FlowId queue_pair, const SinkRef& user) { queue_pairs_[queue_pair].user = user; }
-  void CountPayload(FlowId queue_pair) override;
-  uint64_t counted_payload_bytes() const override { return counted_payload_bytes_; }
+  void CountPayload(FlowId queue_pair) override { payload_count_.Follow(queue_pair); }
+  uint64_t counted_payload_bytes() const override { return payload_count_.bytes(); }
 
   void OnLinkReleased(LinkId link) override;
   void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
@@ -193,7 +195,9 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void ApplyLimits(QueueId queue);
   void NotifyControl(PacketId packet, uint32_t acknowledged_packets);
   // Ends a phase of the current recovery, and begins the next one.
-  void ClockRecovery(QueueId queue, int64_t RecoveryTimes::*part);
+  void ClockRecovery(QueueId queue, int64_t RecoveryTimes::*part) {
+    recoveries_.Clock(queue, part, network_.engine().NowPs());
+  }
   // Must be called when the oldest unacknowledged packet has changed.
   void ReportRecovery(QueueId queue);
   void CompleteMessages(QueueId queue);
@@ -245,7 +249,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   [[gnu::noinline]] uint16_t FlagBytes(const Packet& packet, uint32_t offset) const;
   void MarkRepeated(QueueId queue, uint32_t payload_bytes);
   void Pace(QueueId queue, uint32_t wire_bytes);
-  void CountDelivered(PacketId packet);
 
   // These functions take and restore snapshots (queue_snapshot.cc).
   void Visit(QueueId queue, StateArchive& archive);
@@ -254,15 +257,14 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   const FabricGraph& graph_;
   QueuePaths paths_;
   uint32_t full_packet_bytes_;
-  std::vector<RecoveryClock> recoveries_;  // by queue
+  RecoveryClocks recoveries_;
   std::vector<QueuePair> queue_pairs_;
   std::vector<Pacer> pacers_;  // by queue pair
   std::vector<NicPort> ports_;
   std::vector<uint32_t> port_of_link_;          // by wire
   std::vector<uint32_t> first_port_of_device_;  // by NIC
-  std::vector<bool> is_counted_;                // by queue pair; empty: none is
-  std::unique_ptr<MessageHistory> history_;     // null: not kept
-  uint64_t counted_payload_bytes_ = 0;
+  PayloadCount payload_count_;
+  std::unique_ptr<MessageHistory> history_;  // null: not kept
 };
 
 }  // namespace railyard
