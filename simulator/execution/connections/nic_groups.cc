@@ -99,7 +99,8 @@ uint64_t ConnectionTable::IdentityOf(
   std::vector<uint64_t> ports;
   for (const GpuIndex gpu : group.gpus) {
     servers.push_back(TieOf(gpu, 0, 0, 0));
-    ports.push_back(stack_.queue_pairs()->FirstPortOf(graph_.NicOfGpu(graph_.gpus()[gpu]).value()));
+    const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
+    ports.push_back(stack_.queue_pairs()->nic_ports().FirstPortOf(nic));
     add(identity_of_gpu(gpu));
   }
   add_order(servers);

@@ -44,7 +44,7 @@ void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
   for (const GpuIndex gpu : group.gpus) {
     proxy_threads_.Visit(gpu, archive);
     clock_.VisitGpu(gpu, archive);
-    queue_pairs().VisitPorts(NicOf(gpu), archive);
+    queue_pairs().nic_ports().VisitNic(NicOf(gpu), archive);
   }
   network_.state().VisitNicLinks(group.links, archive);
 }

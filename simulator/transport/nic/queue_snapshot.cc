@@ -14,7 +14,7 @@ void QueueTransport::Visit(StateArchive& archive) {
   archive.Section();
   for (QueueId queue{0}; queue < send_queues_.size(); ++queue) Visit(queue, archive);
   archive.Section();
-  VisitFields(ports_, archive);
+  ports_.Visit(archive);
   VisitCounters(archive);
 }
 
@@ -23,13 +23,6 @@ void QueueTransport::VisitQueuePair(FlowId queue_pair, StateArchive& archive) {
     archive.Require(!send_queues_[queue].Is(SendQueue::kBroken) &&
                     !receive_queues_[queue].is_broken);
     VisitEnds(queue, archive);
-  }
-}
-
-void QueueTransport::VisitPorts(DeviceId nic, StateArchive& archive) {
-  for (const LinkId wire : graph_.WiresOfNic(nic)) {
-    const uint32_t port = port_of_link_[wire];
-    VisitFields(ports_[port], port, archive);
   }
 }
 

@@ -20,10 +20,12 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
       graph_(graph),
       paths_(graph, network, routing, framing.is_answered_by_host),
       full_packet_bytes_(settings.mtu_bytes + framing.header_bytes),
-      port_of_link_(graph.link_count(), SendQueue::kNone),
-      first_port_of_device_(graph.device_count(), SendQueue::kNone) {
+      ports_(graph, network) {
   for (DeviceId device{0}; device < graph.device_count(); ++device) {
-    if (kinds_.nics()[device] != nullptr) AddPorts(device);
+    if (kinds_.nics()[device] == nullptr) continue;
+    const NicSettings& nic = kinds_[kinds_.KindOf(device)].settings;
+    ports_.AddNic(device, network,
+                  {.full_wire_bytes = full_packet_bytes_, .burst_packets = nic.burst_packets});
   }
   if (kinds_.needs_telemetry()) network.EnableTelemetry();
   FabricSimulatorImpl& engine = network.engine();
@@ -33,21 +35,6 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
   engine.Register(event_order::kQueueTimer,
                   {.name = "timers of queues", .pending = PendingMeans::kNothing},
                   &QueueTransport::HandleTimer, this);
-}
-
-void QueueTransport::AddPorts(DeviceId nic) {
-  const uint32_t full_wire_bytes = FullPacketBytes();
-  for (const LinkId wire : graph_.WiresOfNic(nic)) {
-    NicPort port;
-    port.wire = wire;
-    port.full_packet_ps = network_.TransmissionPs(port.wire, full_wire_bytes);
-    port.backlog_max_ps = ReadAheadPs(graph_, network_, wire, full_wire_bytes);
-    port.burst_packets = kinds_[kinds_.KindOf(nic)].settings.burst_packets;
-    const auto id = static_cast<uint32_t>(ports_.size());
-    port_of_link_[port.wire] = id;
-    first_port_of_device_[nic] = std::min(first_port_of_device_[nic], id);
-    ports_.push_back(port);
-  }
 }
 
 FlowId QueueTransport::OpenBound(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
@@ -91,10 +78,10 @@ QueueId QueueTransport::AddQueue() {
   const DeviceId nic = IsDataQueue(id) ? pair.source_nic : pair.destination_nic;
   SendQueue queue;
   queue.nic_kind = kinds_.KindOf(nic);
-  queue.port = first_port_of_device_[nic];
+  queue.port = ports_.FirstPortOf(nic);
   if (pair.data_pins) {
-    queue.port = port_of_link_[IsDataQueue(id) ? pair.data_pins->first
-                                               : graph_.ReverseLink(pair.data_pins->last)];
+    queue.port = ports_.PortOf(IsDataQueue(id) ? pair.data_pins->first
+                                               : graph_.ReverseLink(pair.data_pins->last));
   }
   SIM_CHECK(queue.port != SendQueue::kNone, "a queue pair on a NIC without a cable");
   queue.window_packets = kinds_[queue.nic_kind].window_packets;
@@ -125,7 +112,7 @@ void QueueTransport::Resolve(QueueId queue_id) {
   queue.first_link = ways.packets.first;
   queue.hop_count = ways.packets.hop_count;
   for (uint32_t hop = 0; hop < queue.hop_count; ++hop) {
-    const uint32_t port = port_of_link_[network_.LinkOfPath(ways.packets, hop)];
+    const uint32_t port = ports_.PortOf(network_.LinkOfPath(ways.packets, hop));
     if (port == SendQueue::kNone) continue;
     queue.port = port;
     break;

@@ -26,7 +26,7 @@
 #include "simulator/transport/nic/message_history.h"
 #include "simulator/transport/nic/nic.h"
 #include "simulator/transport/nic/nic_kinds.h"
-#include "simulator/transport/nic/nic_port.h"
+#include "simulator/transport/nic/nic_ports.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "simulator/transport/nic/packet_framing.h"
 #include "simulator/transport/nic/queue_obstacles.h"
@@ -68,7 +68,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void CountPayload(FlowId queue_pair) override { payload_count_.Follow(queue_pair); }
   uint64_t counted_payload_bytes() const override { return payload_count_.bytes(); }
 
-  void OnLinkReleased(LinkId link) override;
+  void OnLinkReleased(LinkId link) override { ports_.OnLinkReleased(link); }
   void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
   void OnRoutesChanged() override;
 
@@ -93,10 +93,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Returns the reason of the congestion control, if it has one.
   std::string WhyNeverReplayed() const override { return kinds_.WhyNeverReplayed(); }
   void Visit(StateArchive& archive) override;
-  // These functions visit the state of one queue pair, that of a NIC's ports, and the counters of
-  // all queue pairs.
+  // These functions visit the state of one queue pair and the counters of all.
   void VisitQueuePair(FlowId queue_pair, StateArchive& archive);
-  void VisitPorts(DeviceId nic, StateArchive& archive);
   void VisitCounters(StateArchive& archive);
   // Ignores the pending timers of a quiescent queue pair from now on. Returns which timers were
   // pending, for PutTimers().
@@ -110,11 +108,11 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   }
   // Returns the sink of the user of a queue's pair.
   const SinkRef& UserOf(QueueId queue) const { return PairOf(queue).user; }
-  uint32_t FirstPortOf(DeviceId nic) const { return first_port_of_device_[nic]; }
   const StackCounters& counters() const { return counters_; }
   // Adds the counters of the queue pairs in another process's part of the network.
   void Absorb(const StackCounters& counters) { counters_.Add(counters); }
   const NicKinds& nic_kinds() const { return kinds_; }
+  NicPorts& nic_ports() { return ports_; }
   // Returns the limits that its congestion control sets to a queue pair, or nullopt if the queue
   // pair has nothing to send and nothing unacknowledged. Where the control sets no lower limit,
   // they are the rate of its port and the NIC's window.
@@ -224,7 +222,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
 
  private:
   // These functions set up the transport (queue_transport.cc).
-  void AddPorts(DeviceId nic);
   QueueId AddQueue();
   void SetAckPolicy(QueueId queue);
   void OpenControl(FlowId queue_pair);
@@ -238,10 +235,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   static void HandlePort(void* self, uint32_t port);
   static void HandleTimer(void* self, uint32_t queue);
   void Serve(uint32_t port);
-  void Append(NicPort& port, QueueId queue);
-  void TakePaced(NicPort& port);
-  void ScheduleServe(uint32_t port, int64_t time_ps);
-  void ScheduleNextTurn(uint32_t port);
 
   // These functions handle messages and packets (queue_send.cc).
   static void TakeMessage(SendQueue& queue, SendBacklog& backlog);
@@ -260,9 +253,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   RecoveryClocks recoveries_;
   std::vector<QueuePair> queue_pairs_;
   std::vector<Pacer> pacers_;  // by queue pair
-  std::vector<NicPort> ports_;
-  std::vector<uint32_t> port_of_link_;          // by wire
-  std::vector<uint32_t> first_port_of_device_;  // by NIC
+  NicPorts ports_;
   PayloadCount payload_count_;
   std::unique_ptr<MessageHistory> history_;  // null: not kept
 };
