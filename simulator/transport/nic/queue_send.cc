@@ -70,6 +70,11 @@ int64_t QueueTransport::SendPacket(QueueId queue_id) {
   return SendPacketOf(queue_id, queue.next_sequence++, queue.message);
 }
 
+int64_t QueueTransport::SendAgain(QueueId queue_id, uint32_t sequence) {
+  const MessageRing& messages = backlogs_[queue_id].messages;
+  return SendPacketOf(queue_id, sequence, messages.at(FindMessage(messages, sequence)));
+}
+
 // Returns the packet's time on the port's wire.
 int64_t QueueTransport::SendPacketOf(QueueId queue_id, uint32_t sequence,
                                      const MessageRing::Message& message) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Implements the common part of RDMA's and TCP's queue pairs: the two ends of each, the paths of
-// their packets, the turns on a port, the division of messages into packets, the windows and rates
-// of congestion control, and the duration of recoveries. A derived class implements the
-// protocol's acknowledgements, timers and losses.
+// Implements the common part of RDMA's and TCP's queue pairs: the two ends of each, the division of
+// messages into packets, their turns on a port, and the windows and rates of congestion control. A
+// derived class implements the protocol's acknowledgements, timers and losses. Parts that work
+// without queue pairs are objects: paths, kinds of NICs, ports, the duration of recoveries.
 //
 // A queue pair has two queues, each a reliable stream: data, from the sender's GPU memory to the
 // receiver's, and grants in the opposite direction. A NIC has a port per wire. A port serves the
@@ -183,11 +183,10 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // These functions handle messages and packets (queue_send.cc). Functions that send return the
   // packet's time on the wire.
   void PostMessage(QueueId queue, const MessageSize& size, uint32_t tolerance_ppm);
-  // Returns the position of the oldest message that ends beyond `sequence`, or the end.
-  static uint32_t FindMessage(const MessageRing& messages, uint32_t sequence);
   // Makes `sequence` the next packet to be sent.
   void Seek(QueueId queue, uint32_t sequence);
-  int64_t SendPacketOf(QueueId queue, uint32_t sequence, const MessageRing::Message& message);
+  // Sends a packet again that is not acknowledged.
+  int64_t SendAgain(QueueId queue, uint32_t sequence);
   void StartTimer(QueueId queue);
   void ScheduleTimer(QueueId queue, int64_t time_ps);
   void ApplyLimits(QueueId queue);
@@ -216,7 +215,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   const PacketFraming framing_;
   std::vector<SendQueue> send_queues_;        // by QueueId
   std::vector<ReceiveQueue> receive_queues_;  // the same
-  std::vector<SendBacklog> backlogs_;         // the same
   const NicKinds kinds_;
   StackCounters counters_;
 
@@ -237,7 +235,9 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void Serve(uint32_t port);
 
   // These functions handle messages and packets (queue_send.cc).
+  static uint32_t FindMessage(const MessageRing& messages, uint32_t sequence);
   static void TakeMessage(SendQueue& queue, SendBacklog& backlog);
+  int64_t SendPacketOf(QueueId queue, uint32_t sequence, const MessageRing::Message& message);
   int64_t SendPacket(QueueId queue);
   [[gnu::noinline]] uint16_t FlagBytes(const Packet& packet, uint32_t offset) const;
   void MarkRepeated(QueueId queue, uint32_t payload_bytes);
@@ -250,6 +250,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   const FabricGraph& graph_;
   QueuePaths paths_;
   uint32_t full_packet_bytes_;
+  std::vector<SendBacklog> backlogs_;  // by QueueId
   RecoveryClocks recoveries_;
   std::vector<QueuePair> queue_pairs_;
   std::vector<Pacer> pacers_;  // by queue pair

@@ -40,8 +40,7 @@ int64_t RdmaTransport::SendRepair(QueueId queue_id) {
       queue.unacknowledged + static_cast<uint32_t>(std::countr_zero(repair.repeat));
   repair.repeat &= repair.repeat - 1;
   if (repair.repeat == 0) queue.Clear(SendQueue::kHasRepairs);
-  const MessageRing& messages = backlogs_[queue_id].messages;
-  return SendPacketOf(queue_id, sequence, messages.at(FindMessage(messages, sequence)));
+  return SendAgain(queue_id, sequence);
 }
 
 void RdmaTransport::OnCnp(QueueId queue_id) {

@@ -50,9 +50,7 @@ void TcpTransport::OnLimits(QueueId queue_id) {
 }
 
 int64_t TcpTransport::SendRepair(QueueId queue_id) {
-  const uint32_t lost = TakeLostSegment(queue_id);
-  const MessageRing& messages = backlogs_[queue_id].messages;
-  return SendPacketOf(queue_id, lost, messages.at(FindMessage(messages, lost)));
+  return SendAgain(queue_id, TakeLostSegment(queue_id));
 }
 
 uint32_t TcpTransport::TakeLostSegment(QueueId queue_id) {
