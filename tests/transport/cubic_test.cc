@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CUBIC against RFC 9438, section 4.
-#include "simulator/transport/tcp/cubic.h"
+#include "simulator/transport/congestion/cubic.h"
 
 #include <algorithm>
 #include <cmath>

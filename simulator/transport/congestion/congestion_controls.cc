@@ -3,13 +3,13 @@
 
 #include <utility>
 
+#include "simulator/transport/congestion/cubic.h"
 #include "simulator/transport/congestion/dcqcn.h"
 #include "simulator/transport/congestion/dctcp.h"
 #include "simulator/transport/congestion/hpcc.h"
 #include "simulator/transport/congestion/no_congestion_control.h"
 #include "simulator/transport/congestion/swift.h"
 #include "simulator/transport/congestion/timely.h"
-#include "simulator/transport/tcp/cubic.h"
 
 namespace railyard {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <ns3/double.h>
 
-#include "simulator/transport/nic/queue_state.h"
+#include "simulator/transport/contract/sequence_distance.h"
 
 namespace railyard {
 

@@ -7,7 +7,7 @@
 #include <ns3/double.h>
 #include <ns3/uinteger.h>
 
-#include "simulator/transport/nic/queue_state.h"
+#include "simulator/transport/contract/sequence_distance.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

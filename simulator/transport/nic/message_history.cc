@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "simulator/transport/contract/sequence_distance.h"
 #include "simulator/transport/nic/queue_state.h"
 
 namespace railyard {

@@ -2,6 +2,7 @@
 // Says in words what queue pairs wait for.
 #include <algorithm>
 
+#include "simulator/transport/contract/sequence_distance.h"
 #include "simulator/transport/nic/queue_transport.h"
 
 namespace railyard {

@@ -5,6 +5,7 @@
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
+#include "simulator/transport/contract/sequence_distance.h"
 #include "simulator/transport/nic/queue_transport.h"
 
 namespace railyard {

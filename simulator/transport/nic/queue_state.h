@@ -17,9 +17,6 @@
 
 namespace railyard {
 
-// Returns the signed distance from b to a of packet sequence numbers, which wrap around at 2^32.
-inline int32_t SequenceDistance(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b); }
-
 // Describes the sending end of a queue.
 struct alignas(64) SendQueue {
   static constexpr uint32_t kNone = UINT32_MAX;

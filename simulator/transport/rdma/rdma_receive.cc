@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "simulator/transport/contract/sequence_distance.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/transport/contract/sequence_distance.h"
 #include "simulator/transport/rdma/rdma_transport.h"
 
 namespace railyard {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/transport/flow/flow_stack.h"
+#include "simulator/transport/stacks/flow_stack.h"
 #include "simulator/transport/stacks/network_stack_settings.h"
 #include "simulator/transport/stacks/rdma_stack.h"
 #include "simulator/transport/stacks/socket_stack.h"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/transport/contract/sequence_distance.h"
 
 namespace railyard {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/tcp/cubic.h"
+#include "simulator/transport/congestion/cubic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <ns3/double.h>
 #include <ns3/uinteger.h>
 
-#include "simulator/transport/nic/queue_state.h"
+#include "simulator/transport/contract/sequence_distance.h"
 #include "simulator/units/units.h"
 
 namespace railyard {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/flow/flow_stack.h"
+#include "simulator/transport/stacks/flow_stack.h"
 
 #include "simulator/transport/stacks/network_stack_settings.h"
 
