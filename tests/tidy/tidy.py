@@ -32,6 +32,16 @@ EXTERNAL_LINKS = (
 # The public headers' folders, in which programs that use the library see "railyard/…".
 PUBLIC_HEADERS = (("railyard/ns3/", "simulator/ns3/"), ("railyard/", "simulator/api/"))
 
+# Library → its sub-folders that still include each other, directly or over others ("": the files in
+# the library's own folder).
+INCLUDE_CYCLES = {
+    "simulator/execution": {"connections", "lanes", "paths", "proxies", "sums"},
+    "simulator/fabric": {"", "buffer", "in_network", "link", "port"},
+    "simulator/replay": {"episodes", "partitions", "streams"},
+    "simulator/scenario": {"check", "load"},
+    "workloads/plans": {"", "inference", "model", "parallelism", "training"},
+}
+
 
 class Tree:
     """The project's text files, and what was found wrong with them."""
@@ -70,12 +80,16 @@ class Tree:
                            "use a folder per library")
             self.libraries[folder] = (call.group(1), links)
 
-    def library_of(self, path):
-        """(name, link targets) of the library whose folder holds `path`, or None."""
+    def library_folder_of(self, path):
+        """The folder of the library that holds `path`, or None."""
         for folder in Path(path).parents:
             if folder.as_posix() in self.libraries:
-                return self.libraries[folder.as_posix()]
+                return folder.as_posix()
         return None
+
+    def library_of(self, path):
+        """(name, link targets) of the library whose folder holds `path`, or None."""
+        return self.libraries.get(self.library_folder_of(path))
 
 
 def cxx_lines(tree, without=()):
@@ -135,6 +149,47 @@ def check_link_order(tree):
                 if link.startswith("railyard::") and link not in added:
                     tree.error("CMakeLists.txt", number, f"{link} is banned in the LINKS of {name}",
                                "use only libraries that are added above it")
+
+
+def folder_includes(tree):
+    """Library → {(sub-folder, sub-folder that it includes): the first (path, line, header)}."""
+    includes = {}
+    for path, number, line in cxx_lines(tree, without=("tests/",)):
+        include = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+        library = tree.library_folder_of(path)
+        if not include or library is None or tree.library_folder_of(include.group(1)) != library:
+            continue
+        ends = tuple(name[len(library) + 1:].rpartition("/")[0].partition("/")[0]
+                     for name in (path, include.group(1)))
+        if ends[0] != ends[1]:
+            includes.setdefault(library, {}).setdefault(ends, (path, number, include.group(1)))
+    return includes
+
+
+def reachable(ends, start):
+    """All folders that `start` includes, directly or over others."""
+    found, new = set(), {start}
+    while new:
+        new = {to for origin, to in ends if origin in new} - found
+        found |= new
+    return found
+
+
+def check_include_cycles(tree):
+    """Sub-folders of a library include each other in one direction, but for INCLUDE_CYCLES."""
+    includes = folder_includes(tree)
+    for library in tree.libraries:
+        ends = includes.get(library, {})
+        cyclic = {pair for pair in ends if pair[0] in reachable(ends, pair[1])}
+        known = INCLUDE_CYCLES.get(library, set())
+        for pair in cyclic:
+            path, number, header = ends[pair]
+            if not known.issuperset(pair):
+                tree.error(path, number, f"the include of {header}, whose folder includes this one's, "
+                           "is banned", "use a folder that both can include")
+        for folder in known.difference(*cyclic):
+            tree.error("tests/tidy/tidy.py", 1, f'the exception for "{folder}" of {library} in '
+                       "INCLUDE_CYCLES, which is in no cycle, is banned", "use none")
 
 
 def check_standard_output(tree):
@@ -275,9 +330,9 @@ def check_decisions(tree):
                        f"use the row {row}")
 
 
-CHECKS = (check_umbrella_headers, check_layers, check_link_order, check_standard_output,
-          check_licence_lines, check_unfinished_work, check_file_names, check_comment_openings,
-          check_links, check_life_of_an_allreduce, check_decisions)
+CHECKS = (check_umbrella_headers, check_layers, check_link_order, check_include_cycles,
+          check_standard_output, check_licence_lines, check_unfinished_work, check_file_names,
+          check_comment_openings, check_links, check_life_of_an_allreduce, check_decisions)
 
 
 def check_tree(root):

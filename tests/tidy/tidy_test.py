@@ -4,6 +4,7 @@
 
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import tidy
@@ -84,6 +85,28 @@ class TidyTest(unittest.TestCase):
                     CMAKE_SPDX + "add_subdirectory(analysis)\nadd_subdirectory(traces)\n",
                     "CMakeLists.txt:2: error: railyard::traces is banned in the LINKS of analysis, "
                     "use only libraries that are added above it")
+
+    def test_an_include_that_closes_a_cycle_of_folders(self):
+        files = {"traces/a/a.h": SPDX + '#include "traces/b/b.h"\n',
+                 "traces/b/b.h": SPDX + '#include "traces/c/c.h"\n',
+                 "traces/c/c.h": SPDX}
+        self.assertEqual(self.findings(**files), [])
+        files["traces/c/c.cc"] = SPDX + "int C();\n" + '#include "traces/a/a.h"\n'
+        closed = [("traces/a/a.h:2", "traces/b/b.h"), ("traces/b/b.h:2", "traces/c/c.h"),
+                  ("traces/c/c.cc:3", "traces/a/a.h")]
+        self.assertEqual(self.findings(**files),
+                         [f"{place}: error: the include of {header}, whose folder includes this "
+                          "one's, is banned, use a folder that both can include"
+                          for place, header in closed])
+        with unittest.mock.patch.dict(tidy.INCLUDE_CYCLES, {"traces": {"a", "b", "c"}}):
+            self.assertEqual(self.findings(**files), [])
+
+    def test_an_exception_for_a_cycle_that_is_gone(self):
+        files = {"traces/a/a.h": SPDX + '#include "traces/b/b.h"\n', "traces/b/b.h": SPDX}
+        with unittest.mock.patch.dict(tidy.INCLUDE_CYCLES, {"traces": {"b"}}):
+            self.assertEqual(self.findings(**files),
+                             ['tests/tidy/tidy.py:1: error: the exception for "b" of traces in '
+                              "INCLUDE_CYCLES, which is in no cycle, is banned, use none"])
 
     def test_standard_output(self):
         for statement in ("std::cout", "printf", "std::printf", "puts", "fmt::print"):
