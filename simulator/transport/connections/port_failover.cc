@@ -91,7 +91,7 @@ bool StripedConnections::IsLost(const Part& part) const {
   return !part.is_acknowledged && uses_[part.use].is_dead_at_sender;
 }
 
-void StripedConnections::AskForWhatIsMissing(uint32_t id, uint32_t device) {
+void StripedConnections::AskForWhatIsMissing(FlowId id, uint32_t device) {
   Stripe& stripe = stripes_[id];
   for (uint32_t place = device; place < stripe.uses.size(); place += stripe.device_count) {
     uses_[stripe.uses[place]].sending.clear();
@@ -111,7 +111,7 @@ void StripedConnections::AskForWhatIsMissing(uint32_t id, uint32_t device) {
 
 // Reads the receiver's record of each message: a request as long as a write without payload, and an
 // answer. They use a separate queue pair over the first working device.
-void StripedConnections::Probe(uint32_t id, const std::vector<uint64_t>& messages) {
+void StripedConnections::Probe(FlowId id, const std::vector<uint64_t>& messages) {
   Stripe& stripe = stripes_[id];
   uint32_t device = 0;
   while (stripe.sender.has_failed[device]) ++device;
@@ -162,7 +162,7 @@ void StripedConnections::OnProbeAnswer(Use& use, uint64_t number) {
 
 // --- Recovery ------------------------------------------------------------------------------------
 
-PortRecovery& StripedConnections::RecoveryOfPort(uint32_t id, uint32_t device) {
+PortRecovery& StripedConnections::RecoveryOfPort(FlowId id, uint32_t device) {
   std::unique_ptr<PortRecovery>& recovery = stripes_[id].recoveries[device];
   if (recovery) return *recovery;
   recovery = std::make_unique<PortRecovery>(
@@ -188,7 +188,7 @@ void StripedConnections::OnUnreliableSend(uint32_t number, bool at_receiver, uin
 }
 
 // Queue pairs that either end has put into the error state are reset, which renews them.
-void StripedConnections::RenewQueuePairs(uint32_t id, uint32_t device) {
+void StripedConnections::RenewQueuePairs(FlowId id, uint32_t device) {
   Stripe& stripe = stripes_[id];
   for (uint32_t place = device; place < stripe.uses.size(); place += stripe.device_count) {
     const Use& old = uses_[stripe.uses[place]];
@@ -201,7 +201,7 @@ void StripedConnections::RenewQueuePairs(uint32_t id, uint32_t device) {
   }
 }
 
-void StripedConnections::PutBack(uint32_t id, bool at_sender, uint32_t device) {
+void StripedConnections::PutBack(FlowId id, bool at_sender, uint32_t device) {
   Stripe& stripe = stripes_[id];
   End& end = at_sender ? stripe.sender : stripe.receiver;
   ++counters_.recoveries;
@@ -213,7 +213,7 @@ void StripedConnections::PutBack(uint32_t id, bool at_sender, uint32_t device) {
 
 // --- Time ----------------------------------------------------------------------------------------
 
-void StripedConnections::After(uint32_t id, int64_t delay_ps, std::function<void()> what) {
+void StripedConnections::After(FlowId id, int64_t delay_ps, std::function<void()> what) {
   std::erase_if(events_, [](const ns3::EventId& event) { return event.IsExpired(); });
   events_.push_back(ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(delay_ps)),
                                              [this, id, what = std::move(what)] {

@@ -42,7 +42,7 @@ FlowId StripedConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuInd
   return id;
 }
 
-uint32_t StripedConnections::OpenUse(uint32_t id, uint32_t device, uint64_t entropy) {
+uint32_t StripedConnections::OpenUse(FlowId id, uint32_t device, uint64_t entropy) {
   const Stripe& stripe = stripes_[id];
   const auto use = static_cast<uint32_t>(uses_.size());
   Use& opened = uses_.emplace_back();
@@ -194,7 +194,7 @@ void StripedConnections::OnGranted(uint32_t number) {
 
 // --- Queries -------------------------------------------------------------------------------------
 
-std::vector<FlowId> StripedConnections::QueuePairsOf(uint32_t id) const {
+std::vector<FlowId> StripedConnections::QueuePairsOf(FlowId id) const {
   std::vector<FlowId> queue_pairs;
   for (const uint32_t use : stripes_[id].sender.active) {
     queue_pairs.push_back(uses_[use].queue_pair);

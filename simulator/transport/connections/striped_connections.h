@@ -70,8 +70,6 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   std::string state_name() const override { return "striped connections"; }
   void Visit(StateArchive& archive) override;
 
-  // Returns the queue pairs that the sender uses, by their place in the connection.
-  std::vector<FlowId> QueuePairsOf(uint32_t stripe) const;
   const PortCounters& counters() const { return counters_; }
 
   // These functions implement MessageSink for the queue pairs.
@@ -91,7 +89,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   // Describes a queue pair of the transport, with its unfinished parts.
   struct Use {
     FlowId queue_pair;  // of the transport
-    uint32_t stripe = 0;
+    FlowId stripe;
     uint32_t device = 0;
     bool is_probe = false;
     bool is_dead_at_sender = false;
@@ -158,13 +156,15 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  FlowId FlowOf(uint32_t use) const override { return FlowId{uses_[use].stripe}; }
+  FlowId FlowOf(uint32_t use) const override { return uses_[use].stripe; }
   SinkRef UserOf(uint32_t use) const override { return stripes_[uses_[use].stripe].user; }
+  // Returns the queue pairs that the sender uses, by their place in the connection.
+  std::vector<FlowId> QueuePairsOf(FlowId stripe) const;
   bool IsUnrepaired(const Stripe& stripe) const;
   static uint64_t EntropyOf(const Stripe& stripe, uint32_t place) {
     return StripeLayout::EntropyOf(stripe.entropy, place);
   }
-  uint32_t OpenUse(uint32_t stripe, uint32_t device, uint64_t entropy);
+  uint32_t OpenUse(FlowId stripe, uint32_t device, uint64_t entropy);
   void SendPart(Stripe& stripe, uint64_t message, uint32_t part);
   void SendGrant(Stripe& stripe, uint64_t grant);
   Message& MessageOf(Stripe& stripe, uint64_t number) {
@@ -179,15 +179,15 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   void ReportIfRepaired(const Stripe& stripe);
   void GrantAgain(Stripe& stripe, uint32_t device);
   bool IsLost(const Part& part) const;
-  void AskForWhatIsMissing(uint32_t stripe, uint32_t device);
-  void Probe(uint32_t stripe, const std::vector<uint64_t>& messages);
+  void AskForWhatIsMissing(FlowId stripe, uint32_t device);
+  void Probe(FlowId stripe, const std::vector<uint64_t>& messages);
   void OnProbe(Use& use, uint64_t message);
   void OnProbeAnswer(Use& use, uint64_t message);
-  PortRecovery& RecoveryOfPort(uint32_t stripe, uint32_t device);
-  void PutBack(uint32_t stripe, bool at_sender, uint32_t device);
-  void RenewQueuePairs(uint32_t stripe, uint32_t device);
+  PortRecovery& RecoveryOfPort(FlowId stripe, uint32_t device);
+  void PutBack(FlowId stripe, bool at_sender, uint32_t device);
+  void RenewQueuePairs(FlowId stripe, uint32_t device);
   // Calls `what` after the delay, unless the connection is closed by then.
-  void After(uint32_t stripe, int64_t delay_ps, std::function<void()> what);
+  void After(FlowId stripe, int64_t delay_ps, std::function<void()> what);
 
   RdmaTransport& rdma_;
   FabricSimulatorImpl& engine_;
