@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Counts made by hand, without the network that would have made them.
+// Checks counts that were made by hand, without the network that would have made them.
 #include "simulator/fabric/conservation.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A part of a network alone: the left NIC is here, the switch and the right NIC are elsewhere.
-// 1,000 B take 80,000 ps and then 1,000 ps on the wire.
+// Tests a part of a network alone: the left NIC is in it, the switch and the right NIC are
+// elsewhere. A packet of 1,000 B takes 80,000 ps and then 1,000 ps on the wire.
 #include "simulator/fabric/fabric_part.h"
 
 #include <cstdint>

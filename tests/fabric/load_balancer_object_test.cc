@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The load balancer alone, over routes and backlogs of the test: a leaf, four spines, and a NIC on
-// another leaf, which is three links away.
+// Tests the load balancer alone, over routes and backlogs of the test: a leaf, four spines, and a
+// NIC on another leaf, which is three links away.
 #include <array>
 #include <cstddef>
 #include <cstdint>

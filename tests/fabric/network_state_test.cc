@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The state of a network's objects without the network.
+// Tests the state of a network's objects without the network.
 #include "simulator/fabric/network_state.h"
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// All objects of a small fabric over tables made by hand, without a network around them.
+// Holds all objects of a small fabric over tables made by hand, without a network around them.
 #pragma once
 
 #include "simulator/fabric/buffer/pause_frames.h"

@@ -36,7 +36,6 @@ PUBLIC_HEADERS = (("railyard/ns3/", "simulator/ns3/"), ("railyard/", "simulator/
 # the library's own folder).
 INCLUDE_CYCLES = {
     "simulator/execution": {"connections", "lanes", "paths", "proxies", "sums"},
-    "simulator/fabric": {"", "buffer", "in_network", "link", "port"},
     "simulator/replay": {"episodes", "partitions", "streams"},
     "simulator/scenario": {"check", "load"},
     "workloads/plans": {"", "inference", "model", "parallelism", "training"},

@@ -54,7 +54,7 @@ class QueuePathsTest : public testing::NetworkFixture {
   PairEnds Ends() const { return EndsBetween(graph_, GpuIndex{0}, GpuIndex{1}, kEntropy); }
   std::vector<std::string> DevicesOf(PathRef path) {
     std::vector<std::string> names;
-    for (const LinkId link : network().LinksOfPath(path)) {
+    for (const LinkId link : network().paths().LinksOf(path)) {
       names.push_back(graph_.device(graph_.link_target(link)).name);
     }
     return names;
@@ -131,8 +131,8 @@ TEST_F(QueuePathsTest, PinsBindBothDirectionsToTheirPorts) {
   ends.data_pins = {.first = Link("server0/nic0", "leaf0"), .last = Link("leaf1", "server1/nic0")};
   QueuePaths paths = Paths();
   const QueuePaths::Ways far = paths.Resolve(ends, true, {});
-  EXPECT_EQ(network().LinkOfPath(far.packets, 4), Link("leaf1", "server1/nic0"));
-  EXPECT_EQ(network().LinkOfPath(far.acks, 0), Link("server1/nic0", "leaf1"));
+  EXPECT_EQ(network().paths().LinkOf(far.packets, 4), Link("leaf1", "server1/nic0"));
+  EXPECT_EQ(network().paths().LinkOf(far.acks, 0), Link("server1/nic0", "leaf1"));
   ends.data_pins->last = Link("leaf0", "server1/nic0");
   const QueuePaths::Ways near = paths.Resolve(ends, true, {});
   EXPECT_THAT(DevicesOf(near.acks), ElementsAre("leaf0", "server0/nic0"));

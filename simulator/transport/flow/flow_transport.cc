@@ -36,7 +36,7 @@ FlowId FlowTransport::Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex de
       flow.ack_path = ways.acks;
     }
     flow.paths.push_back(ways.packets);
-    route.push_back({.links = network_.LinksOfPath(ways.packets), .weight = 1});
+    route.push_back({.links = network_.paths().LinksOf(ways.packets), .weight = 1});
     SIM_CHECK(!route.back().links.empty(), "a flow without a route");
   }
   const FlowId id{flows_.size()};
@@ -102,7 +102,7 @@ void FlowTransport::OnArrived(uint32_t number) {
   const uint64_t bytes = flow.payload_bytes.front();
   flow.payload_bytes.erase(flow.payload_bytes.begin());
   payload_count_.Add(id, bytes);
-  network_.CountFlowDelivered(bytes);
+  network_.flows().CountDelivered(bytes);
   ScheduleAnswer(network_.engine().NowPs() + flow.ack_latency_ps, id, Answer::kAcknowledgement);
   const SinkRef user = flow.user;
   user.sink->OnDelivered(user.number);
@@ -130,7 +130,7 @@ void FlowTransport::OnRoutesChanged() {
 }
 
 std::vector<LinkId> FlowTransport::LinksOf(FlowId flow) const {
-  return network_.LinksOfPath(flows_[flow].paths.front());
+  return network_.paths().LinksOf(flows_[flow].paths.front());
 }
 
 std::vector<LinkShare> FlowTransport::LinkSharesOf(FlowId id) const {

@@ -27,7 +27,7 @@ void AddObstacles(const QueueTables& tables, PathRef path, std::vector<std::stri
     }
   };
   for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    const LinkId link = tables.network.LinkOfPath(path, hop);
+    const LinkId link = tables.network.paths().LinkOf(path, hop);
     if (!tables.network.IsLinkUp(link)) {
       add(tables.graph.link(link).name + " is down");
     } else if (tables.network.IsPaused(link)) {

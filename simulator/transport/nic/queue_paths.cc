@@ -27,7 +27,7 @@ std::vector<LinkShare> EvenSharesOf(const FabricNetwork& network, std::span<cons
   const double share = 1.0 / static_cast<double>(paths.size());
   std::vector<LinkShare> shares;
   for (const PathRef path : paths) {
-    for (const LinkId link : network.LinksOfPath(path)) shares.push_back({link, share});
+    for (const LinkId link : network.paths().LinksOf(path)) shares.push_back({link, share});
   }
   return shares;
 }
@@ -79,7 +79,7 @@ PathRef QueuePaths::FindOrAdd(const Path& path, std::optional<uint32_t> detour_h
 bool QueuePaths::IsOver(PathRef known, const Path& path) const {
   bool is_same = path.size() == known.hop_count;
   for (uint32_t hop = 0; is_same && hop < known.hop_count; ++hop) {
-    is_same = path[hop] == network_.LinkOfPath(known, hop);
+    is_same = path[hop] == network_.paths().LinkOf(known, hop);
   }
   return is_same;
 }
@@ -87,7 +87,7 @@ bool QueuePaths::IsOver(PathRef known, const Path& path) const {
 uint64_t QueuePaths::HashOf(PathRef path) const {
   uint64_t hash = path.hop_count;
   for (uint32_t hop = 0; hop < path.hop_count; ++hop) {
-    hash = Mix64(hash ^ network_.LinkOfPath(path, hop));
+    hash = Mix64(hash ^ network_.paths().LinkOf(path, hop));
   }
   return hash;
 }

@@ -27,7 +27,7 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
     ports_.AddNic(device, network,
                   {.full_wire_bytes = full_packet_bytes_, .burst_packets = nic.burst_packets});
   }
-  if (kinds_.needs_telemetry()) network.EnableTelemetry();
+  if (kinds_.needs_telemetry()) network.telemetry().Enable();
   FabricSimulatorImpl& engine = network.engine();
   engine.Register(event_order::kQueuePort, {.name = "turns of NICs' ports"},
                   &QueueTransport::HandlePort, this);
@@ -112,7 +112,7 @@ void QueueTransport::Resolve(QueueId queue_id) {
   queue.first_link = ways.packets.first;
   queue.hop_count = ways.packets.hop_count;
   for (uint32_t hop = 0; hop < queue.hop_count; ++hop) {
-    const uint32_t port = ports_.PortOf(network_.LinkOfPath(ways.packets, hop));
+    const uint32_t port = ports_.PortOf(network_.paths().LinkOf(ways.packets, hop));
     if (port == SendQueue::kNone) continue;
     queue.port = port;
     break;

@@ -187,7 +187,7 @@ void RdmaTransport::Acknowledge(QueueId queue_id, PacketKind kind, PacketId caus
   packet.wire_bytes = static_cast<uint16_t>(framing_.header_bytes + kAethBytes);
   packet.echo = queue.marked;
   queue.marked = 0;
-  if (kinds_.needs_telemetry()) network_.CopyTelemetry(cause, index);
+  if (kinds_.needs_telemetry()) network_.telemetry().Copy(cause, index);
   network_.Inject(index);
 }
 
