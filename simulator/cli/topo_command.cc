@@ -120,7 +120,8 @@ class TopoCommand : public Command {
       Refuse("--ns3", "an ns-3 topology.txt", ToNs3Topology(*fabric, ns3), diagnostics);
     }
     if (fabric && !nccl_.empty()) {
-      Refuse("--nccl", "NCCL's topology XML", ToNcclTopology(*fabric, 0, nccl), diagnostics);
+      Refuse("--nccl", "NCCL's topology XML", ToNcclTopology(*fabric, ServerIndex{0}, nccl),
+             diagnostics);
     }
     CheckOutputs({{"--json", json_},
                   {"--graphml", graphml_},
@@ -167,8 +168,8 @@ class TopoCommand : public Command {
   }
 
   // "0-3,8": server numbers and ranges of them.
-  static std::vector<uint32_t> ReadServers(const char* option, const std::string& text,
-                                           uint32_t servers, Diagnostics& diagnostics) {
+  static std::vector<ServerIndex> ReadServers(const char* option, const std::string& text,
+                                              uint32_t servers, Diagnostics& diagnostics) {
     std::vector<bool> is_chosen(servers);
     const char* at = text.data();
     const char* const end = at + text.size();
@@ -191,8 +192,8 @@ class TopoCommand : public Command {
                         fmt::format("{} are no servers of it (expected e.g. \"0-{}\")", Quote(text),
                                     servers - 1));
     }
-    std::vector<uint32_t> chosen;
-    for (uint32_t i = 0; i < servers; ++i) {
+    std::vector<ServerIndex> chosen;
+    for (ServerIndex i{0}; i < servers; ++i) {
       if (is_chosen[i]) chosen.push_back(i);
     }
     return chosen;
@@ -204,7 +205,7 @@ class TopoCommand : public Command {
     const uint32_t servers = fabric.server_count();
     const auto from = ReadServers("--flow-from", flow_from_, servers, diagnostics);
     const auto to = ReadServers("--flow-to", flow_to_, servers, diagnostics);
-    std::vector<uint32_t> both;
+    std::vector<ServerIndex> both;
     std::set_intersection(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(both));
     if (!both.empty()) {
       diagnostics.Error({.file = "--flow-to"}, "",

@@ -58,7 +58,7 @@ void WriteNodes(Writer& json, const FabricGraph& fabric) {
     json.StartObject();
     Text(json, "name", device.name);
     Text(json, "kind", DeviceKindName(device.kind));
-    if (device.server >= 0) Number(json, "server", static_cast<uint64_t>(device.server));
+    if (fabric.IsInServer(id)) Number(json, "server", device.server);
     Number(json, "layer", layers[id]);
     json.EndObject();
   }

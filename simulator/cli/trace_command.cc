@@ -199,7 +199,7 @@ class TraceCommand : public Command {
         break;
       }
       for (uint64_t rank = ranks.first; rank <= ranks.last; ++rank) {
-        cut.ranks.push_back(static_cast<uint32_t>(rank));
+        cut.ranks.emplace_back(rank);
       }
       rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
     }

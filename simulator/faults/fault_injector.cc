@@ -255,7 +255,7 @@ void FaultInjector::NoteLinksGone(FaultIndex fault, LinkGroup& group) {
     routed.fault = fault;
     for (const LinkId link : faults_[fault].links) {
       for (const DeviceId device : {graph_.link_source(link), graph_.link_target(link)}) {
-        if (graph_.device(device).server >= 0) {
+        if (graph_.IsInServer(device)) {
           routed.servers.push_back(graph_.device(device).server);
         }
       }
@@ -316,10 +316,10 @@ void FaultInjector::HandleRouting(void* self, uint32_t index) {
   }
 }
 
-std::set<int32_t> FaultInjector::BrokenServers() const {
-  std::set<int32_t> broken;
+std::set<ServerIndex> FaultInjector::BrokenServers() const {
+  std::set<ServerIndex> broken;
   const auto add = [&](DeviceId device) {
-    if (graph_.device(device).server >= 0) broken.insert(graph_.device(device).server);
+    if (graph_.IsInServer(device)) broken.insert(graph_.device(device).server);
   };
   for (FaultIndex f{}; f < faults_.size(); ++f) {
     const FaultSpec& fault = faults_[f];
@@ -337,11 +337,11 @@ std::set<int32_t> FaultInjector::BrokenServers() const {
 }
 
 // A packet may have been lost on its way when all routes are back.
-std::optional<FaultIndex> FaultInjector::FaultOfMissingRoute(int32_t from_server,
-                                                             int32_t to_server) const {
+std::optional<FaultIndex> FaultInjector::FaultOfMissingRoute(ServerIndex from_server,
+                                                             ServerIndex to_server) const {
   if (routed_faults_.empty()) return last_routed_fault_;
   const auto is_at_an_end = [&](const auto& numbered) {
-    const std::vector<int32_t>& servers = numbered.second.servers;
+    const std::vector<ServerIndex>& servers = numbered.second.servers;
     return std::ranges::binary_search(servers, from_server) ||
            std::ranges::binary_search(servers, to_server);
   };

@@ -57,7 +57,7 @@ class FaultInjector {
 
   // Returns the servers that an inspection finds broken now: those with a cable that is known to be
   // down, or with a halted GPU.
-  std::set<int32_t> BrokenServers() const;
+  std::set<ServerIndex> BrokenServers() const;
 
   // Returns the fault that causes a loss on `link` now, if one does. A bit error is due to the
   // fault whose loss model drew it, and a loss on a link that is down to the last fault that took
@@ -89,8 +89,8 @@ class FaultInjector {
   // Holds a fault whose links some routes lack.
   struct RoutedFault {
     FaultIndex fault{};
-    uint32_t groups = 0;             // of links that some routes lack
-    std::vector<int32_t> servers{};  // at whose devices its links end, in order
+    uint32_t groups = 0;                 // of links that some routes lack
+    std::vector<ServerIndex> servers{};  // at whose devices its links end, in order
   };
   // Describes a change of links' state that is spreading to the switches and NICs.
   struct News {
@@ -123,7 +123,8 @@ class FaultInjector {
   void Spread(uint32_t news);
   void NoteLinksGone(FaultIndex fault, LinkGroup& group);
   void NoteLinksBack(FaultIndex fault, LinkGroup& group);
-  std::optional<FaultIndex> FaultOfMissingRoute(int32_t from_server, int32_t to_server) const;
+  std::optional<FaultIndex> FaultOfMissingRoute(ServerIndex from_server,
+                                                ServerIndex to_server) const;
 
   const FabricGraph& graph_;
   const std::vector<FaultSpec>& faults_;

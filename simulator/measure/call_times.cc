@@ -23,8 +23,8 @@ std::pair<uint64_t, uint64_t> Around(uint64_t bytes) {
 
 std::vector<uint32_t> RanksPerServer(const TraceCommunicator& communicator,
                                      const FabricGraph& fabric) {
-  std::map<int32_t, uint32_t> ranks_of;
-  for (const uint32_t rank : communicator.ranks) {
+  std::map<ServerIndex, uint32_t> ranks_of;
+  for (const GlobalRank rank : communicator.ranks) {
     ++ranks_of[fabric.device(fabric.gpus()[rank]).server];
   }
   std::vector<uint32_t> counts;
@@ -35,21 +35,21 @@ std::vector<uint32_t> RanksPerServer(const TraceCommunicator& communicator,
 
 // Returns equal communicators on the servers of the first that share no rank.
 std::vector<uint32_t> GroupsBeside(const Trace& trace, uint32_t first, const FabricGraph& fabric) {
-  const auto server_of = [&](uint32_t rank) { return fabric.device(fabric.gpus()[rank]).server; };
-  std::set<int32_t> servers;
-  for (const uint32_t rank : trace.communicators[first].ranks) servers.insert(server_of(rank));
+  const auto server_of = [&](GlobalRank rank) { return fabric.device(fabric.gpus()[rank]).server; };
+  std::set<ServerIndex> servers;
+  for (const GlobalRank rank : trace.communicators[first].ranks) servers.insert(server_of(rank));
   std::vector<bool> is_used(trace.rank_count);
   std::vector<uint32_t> groups;
   for (uint32_t i = first; i < trace.communicators.size(); ++i) {
     const TraceCommunicator& communicator = trace.communicators[i];
     if (GroupNameOf(communicator) != GroupNameOf(trace.communicators[first]) ||
         communicator.ranks.size() != trace.communicators[first].ranks.size() ||
-        !std::all_of(communicator.ranks.begin(), communicator.ranks.end(), [&](uint32_t rank) {
+        !std::all_of(communicator.ranks.begin(), communicator.ranks.end(), [&](GlobalRank rank) {
           return !is_used[rank] && servers.contains(server_of(rank));
         })) {
       continue;
     }
-    for (const uint32_t rank : communicator.ranks) is_used[rank] = true;
+    for (const GlobalRank rank : communicator.ranks) is_used[rank] = true;
     groups.push_back(i);
   }
   return groups;
@@ -70,7 +70,7 @@ CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric, const Scenar
     if (alike == shapes_.end()) shapes_.push_back({name, size, std::move(ranks_per_server), i});
   }
   FindRanks();
-  for (const uint32_t rank : ranks_) {
+  for (const GlobalRank rank : ranks_) {
     ForEachCall(trace, rank, [&](const PlannedCall& call) {
       const auto [below, above] = Around(call.bytes);
       auto& times = times_ps_[KeyOf(call)];
@@ -98,14 +98,14 @@ CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric, const Scenar
 }
 
 void CallTimes::FindRanks() {
-  for (const std::vector<uint32_t>& ranks : trace_.operations.RanksOfPrograms()) {
+  for (const std::vector<GlobalRank>& ranks : trace_.operations.RanksOfPrograms()) {
     if (ranks.empty()) continue;
     std::set<uint32_t> numbers;  // by which the program names its groups
     for (const TraceOperation& operation : trace_.operations[ranks.front()]) {
       if (operation.kind != CollectiveKind::kCompute) numbers.insert(operation.communicator);
     }
     std::set<std::vector<uint32_t>> seen;
-    for (const uint32_t rank : ranks) {
+    for (const GlobalRank rank : ranks) {
       std::vector<uint32_t> shapes;
       for (const uint32_t number : numbers) {
         shapes.push_back(shape_of_[trace_.CommunicatorOf(rank, number)]);
@@ -158,7 +158,7 @@ Trace CallTimes::TraceOf(const Key& key, uint64_t bytes, const FabricGraph& fabr
   for (const uint32_t i : GroupsBeside(trace_, shapes_[key.first].first, fabric)) {
     const auto communicator = static_cast<uint32_t>(trace.communicators.size());
     trace.communicators.push_back(trace_.communicators[i]);
-    const std::vector<uint32_t>& ranks = trace_.communicators[i].ranks;
+    const std::vector<GlobalRank>& ranks = trace_.communicators[i].ranks;
     for (uint32_t place = 0; place < ranks.size(); ++place) {
       const auto add = [&](CollectiveKind of_kind, uint32_t peer, uint32_t in_group) {
         trace.operations[ranks[place]].push_back({.kind = of_kind,

@@ -45,7 +45,7 @@ class CallTimes {
   int64_t TimePs(const PlannedCall& call) const;
   // Returns a rank of each program for each combination of groups that are not alike in which it
   // runs: these take different times.
-  const std::vector<uint32_t>& ranks() const { return ranks_; }
+  const std::vector<GlobalRank>& ranks() const { return ranks_; }
   // Returns the measured calls by group and kind, then size.
   std::vector<MeasuredCall> Measured() const;
 
@@ -67,7 +67,7 @@ class CallTimes {
 
   const Trace& trace_;
   std::string error_;
-  std::vector<uint32_t> ranks_;
+  std::vector<GlobalRank> ranks_;
   std::vector<GroupShape> shapes_;
   std::vector<uint32_t> shape_of_;                       // by communicator
   std::map<Key, std::map<uint64_t, int64_t>> times_ps_;  // by bytes

@@ -55,7 +55,7 @@ class Counting {
   }
 
   void CountSends() {
-    for (uint32_t global_rank = 0; global_rank < job_.rank_count; ++global_rank) {
+    for (GlobalRank global_rank{0}; global_rank < job_.rank_count; ++global_rank) {
       for (const JobOperation& call : job_.operations[global_rank]) {
         if (call.p2p_count == 0) continue;
         const JobCollective& collective = job_.collectives[job_.CollectiveOf(global_rank, call)];

@@ -16,7 +16,7 @@ namespace {
 
 struct RankParts {
   TimeBreakdown parts;
-  uint32_t rank = 0;
+  GlobalRank rank{};
 };
 
 // Returns the times of each rank that CallTimes tells apart.
@@ -24,7 +24,7 @@ std::vector<RankParts> PartsOfRanks(const Trace& trace, const CallTimes& times) 
   const auto time_ps = [&](const PlannedCall& call) { return times.TimePs(call); };
   const std::vector<ExpertTime> experts = ExpertTimesOf(trace, time_ps);
   std::vector<RankParts> ranks;
-  for (const uint32_t rank : times.ranks()) {
+  for (const GlobalRank rank : times.ranks()) {
     const RankTimeline timeline = TimelineOf(trace, rank, time_ps);
     const ExpertTime& of_experts = experts[rank];
     ranks.push_back(
@@ -62,7 +62,7 @@ std::vector<int64_t> PassesOfStages(const Plan& plan, const std::vector<RankPart
 // sends.
 int64_t TransferPs(const Trace& trace, const CallTimes& times) {
   int64_t longest_ps = 0;
-  for (const uint32_t rank : times.ranks()) {
+  for (const GlobalRank rank : times.ranks()) {
     ForEachCall(trace, rank, [&](const PlannedCall& call) {
       if (call.kind != CollectiveKind::kSend) return;
       longest_ps = std::max(longest_ps, times.TimePs(call));

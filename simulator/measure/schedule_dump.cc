@@ -104,7 +104,7 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
   PlannedCollective planned;
   planned.collective = job.collectives.front();
   const JobCollective& collective = planned.collective;
-  const std::vector<uint32_t>& ranks = job.communicators[collective.communicator].ranks;
+  const std::vector<GlobalRank>& ranks = job.communicators[collective.communicator].ranks;
   const NcclPlanner& planner = *scenario.planners[collective.communicator];
   planned.assumptions = planner.channels().assumptions;
   planned.schedules.resize(ranks.size());
@@ -117,7 +117,7 @@ PlannedCollective PlanFirstCollective(const Scenario& scenario) {
     return planned;
   }
   planned.name = P2pReplayName(collective);
-  for (uint32_t global_rank = 0; global_rank < job.rank_count; ++global_rank) {
+  for (GlobalRank global_rank{0}; global_rank < job.rank_count; ++global_rank) {
     for (const JobOperation& operation : job.operations[global_rank]) {
       if (operation.is_compute() || job.CollectiveOf(global_rank, operation) != 0) continue;
       const RankIndex rank = job.CommunicatorRank(collective.communicator, global_rank);
@@ -169,7 +169,7 @@ std::string CheckPlanned(const PlannedCollective& planned) {
        .in_place = planned.in_place,
        .is_whole = !collective.is_p2p()},
       static_cast<uint32_t>(planned.schedules.size()),
-      [&](uint32_t rank) -> const CollectiveSchedule& { return *planned.schedules[rank]; });
+      [&](RankIndex rank) -> const CollectiveSchedule& { return *planned.schedules[rank]; });
 }
 
 uint64_t StepCountOf(const PlannedCollective& planned) {

@@ -117,13 +117,12 @@ DivisionResult DividedRun::DivisionOf(const FabricGraph& graph,
                                .cpu_seconds = outcome.cpu_seconds,
                                .waiting_seconds = outcome.waiting_seconds});
   }
-  std::set<int32_t> servers;
+  std::set<ServerIndex> servers;
   for (DeviceId id{0}; id < graph.device_count(); ++id) {
     ShardResult& shard = division.shards[map_.of_device[id]];
-    const int32_t server = graph.device(id).server;
-    if (server < 0) {
+    if (!graph.IsInServer(id)) {
       ++shard.switches;
-    } else if (servers.insert(server).second) {
+    } else if (servers.insert(graph.device(id).server).second) {
       ++shard.servers;
     }
   }

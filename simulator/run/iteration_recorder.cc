@@ -124,14 +124,16 @@ void IterationRecorder::FindLayers(PartIndex part) {
   if (!scenario_.plan || job_.parts.size() > 1) return;
   const ExchangeLayers layers(*scenario_.plan);
   if (!layers.is_known()) return;
-  for (const uint32_t rank : job_.parts[part].global_ranks) {
+  const std::vector<GlobalRank>& global_ranks = job_.parts[part].global_ranks;
+  for (GlobalRank of_plan{0}; of_plan < global_ranks.size(); ++of_plan) {
+    const GlobalRank rank = global_ranks[of_plan];  // another one where a spare has taken over
     std::vector<uint32_t> exchanges;
     for (const JobOperation& call : job_.operations[rank]) {
       if (call.p2p_count == 0) continue;
       const CollectiveIndex collective = job_.CollectiveOf(rank, call);
       if (job_.collectives[collective].is_all_to_all_v) exchanges.push_back(collective);
     }
-    const ExchangeLayers::OfRank of_rank = layers.Of(rank);
+    const ExchangeLayers::OfRank of_rank = layers.Of(of_plan);
     // A rank that has nothing to do with some AllToAllv leaves it to the others to say.
     if (exchanges.size() != of_rank.count) continue;
     for (size_t i = 0; i < exchanges.size(); ++i) {
@@ -144,7 +146,7 @@ std::vector<IterationRecorder::Iteration> IterationRecorder::IterationsOf(PartIn
   const IterationBegins begins = FindIterations(job_, part);
   std::vector<Iteration> iterations(begins.count == UINT64_MAX ? 1 : begins.count);
   std::vector<bool> is_listed(job_.collectives.size());
-  for (const uint32_t rank : job_.parts[part].global_ranks) {
+  for (const GlobalRank rank : job_.parts[part].global_ranks) {
     const auto& of_rank = begins.of_program[job_.operations.program_of_rank(rank)];
     size_t next = 1;
     uint32_t index = 0;
@@ -203,7 +205,7 @@ void IterationRecorder::AddCollectives(const Counts& counts, Matrix& matrix) {
   for (const auto& [key, entry] : counts.of_key) {
     const auto& [example, count] = entry;
     const JobCollective& collective = job_.collectives[example];
-    const std::vector<uint32_t>& ranks = job_.communicators[collective.communicator].ranks;
+    const std::vector<GlobalRank>& ranks = job_.communicators[collective.communicator].ranks;
     for (const auto& [pair, bytes] : ScheduleOf(key, collective)) {
       matrix.push_back({.kind = result_.collectives[example].kind,
                         .source = ranks[pair.first],
@@ -230,7 +232,7 @@ void IterationRecorder::AddP2pCalls(const Iteration& iteration, Matrix& matrix) 
     const JobOperation& operation = job_.operations[call.rank][call.operation];
     const CollectiveIndex number = job_.CollectiveOf(call.rank, operation);
     const JobCollective& collective = job_.collectives[number];
-    const std::vector<uint32_t>& ranks = job_.communicators[collective.communicator].ranks;
+    const std::vector<GlobalRank>& ranks = job_.communicators[collective.communicator].ranks;
     for (uint32_t i = 0; i < operation.p2p_count; ++i) {
       const P2pCall& p2p = job_.p2p_calls[operation.p2p_first + i];
       if (!p2p.is_send || ranks[p2p.peer] == call.rank || p2p.bytes == 0) continue;

@@ -44,7 +44,7 @@ class IterationRecorder {
   };
   using Matrix = std::vector<Cell>;  // ascending by place, without duplicates
   struct Call {
-    uint32_t rank = 0;
+    GlobalRank rank{};
     uint32_t operation = 0;
   };
   struct Iteration {

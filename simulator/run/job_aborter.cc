@@ -29,7 +29,7 @@ int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t now_ps,
   return std::max(polled_ps, replay.streams().LastBeginPs(part) + kCollectiveTimeoutPs);
 }
 
-void JobAborter::OnRankError(uint32_t rank, const std::string& why) {
+void JobAborter::OnRankError(GlobalRank rank, const std::string& why) {
   const bool is_first = ranks_.empty();
   ranks_.insert(rank);
   if (!is_first) return;
@@ -47,9 +47,9 @@ void JobAborter::TryToAbort() {
                              &JobAborter::TryToAbort, this);
     return;
   }
-  const std::vector<uint32_t> in_collectives = replay_.streams().RanksInCollectives(part_);
+  const std::vector<GlobalRank> in_collectives = replay_.streams().RanksInCollectives(part_);
   const auto hung = std::count_if(in_collectives.begin(), in_collectives.end(),
-                                  [this](uint32_t rank) { return !ranks_.contains(rank); });
+                                  [this](GlobalRank rank) { return !ranks_.contains(rank); });
   result_.ranks_with_error = static_cast<uint32_t>(ranks_.size());
   result_.ranks_hung = static_cast<uint32_t>(hung);
   result_.detection_ps = now_ps - result_.first_error_ps;
@@ -59,7 +59,7 @@ void JobAborter::TryToAbort() {
 std::string JobAborter::Explain(size_t hung) const {
   std::string ranks;
   size_t named = 0;
-  for (const uint32_t rank : ranks_) {
+  for (const GlobalRank rank : ranks_) {
     if (named++ == 4) {
       ranks += ", ...";
       break;

@@ -28,7 +28,7 @@ class JobAborter {
       : detection_(detection), replay_(replay), engine_(engine), part_(part) {}
 
   // Reports an error to a rank now. The first error ends the job, after detection.
-  void OnRankError(uint32_t rank, const std::string& why);
+  void OnRankError(GlobalRank rank, const std::string& why);
   bool has_error() const { return !ranks_.empty(); }
   // Returns true while ranks hang that will be ended.
   bool is_waiting() const { return has_error() && result_.detection_ps == 0; }
@@ -41,9 +41,9 @@ class JobAborter {
   RestartSettings::Detection detection_;
   ReplayEngine& replay_;
   FabricSimulatorImpl& engine_;
-  PartIndex part_;            // of the job
-  std::string why_;           // of the first error
-  std::set<uint32_t> ranks_;  // with an error
+  PartIndex part_;              // of the job
+  std::string why_;             // of the first error
+  std::set<GlobalRank> ranks_;  // with an error
   AbortResult result_;
 };
 

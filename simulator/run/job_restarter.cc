@@ -26,7 +26,7 @@ int64_t JobRestarter::SavedPs(uint64_t checkpoint) const {
   const CheckpointPlaces& places = settings_.checkpoints;
   int64_t saved_ps = progress_ps_;
   std::vector<int64_t> ends_ps;
-  for (const uint32_t rank : run_.job.parts[part_].global_ranks) {
+  for (const GlobalRank rank : run_.job.parts[part_].global_ranks) {
     const std::vector<uint32_t>& of_rank = places[run_.job.operations.program_of_rank(rank)];
     if (of_rank.empty()) continue;
     const std::vector<JobOperation>& operations = run_.job.operations[rank];
@@ -98,7 +98,7 @@ void JobRestarter::Restart() {
   progress_ps_ = run_.engine.NowPs();
   const ReplayEngine::SwappedRanks swapped = MoveToSpares();
   std::vector<uint32_t> first_of_rank(run_.job.rank_count);
-  for (uint32_t rank = 0; rank < run_.job.rank_count && checkpoint_ > 0; ++rank) {
+  for (GlobalRank rank{0}; rank < run_.job.rank_count && checkpoint_ > 0; ++rank) {
     const auto& places = settings_.checkpoints[run_.job.operations.program_of_rank(rank)];
     if (!places.empty()) first_of_rank[rank] = places[checkpoint_ - 1];
   }
@@ -110,30 +110,31 @@ ReplayEngine::SwappedRanks JobRestarter::MoveToSpares() {
   ReplayEngine::SwappedRanks swapped;
   if (spares_.empty()) return swapped;
   const FabricGraph& fabric = run_.fabric;
-  const std::set<int32_t> broken = run_.faults.BrokenServers();
+  const std::set<ServerIndex> broken = run_.faults.BrokenServers();
   // GPUs by server, in order.
-  std::map<int32_t, std::vector<GpuIndex>> gpus_of_server;
+  std::map<ServerIndex, std::vector<GpuIndex>> gpus_of_server;
   for (GpuIndex gpu{0}; gpu < fabric.gpus().size(); ++gpu) {
     gpus_of_server[fabric.device(fabric.gpus()[gpu]).server].push_back(gpu);
   }
   const auto has_rank = [this](GpuIndex gpu) {
-    return gpu < run_.job.rank_count && !run_.job.operations[gpu].empty();
+    return gpu < run_.job.rank_count && !run_.job.operations[RankOn(gpu)].empty();
   };
-  for (const int32_t server : broken) {
+  for (const ServerIndex server : broken) {
     const std::vector<GpuIndex>& gpus = gpus_of_server[server];
     std::vector<size_t> places;  // of the job's ranks in the server
     for (size_t i = 0; i < gpus.size(); ++i) {
-      if (has_rank(gpus[i]) && run_.replay.calls().PartOf(gpus[i]) == part_) places.push_back(i);
+      if (has_rank(gpus[i]) && run_.replay.calls().PartOf(RankOn(gpus[i])) == part_)
+        places.push_back(i);
     }
     // Another job may have come first.
-    const auto spare = std::ranges::find_if(spares_, [&](int32_t candidate) {
+    const auto spare = std::ranges::find_if(spares_, [&](ServerIndex candidate) {
       return !broken.contains(candidate) && std::ranges::none_of(places, [&](size_t place) {
         return has_rank(gpus_of_server[candidate][place]);
       });
     });
     if (places.empty() || spare == spares_.end()) continue;
     for (const size_t place : places) {
-      swapped.emplace_back(gpus[place], gpus_of_server[*spare][place]);
+      swapped.emplace_back(RankOn(gpus[place]), RankOn(gpus_of_server[*spare][place]));
       SwapRanks(swapped.back().first, swapped.back().second, run_.job);
     }
     *spare = server;

@@ -56,8 +56,8 @@ void LossRecorder::OnRetransmission(ConnectionId id) {
 // Its lost packets are not sent again; the work is repeated when its part of the job restarts.
 void LossRecorder::OnConnectionClosed(ConnectionId id) {
   hits_.erase(id);
-  const PartIndex part =
-      replay_->calls().PartOf(replay_->executor().connection_table().connections()[id].from_gpu);
+  const Connection& connection = replay_->executor().connection_table().connections()[id];
+  const PartIndex part = replay_->calls().PartOf(RankOn(connection.from_gpu));
   for (FaultLosses& losses : losses_) {
     if (losses.unrecovered.erase(id) > 0) losses.halted_parts.insert(part);
   }

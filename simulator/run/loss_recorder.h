@@ -36,7 +36,7 @@ class LossRecorder final : public ReplayObserver {
 
   explicit LossRecorder(size_t fault_count) : losses_(fault_count) {}
   // Sets the function that receives errors and decides how the job continues (ReplayObserver).
-  using OnError = std::function<void(uint32_t rank, const std::string& why)>;
+  using OnError = std::function<void(GlobalRank rank, const std::string& why)>;
   void SetOnRankError(OnError on_rank_error) { on_rank_error_ = std::move(on_rank_error); }
   // Must be called before the first fault.
   void Observe(FaultInjector& faults, const ReplayEngine& replay,
@@ -48,7 +48,7 @@ class LossRecorder final : public ReplayObserver {
   void OnPacketRepeated(ConnectionId connection, uint32_t payload_bytes) override;
   void OnRetransmission(ConnectionId connection) override;
   void OnLossRecovered(ConnectionId connection) override;
-  void OnRankError(uint32_t rank, const std::string& why) override { on_rank_error_(rank, why); }
+  void OnRankError(GlobalRank rank, const std::string& why) override { on_rank_error_(rank, why); }
   void OnConnectionClosed(ConnectionId connection) override;
   void OnPartRestarted(PartIndex part) override;
   // Passes the progress on to faults that are anchored to it.

@@ -62,13 +62,13 @@ ShardProcess::ShardProcess(const PreparedRun& run, const ShardMap& map, WindowEx
                            uint32_t shard)
     : run_(run), map_(map), member_(exchange, shard) {}
 
-bool ShardProcess::IsOwn(uint32_t rank) const {
+bool ShardProcess::IsOwn(GlobalRank rank) const {
   return map_.of_device[run_.graph.gpus()[rank]] == member_.shard();
 }
 
 void ShardProcess::Start() {
   run_.network.part().SetBorder(map_.outgoing[member_.shard()], map_.incoming[member_.shard()]);
-  calls_left_ = run_.replay.CountPending([this](uint32_t rank) { return IsOwn(rank); });
+  calls_left_ = run_.replay.CountPending([this](GlobalRank rank) { return IsOwn(rank); });
   report_.is_done = calls_left_ == 0;
   run_.replay.SetOnCallEnd([this](const Call& call, int64_t begin_ps, int64_t end_ps) {
     outcome_.calls.push_back({.number = run_.replay.calls().NumberOf(call),
@@ -77,7 +77,7 @@ void ShardProcess::Start() {
                               .end_ps = end_ps});
     if (--calls_left_ == 0) run_.engine.Stop();
   });
-  run_.replay.StartShard([this](uint32_t rank) { return IsOwn(rank); });
+  run_.replay.StartShard([this](GlobalRank rank) { return IsOwn(rank); });
 }
 
 void ShardProcess::RunBefore(const EventPlace& end) {

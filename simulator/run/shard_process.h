@@ -65,7 +65,7 @@ class ShardProcess {
   ShardOutcome Run();
 
  private:
-  bool IsOwn(uint32_t rank) const;
+  bool IsOwn(GlobalRank rank) const;
   void Start();
   // Runs the events before `end`, or up to the end of the shard's last call.
   void RunBefore(const EventPlace& end);

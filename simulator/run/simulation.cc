@@ -111,7 +111,7 @@ Simulation::Simulation(const Scenario& scenario, const Job& job, const RunOption
   replay_ =
       std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_, rules, losses_);
   if (surroundings_.on_ended) replay_->SetOnAllEnded(surroundings_.on_ended);
-  if (options.estimate) replay_->KeepCallsOf(options.estimate->rank);
+  if (options.estimate) replay_->KeepCallsOf(GlobalRank{options.estimate->rank});
   network_->SetRouting(routing_);
   BuildFaults();
   BuildRestarts();
@@ -161,7 +161,7 @@ void Simulation::BuildRestarts() {
                                                                          .faults = *faults_,
                                                                          .load = *load_});
   }
-  losses_.SetOnRankError([this](uint32_t rank, const std::string& why) {
+  losses_.SetOnRankError([this](GlobalRank rank, const std::string& why) {
     const PartIndex part = replay_->calls().PartOf(rank);
     JobRestarter* const restarter = restarters_[part].get();
     if (!aborters_[part].has_error() && restarter != nullptr && restarter->OnJobFailed(why)) return;
@@ -224,7 +224,7 @@ RunResult Simulation::Record(const RecordedSimulation& recorded) const {
   }
   result.estimate = estimate_;
   if (estimate_ && result.jobs.front().restart.restarts == 0) {
-    result.estimate->simulated = BreakdownOf(job_, *replay_, estimate_->rank);
+    result.estimate->simulated = BreakdownOf(job_, *replay_, GlobalRank{estimate_->rank});
   }
   result.events = engine_.EventCount();
   if (!replay_->is_complete()) {

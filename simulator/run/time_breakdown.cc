@@ -18,7 +18,7 @@ int64_t Common(const Interval& a, const Interval& b) {
 
 class RankFollower {
  public:
-  RankFollower(const Job& job, const ReplayEngine& replay, uint32_t rank)
+  RankFollower(const Job& job, const ReplayEngine& replay, GlobalRank rank)
       : job_(job), replay_(replay), rank_(rank), program_(job.operations[rank]) {
     const uint32_t program = job.operations.program_of_rank(rank);
     if (program < job.iteration_begins.size()) begins_ = job.iteration_begins[program];
@@ -136,7 +136,7 @@ class RankFollower {
 
   const Job& job_;
   const ReplayEngine& replay_;
-  const uint32_t rank_;
+  const GlobalRank rank_;
   const std::vector<JobOperation>& program_;
   std::vector<uint32_t> begins_;  // of iterations but the first
   uint32_t iteration_ = 0;
@@ -150,7 +150,8 @@ class RankFollower {
 
 }  // namespace
 
-std::vector<TimeBreakdown> BreakdownOf(const Job& job, const ReplayEngine& replay, uint32_t rank) {
+std::vector<TimeBreakdown> BreakdownOf(const Job& job, const ReplayEngine& replay,
+                                       GlobalRank rank) {
   return RankFollower(job, replay, rank).Follow();
 }
 

@@ -15,6 +15,6 @@ namespace railyard {
 // stream, 0, is followed from the beginning to its last operation; each interval belongs to one
 // part, so that the parts add up to that time. `replay` must have kept the calls of `rank`. The
 // result is empty unless they have all ended.
-std::vector<TimeBreakdown> BreakdownOf(const Job& job, const ReplayEngine& replay, uint32_t rank);
+std::vector<TimeBreakdown> BreakdownOf(const Job& job, const ReplayEngine& replay, GlobalRank rank);
 
 }  // namespace railyard

@@ -52,7 +52,7 @@ void TraceRecorder::Start() {
 
 // --- Tracks --------------------------------------------------------------------------------------
 
-TraceRecorder::Track TraceRecorder::ProcessOf(uint32_t rank) {
+TraceRecorder::Track TraceRecorder::ProcessOf(GlobalRank rank) {
   Track& track = processes_[rank];
   if (track == 0) {
     track = trace_.AddProcess(
@@ -78,7 +78,7 @@ TraceRecorder::Track TraceRecorder::ChannelTrack(const PathTracer::Slice& slice)
   std::string name =
       fmt::format("{} channel {}", job_.communicators[communicator].name, slice.channel);
   if (slice.lane_number > 0) name += fmt::format(" lane {}", slice.lane_number);
-  return track = trace_.AddTrack(ProcessOf(slice.gpu), name);
+  return track = trace_.AddTrack(ProcessOf(RankOn(slice.gpu)), name);
 }
 
 TraceRecorder::Track TraceRecorder::MessageTrack(Messages& messages, ConnectionId id,
@@ -86,7 +86,7 @@ TraceRecorder::Track TraceRecorder::MessageTrack(Messages& messages, ConnectionI
   Track& track = messages.tracks[slot];
   if (track != 0) return track;
   const Connection& connection = replay_.executor().connection_table().connections()[id];
-  return track = trace_.AddTrack(ProcessOf(connection.injecting_gpu),
+  return track = trace_.AddTrack(ProcessOf(RankOn(connection.injecting_gpu)),
                                  fmt::format("proxy, to rank {}", connection.to_gpu));
 }
 

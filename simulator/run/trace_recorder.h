@@ -75,7 +75,7 @@ class TraceRecorder {
   PerfettoTrace::Arguments ArgumentsOf(CollectiveIndex collective, int64_t begin_ps) const;
   PerfettoFlows FlowsOf(const PathTracer::Slice& slice);
 
-  Track ProcessOf(uint32_t rank);
+  Track ProcessOf(GlobalRank rank);
   Track StreamTrack(const Call& call);
   Track ChannelTrack(const PathTracer::Slice& slice);
   Track MessageTrack(Messages& messages, ConnectionId connection, uint32_t slot);
@@ -96,8 +96,8 @@ class TraceRecorder {
   uint64_t slices_ = 0;
   uint64_t slices_shown_ = 0;
   uint64_t slice_bytes_ = 0;
-  std::vector<Track> processes_;                            // by rank; 0 if none yet
-  std::map<std::pair<uint32_t, uint32_t>, Track> streams_;  // by rank, stream
+  std::vector<Track> processes_;                              // by rank; 0 if none yet
+  std::map<std::pair<GlobalRank, uint32_t>, Track> streams_;  // by rank, stream
   std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, Track>
       channels_;                                     // by rank, communicator, channel, lane
   std::unordered_map<uint32_t, Shown> shown_;        // by collective

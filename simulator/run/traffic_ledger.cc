@@ -29,8 +29,8 @@ void RecordMessageSizes(const Job& job, const ReplayEngine& replay, TrafficResul
     if (!collective.is_p2p() && has_ended(i)) ++count_of_size[collective.bytes];
   }
   // By list and the caller's own rank, which it sends nothing.
-  std::map<std::pair<P2pList, uint32_t>, uint64_t> count_of_list;
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+  std::map<std::pair<P2pList, RankIndex>, uint64_t> count_of_list;
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
     for (const JobOperation& call : job.operations[rank]) {
       if (call.p2p_count == 0) continue;
       const CollectiveIndex collective = job.CollectiveOf(rank, call);
@@ -60,9 +60,9 @@ TrafficLedger::TrafficLedger(const Job& job, const ConnectionTable& table, size_
     if (table.taken_bytes(id) == 0) continue;
     const Connection& connection = table.connections()[id];
     const JobCollective& collective = job.collectives[connection.collective];
-    connections.push_back(
-        {{collective.communicator, collective.is_p2p() ? connection.from_gpu : User::kAllRanks},
-         id});
+    connections.push_back({{collective.communicator,
+                            collective.is_p2p() ? RankOn(connection.from_gpu) : User::kAllRanks},
+                           id});
   }
   std::ranges::sort(connections);
   for (const auto& [user, id] : connections) {
@@ -93,7 +93,7 @@ void TrafficLedger::Record(const Job& job, const ReplayEngine& replay, RunResult
     const auto it = running.find({collective.communicator, User::kAllRanks});
     if (it != running.end()) it->second.push_back(RunningOf(replay.ledger().times()[i]));
   }
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
     for (const JobOperation& call : job.operations[rank]) {
       if (call.p2p_count == 0) continue;
       const CollectiveIndex collective = job.CollectiveOf(rank, call);

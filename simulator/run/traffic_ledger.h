@@ -28,9 +28,9 @@ class TrafficLedger {
   // Identifies the collectives for which a link is in use: all of a communicator's that are planned
   // as a whole, or the point-to-point ones of one rank.
   struct User {
-    static constexpr uint32_t kAllRanks = UINT32_MAX;
+    static constexpr GlobalRank kAllRanks = GlobalRank::kNone;
     CommunicatorIndex communicator{};
-    uint32_t global_rank = kAllRanks;
+    GlobalRank global_rank = kAllRanks;
     auto operator<=>(const User&) const = default;
   };
   static constexpr uint32_t kNone = UINT32_MAX;

@@ -78,10 +78,8 @@ ShardMap DivideIntoShards(const FabricGraph& graph, uint32_t count) {
                .outgoing = std::vector<std::vector<LinkId>>(count),
                .incoming = std::vector<std::vector<LinkId>>(count)};
   for (DeviceId id{0}; id < graph.device_count(); ++id) {
-    const int32_t server = graph.device(id).server;
-    if (server < 0) continue;
-    map.of_device[id] =
-        static_cast<uint32_t>(uint64_t{static_cast<uint32_t>(server)} * count / servers);
+    if (!graph.IsInServer(id)) continue;
+    map.of_device[id] = static_cast<uint32_t>(uint64_t{graph.device(id).server} * count / servers);
   }
   SwitchPlacement(graph, map).Place();
   for (LinkId id{0}; id < graph.link_count(); ++id) {

@@ -11,6 +11,9 @@ namespace railyard {
 using CommunicatorIndex = Identifier<struct CommunicatorTag>;
 // Indexes Job::collectives and the tables of a run that have an entry for each.
 using CollectiveIndex = Identifier<struct CollectiveTag>;
+// Identifies a rank among those of all jobs of a run, i.e. one process with its GPU. The rank
+// within a communicator is another number (RankIndex; Job::CommunicatorRank converts it).
+using GlobalRank = Identifier<struct GlobalRankTag>;
 // Indexes Job::parts: the jobs that share a fabric.
 using PartIndex = Identifier<struct PartTag>;
 

@@ -180,7 +180,7 @@ TEST(ScenarioBuilderTest, CallsAreGivenToWhoeverAsksForThem) {
   ASSERT_NE(calls, nullptr);
   EXPECT_EQ(calls.use_count(), 1);  // the scenario keeps none
   EXPECT_EQ(calls->rank_count, 16u);
-  EXPECT_EQ(calls->operations[15].size(), 1u);
+  EXPECT_EQ(calls->operations[GlobalRank{15}].size(), 1u);
 }
 
 TEST(ScenarioBuilderTest, AGraphAndCallsInMemoryAreNotReadFromFiles) {

@@ -44,7 +44,7 @@ TEST_F(LaneClaimsTest, ASideHasOneOwnerUntilItIsReleased) {
   EXPECT_FALSE(lanes_.lane(second).has_claimed);
   EXPECT_THAT(Woken(), IsEmpty());
   claims_.Release(first);
-  EXPECT_EQ(slots.sender, Connection::kNone);
+  EXPECT_EQ(slots.sender, LaneIndex::kNone);
   EXPECT_THAT(Woken(), ElementsAre(second, third));  // in the order in which they claimed it
   EXPECT_TRUE(claims_.Claim(second));
   EXPECT_FALSE(claims_.Claim(third));
@@ -62,7 +62,7 @@ TEST_F(LaneClaimsTest, TheTwoSidesOfAConnectionHaveOwnersOfTheirOwn) {
   EXPECT_EQ(lanes_.lane(sender).send_connection, id);
   EXPECT_EQ(lanes_.lane(receiver).receive_connection, id);
   claims_.Release(sender);
-  EXPECT_EQ(table_->slots(id).sender, Connection::kNone);
+  EXPECT_EQ(table_->slots(id).sender, LaneIndex::kNone);
   EXPECT_EQ(table_->slots(id).receiver, receiver);
 }
 

@@ -206,7 +206,7 @@ TEST_F(LaneRunnerTest, AProgramMayStartWhenAnotherEnds) {
   EXPECT_EQ(SlotsBetween(0, 8).posted, 2);
   EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, kSlicePs), Pair(0, kSlicePs)));
   EXPECT_TRUE(wakes_.empty());
-  EXPECT_EQ(SlotsBetween(0, 8).sender, Connection::kNone);
+  EXPECT_EQ(SlotsBetween(0, 8).sender, LaneIndex::kNone);
 }
 
 // Rank 0 has the switch add up what ranks 1 and 2 have.

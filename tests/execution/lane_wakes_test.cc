@@ -40,8 +40,8 @@ class LaneWakesTest : public testing::ConnectionFixture {
 
 TEST_F(LaneWakesTest, WhoDoesNotWaitIsNotWoken) {
   MessageSlots slots;
-  slots.sender = 3;
-  slots.receiver = 4;
+  slots.sender = LaneIndex{3};
+  slots.receiver = LaneIndex{4};
   wakes_.WakeReceiver(slots, 0);
   wakes_.WakeSender(slots);
   EXPECT_TRUE(wakes_.empty());
@@ -50,8 +50,8 @@ TEST_F(LaneWakesTest, WhoDoesNotWaitIsNotWoken) {
 TEST_F(LaneWakesTest, AMessageThatIsSeenNowWakesAtOnceAndOnce) {
   MessageSlots slots;
   slots.receiver_waits = true;
-  slots.sender = 3;
-  slots.receiver = 4;
+  slots.sender = LaneIndex{3};
+  slots.receiver = LaneIndex{4};
   wakes_.WakeReceiver(slots, engine().NowPs());
   EXPECT_FALSE(slots.receiver_waits);
   wakes_.WakeReceiver(slots, engine().NowPs());
@@ -63,11 +63,11 @@ TEST_F(LaneWakesTest, AMessageThatIsSeenNowWakesAtOnceAndOnce) {
 TEST_F(LaneWakesTest, ALaneStartsWhenItSeesTheMessageAndIsFree) {
   MessageSlots seen_late;
   seen_late.receiver_waits = true;
-  seen_late.receiver = 4;
+  seen_late.receiver = LaneIndex{4};
   seen_late.receiver_free_ps = 500;
   MessageSlots free_late;
   free_late.receiver_waits = true;
-  free_late.receiver = 5;
+  free_late.receiver = LaneIndex{5};
   free_late.receiver_free_ps = 900;
   free_late.receiver_tie = 1;
   wakes_.WakeReceiver(seen_late, 700);
@@ -80,8 +80,8 @@ TEST_F(LaneWakesTest, ALaneStartsWhenItSeesTheMessageAndIsFree) {
 TEST_F(LaneWakesTest, ASenderThatWaitsForASlotIsWoken) {
   MessageSlots slots;
   slots.sender_waits = true;
-  slots.sender = 3;
-  slots.receiver = 4;
+  slots.sender = LaneIndex{3};
+  slots.receiver = LaneIndex{4};
   wakes_.WakeSender(slots);
   EXPECT_FALSE(slots.sender_waits);
   EXPECT_THAT(Woken(), ElementsAre(3));

@@ -117,13 +117,13 @@ TEST(NvlinkCreditTest, SendersWaitForTheReceiverTheyShare) {
   std::vector<DeviceId> gpus;
   const DeviceId nvswitch = graph.AddDevice({.name = "server0/nvswitch0",
                                              .kind = DeviceKind::kNvSwitch,
-                                             .server = 0,
+                                             .server = ServerIndex{0},
                                              .local_index = 0,
                                              .forwarding_latency_ps = 0});
   for (int32_t i = 0; i < 3; ++i) {
     gpus.push_back(graph.AddDevice({.name = "server0/gpu" + std::to_string(i),
                                     .kind = DeviceKind::kGpu,
-                                    .server = 0,
+                                    .server = ServerIndex{0},
                                     .local_index = i,
                                     .forwarding_latency_ps = 0}));
     graph.AddCable(gpus.back(), nvswitch, {Tier::kNvlink, 400'000'000'000, 100'000, 4});

@@ -21,19 +21,23 @@ namespace {
 class LoadBalancerObjectTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    leaf_ = AddDevice("leaf0", DeviceKind::kSwitch, -1);
-    const DeviceId other = AddDevice("leaf1", DeviceKind::kSwitch, -1);
-    nic_ = AddDevice("server0/nic0", DeviceKind::kNic, 0);
+    leaf_ = AddDevice("leaf0", DeviceKind::kSwitch);
+    const DeviceId other = AddDevice("leaf1", DeviceKind::kSwitch);
+    nic_ = AddDevice("server0/nic0", DeviceKind::kNic, ServerIndex{0});
     AddCable(nic_, other, Tier::kNicLeaf);
     for (size_t i = 0; i < up_.size(); ++i) {
-      const DeviceId spine = AddDevice("spine" + std::to_string(i), DeviceKind::kSwitch, -1);
+      const DeviceId spine = AddDevice("spine" + std::to_string(i), DeviceKind::kSwitch);
       up_[i] = AddCable(leaf_, spine, Tier::kLeafSpine);
       down_[i] = AddCable(spine, other, Tier::kLeafSpine);
     }
     routing_.emplace(graph_, 1);
   }
-  DeviceId AddDevice(const std::string& name, DeviceKind kind, int32_t server) {
-    return graph_.AddDevice({.name = name, .kind = kind, .server = server, .local_index = server});
+  DeviceId AddDevice(const std::string& name, DeviceKind kind,
+                     ServerIndex server = ServerIndex::kNone) {
+    return graph_.AddDevice({.name = name,
+                             .kind = kind,
+                             .server = server,
+                             .local_index = kind == DeviceKind::kSwitch ? -1 : 0});
   }
   LinkId AddCable(DeviceId from, DeviceId to, Tier tier) {
     return graph_.cables()[graph_.AddCable(from, to, {tier, 400'000'000'000, 1'000, 1})].forward;

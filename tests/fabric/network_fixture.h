@@ -68,7 +68,7 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
   DeviceId AddSwitch(const std::string& name, int64_t forwarding_latency_ps = 0) {
     return graph_.AddDevice({.name = name,
                              .kind = DeviceKind::kSwitch,
-                             .server = -1,
+                             .server = ServerIndex::kNone,
                              .local_index = -1,
                              .forwarding_latency_ps = forwarding_latency_ps});
   }
@@ -80,7 +80,7 @@ class NetworkFixture : public ::testing::Test, public PacketSink {
                                                         : "nvswitch";
     return graph_.AddDevice({.name = prefix + stem + std::to_string(local_index),
                              .kind = kind,
-                             .server = server,
+                             .server = ServerIndex{server},
                              .local_index = local_index,
                              .forwarding_latency_ps = forwarding_latency_ps});
   }

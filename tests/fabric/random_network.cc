@@ -96,7 +96,7 @@ class RandomNetwork : public PacketSink {
       switches_.push_back(
           graph_.AddDevice({.name = "switch" + std::to_string(i),
                             .kind = DeviceKind::kSwitch,
-                            .server = -1,
+                            .server = ServerIndex::kNone,
                             .local_index = -1,
                             .forwarding_latency_ps = OneOf<int64_t>({0, 100'000, 300'000})}));
     }
@@ -114,12 +114,12 @@ class RandomNetwork : public PacketSink {
       const std::string prefix = "server" + std::to_string(i) + "/";
       const DeviceId gpu = graph_.AddDevice({.name = prefix + "gpu0",
                                              .kind = DeviceKind::kGpu,
-                                             .server = server,
+                                             .server = ServerIndex{server},
                                              .local_index = 0,
                                              .forwarding_latency_ps = 0});
       const DeviceId nic = graph_.AddDevice({.name = prefix + "nic0",
                                              .kind = DeviceKind::kNic,
-                                             .server = server,
+                                             .server = ServerIndex{server},
                                              .local_index = 0,
                                              .forwarding_latency_ps = 0});
       // Some hosts take less than their cable brings.
@@ -136,7 +136,7 @@ class RandomNetwork : public PacketSink {
     // An island of the first GPUs.
     const DeviceId nvswitch = graph_.AddDevice({.name = "server0/nvswitch0",
                                                 .kind = DeviceKind::kNvSwitch,
-                                                .server = 0,
+                                                .server = ServerIndex{0},
                                                 .local_index = 0,
                                                 .forwarding_latency_ps = 100'000});
     for (size_t i = 0; i < 3; ++i) {

@@ -50,8 +50,10 @@ class TablesFixture : public ::testing::Test {
   }
   DeviceId AddDevice(const std::string& name, DeviceKind kind, int32_t server,
                      int32_t local_index) {
-    return graph_.AddDevice(
-        {.name = name, .kind = kind, .server = server, .local_index = local_index});
+    return graph_.AddDevice({.name = name,
+                             .kind = kind,
+                             .server = server < 0 ? ServerIndex::kNone : ServerIndex{server},
+                             .local_index = local_index});
   }
   // Returns the link from `from` to `to`.
   LinkId AddCable(DeviceId from, DeviceId to, Tier tier) {

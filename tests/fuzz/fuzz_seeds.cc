@@ -35,7 +35,7 @@ bool WriteFabrics(const std::filesystem::path& directory) {
   if (!fabric) return false;
   std::string nccl;
   std::string ns3;
-  if (!railyard::ToNcclTopology(*fabric, 0, nccl).empty()) return false;
+  if (!railyard::ToNcclTopology(*fabric, railyard::ServerIndex{0}, nccl).empty()) return false;
   if (!railyard::ToNs3Topology(*fabric, ns3).empty()) return false;
   Write(directory / "topology.textproto", railyard::ToTopologyText(*fabric));
   Write(directory / "fabric.graphml", railyard::ToGraphMl(*fabric));

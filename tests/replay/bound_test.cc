@@ -35,7 +35,7 @@ class BoundModelTest : public ::testing::Test {
       const auto add = [&](DeviceKind kind, const char* stem, int32_t index) {
         return graph_.AddDevice({.name = prefix + stem + std::to_string(index),
                                  .kind = kind,
-                                 .server = server,
+                                 .server = ServerIndex{server},
                                  .local_index = index});
       };
       const DeviceId nvswitch = add(DeviceKind::kNvSwitch, "nvswitch", 0);

@@ -25,8 +25,9 @@ struct Ledger {
 
   // The collective's calls of both ranks.
   void Note(uint32_t index, int64_t begin_ps, int64_t end_ps) {
-    for (const uint32_t rank : {0u, 1u}) ledger.NoteBegin({rank, index}, begin_ps + rank);
-    for (const uint32_t rank : {0u, 1u}) {
+    for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}})
+      ledger.NoteBegin({rank, index}, begin_ps + rank);
+    for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}}) {
       ledger.NoteEnd({rank, index}, begin_ps + rank, end_ps + rank, {});
     }
   }
@@ -72,8 +73,10 @@ TEST(CallLedgerTest, TheHashDependsOnTimesAndNotOnOrder) {
   Ledger one;
   one.Note(0, 0, kPsPerMs);
   Ledger other;
-  for (const uint32_t rank : {1u, 0u}) other.ledger.NoteBegin({rank, 0}, rank);
-  for (const uint32_t rank : {1u, 0u}) other.ledger.NoteEnd({rank, 0}, rank, kPsPerMs + rank, {});
+  for (const GlobalRank rank : {GlobalRank{1}, GlobalRank{0}})
+    other.ledger.NoteBegin({rank, 0}, rank);
+  for (const GlobalRank rank : {GlobalRank{1}, GlobalRank{0}})
+    other.ledger.NoteEnd({rank, 0}, rank, kPsPerMs + rank, {});
   EXPECT_EQ(one.ledger.ended_hash(), other.ledger.ended_hash());
   Ledger later;
   later.Note(0, 0, kPsPerMs + 1);
@@ -82,36 +85,36 @@ TEST(CallLedgerTest, TheHashDependsOnTimesAndNotOnOrder) {
 
 TEST(CallLedgerTest, KeepsTheCallsOfOneRankAndWhichHaveBegun) {
   Ledger test;
-  test.ledger.KeepCallsOf(1);
+  test.ledger.KeepCallsOf(GlobalRank{1});
   test.ledger.KeepBegun();
   test.Note(0, 100, kPsPerMs);
   ASSERT_THAT(test.ledger.calls_kept(), SizeIs(2));
   EXPECT_EQ(test.ledger.calls_kept()[0].begin_ps, 101);
   EXPECT_EQ(test.ledger.calls_kept()[0].end_ps, kPsPerMs + 1);
   EXPECT_EQ(test.ledger.calls_kept()[1].end_ps, kNeverPs);
-  EXPECT_TRUE(test.ledger.HasBegun({1, 0}));
-  EXPECT_FALSE(test.ledger.HasBegun({1, 1}));
+  EXPECT_TRUE(test.ledger.HasBegun({GlobalRank{1}, 0}));
+  EXPECT_FALSE(test.ledger.HasBegun({GlobalRank{1}, 1}));
 }
 
 TEST(CallLedgerTest, APartThatBeginsAgainForgetsWhatItMakesAgain) {
   Ledger test;
   test.ledger.KeepBegun();
   test.Note(0, 0, kPsPerMs);
-  test.ledger.NoteBegin({0, 1}, kPsPerMs);
+  test.ledger.NoteBegin({GlobalRank{0}, 1}, kPsPerMs);
   test.ledger.Halt(PartIndex{0}, 1);
   EXPECT_TRUE(test.ledger.parts()[0].is_halted);
   test.ledger.Restart(PartIndex{0}, {1, 1});
   EXPECT_EQ(test.ledger.calls_left(), 2u);
   EXPECT_EQ(test.ledger.times()[1].calls_started, 0u);
   EXPECT_EQ(test.ledger.times()[0].calls_ended, 2u);
-  EXPECT_FALSE(test.ledger.HasBegun({0, 1}));
+  EXPECT_FALSE(test.ledger.HasBegun({GlobalRank{0}, 1}));
   test.Note(1, 5 * kPsPerMs, 6 * kPsPerMs);
   EXPECT_EQ(test.ledger.calls_left(), 0u);
 }
 
 TEST(CallLedgerTest, AnAbortedPartHasNothingLeft) {
   Ledger test;
-  test.ledger.NoteBegin({0, 0}, 0);
+  test.ledger.NoteBegin({GlobalRank{0}, 0}, 0);
   test.ledger.Abort(PartIndex{0}, "a test", kPsPerUs, 1);
   EXPECT_TRUE(test.ledger.IsAborted(PartIndex{0}));
   EXPECT_EQ(test.ledger.calls_left(), 0u);
@@ -124,13 +127,14 @@ TEST(CallLedgerTest, RanksWaitForWhatHeldThemUpLong) {
   Ledger test(true);
   const auto end = [&](uint32_t index, int64_t waited_ps) {
     const int64_t begin_ps = int64_t{index} * 2 * kPsPerMs;
-    for (const uint32_t rank : {0u, 1u}) test.ledger.NoteBegin({rank, index}, begin_ps);
+    for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}})
+      test.ledger.NoteBegin({rank, index}, begin_ps);
     CriticalPath path;
     path.origin_gpu = GpuIndex{1};
     path.origin_ps = begin_ps + 8'400'000;
     path.Spend(PathCause::kSlowPeer, waited_ps);
     path.Blame(GpuIndex{1}, GpuIndex{1}, waited_ps);
-    for (const uint32_t rank : {0u, 1u}) {
+    for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}}) {
       test.ledger.NoteEnd({rank, index}, begin_ps, begin_ps + kPsPerMs, path);
     }
   };
@@ -155,8 +159,8 @@ TEST(ProgressWatchTest, TellsWhatPartOfThePayloadHasBeenTakenIn) {
   test.progress.Watch(CollectiveIndex{0});
   EXPECT_TRUE(test.progress.IsWatched(CollectiveIndex{0}));
   EXPECT_FALSE(test.progress.IsWatched(CollectiveIndex{1}));
-  test.ledger.NoteBegin({0, 0}, 0);
-  test.ledger.NoteBegin({1, 0}, 0);
+  test.ledger.NoteBegin({GlobalRank{0}, 0}, 0);
+  test.ledger.NoteBegin({GlobalRank{1}, 0}, 0);
   EXPECT_THAT(test.counted, ElementsAre(0));
   test.progress.OnPayloadTaken(CollectiveIndex{0}, 4 * kFloats / 2);
   test.progress.OnPayloadTaken(CollectiveIndex{0}, 4 * kFloats * 3 / 2);

@@ -86,8 +86,9 @@ struct Episodes {
         .begin_state = state_now,
         .end_state = state_now,
         .duration_ps = kToldPs,
-        .operations = {{.place = EpisodePlace{0}, .plan = numbers.Of({0, 0}), .end_ps = kToldPs},
-                       {.place = EpisodePlace{1}, .plan = numbers.Of({1, 0}), .end_ps = kToldPs}},
+        .operations =
+            {{.place = EpisodePlace{0}, .plan = numbers.Of({GlobalRank{0}, 0}), .end_ps = kToldPs},
+             {.place = EpisodePlace{1}, .plan = numbers.Of({GlobalRank{1}, 0}), .end_ps = kToldPs}},
         .changes = {{0, 7}},
         .can_be_last = true};
   }

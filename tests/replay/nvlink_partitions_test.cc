@@ -28,7 +28,8 @@ class NvlinkPartitionsTest : public ::testing::Test {
 
   NvlinkPartitions Of(const std::vector<std::vector<uint32_t>>& communicators) {
     std::vector<TraceCommunicator> named;
-    for (const auto& ranks : communicators) named.push_back({.name = "", .ranks = ranks});
+    for (const auto& ranks : communicators)
+      named.push_back({.name = "", .ranks = GlobalRanksOf(ranks)});
     return {graph_, named};
   }
 
@@ -71,14 +72,14 @@ TEST_F(NvlinkPartitionsTest, HaveShapesOfTheirOwnWhereCablesDiffer) {
     for (int32_t gpu = 0; gpu < 2; ++gpu) {
       gpus.push_back(mixed.AddDevice({.name = "gpu" + std::to_string(2 * server + gpu),
                                       .kind = DeviceKind::kGpu,
-                                      .server = server,
+                                      .server = ServerIndex{server},
                                       .local_index = gpu}));
     }
     mixed.AddCable(gpus[0], gpus[1],
                    {.tier = Tier::kNvlink, .rate_bps = 200'000'000'000, .propagation_ps = server});
   }
-  const std::vector<TraceCommunicator> pairs = {{.name = "", .ranks = {0, 1}},
-                                                {.name = "", .ranks = {2, 3}}};
+  const std::vector<TraceCommunicator> pairs = {{.name = "", .ranks = GlobalRanksOf({0, 1})},
+                                                {.name = "", .ranks = GlobalRanksOf({2, 3})}};
   const NvlinkPartitions nvlinks(mixed, pairs);
   EXPECT_NE(nvlinks.partitions()[0].shape, nvlinks.partitions()[1].shape);
 }

@@ -38,10 +38,10 @@ struct Map {
   // Whether anything but collective 0 may touch its partition before then.
   bool MayTouchFirst(int64_t until_ps) {
     std::vector<CallNumber> own;
-    for (const uint32_t rank : test.plans.gpus(CommunicatorIndex{0}))
-      own.push_back(test.calls.NumberOf({rank, 0}));
+    for (const GpuIndex gpu : test.plans.gpus(CommunicatorIndex{0}))
+      own.push_back(test.calls.NumberOf({RankOn(gpu), 0}));
     const Partition& partition =
-        map.partition(map.PartitionOf({test.plans.gpus(CommunicatorIndex{0})[0], 0}));
+        map.partition(map.PartitionOf({RankOn(test.plans.gpus(CommunicatorIndex{0})[0]), 0}));
     return neighbours.MayTouch(partition, own, 0, until_ps);
   }
 
@@ -60,8 +60,8 @@ TEST(PartitionMapTest, ServersHaveTheirNvlinksAndRailsTheirNics) {
   EXPECT_FALSE(test.map.partition(PartitionIndex{0}).of_nics);
   EXPECT_THAT(test.map.partition(PartitionIndex{1}).gpus, ElementsAre(4, 12));
   EXPECT_TRUE(test.map.partition(PartitionIndex{1}).of_nics);
-  EXPECT_EQ(test.map.PartitionOf({2, 0}), 0u);
-  EXPECT_EQ(test.map.PartitionOf({12, 0}), 1u);
+  EXPECT_EQ(test.map.PartitionOf({GlobalRank{2}, 0}), 0u);
+  EXPECT_EQ(test.map.PartitionOf({GlobalRank{12}, 0}), 1u);
   EXPECT_TRUE(test.map.IsOfPartitionAlone(PartitionIndex{0}, CollectiveIndex{0}));
   EXPECT_TRUE(test.map.IsOfPartitionAlone(PartitionIndex{1}, CollectiveIndex{1}));
   EXPECT_EQ(test.map.least_launch_ps(), kLaunchPs);
@@ -76,7 +76,7 @@ TEST(PartitionMapTest, WithoutThemThereAreNone) {
 TEST(PartitionMapTest, WhatUsesMoreIsNotAloneInAPartition) {
   Map test({{0, 1, 8, 9}});
   ASSERT_EQ(test.map.count(), 2u);
-  EXPECT_EQ(test.map.PartitionOf({0, 0}), 0u);
+  EXPECT_EQ(test.map.PartitionOf({GlobalRank{0}, 0}), 0u);
   EXPECT_FALSE(test.map.IsOfPartitionAlone(PartitionIndex{0}, CollectiveIndex{0}));
 }
 
@@ -147,9 +147,10 @@ TEST(PartitionNeighboursTest, ACallOfTheWholeNetworkTouches) {
 TEST(PartitionNeighboursTest, ACallBehindOneElsewhereMayTouchAsSoonAsThatMayEnd) {
   constexpr uint64_t kBytes = 64 << 20;
   Programs programs(16);
-  for (const uint32_t rank : {0u, 8u}) programs[rank] = {AllReduce(8)};
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{8}}) programs[rank] = {AllReduce(8)};
   // GPUs 0 and 1 of the first server first, then 0 and 8 with a gap.
-  for (const uint32_t rank : {0u, 1u}) programs[rank].push_back(AllReduce(kBytes, 0, 1, 1));
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}})
+    programs[rank].push_back(AllReduce(kBytes, 0, 1, 1));
   programs[0].push_back(AllReduce(8, kApartPs, 2, 1));
   programs[8].push_back(AllReduce(8, kPsPerMs, 2, 1));
   NoReplay none;
@@ -160,16 +161,17 @@ TEST(PartitionNeighboursTest, ACallBehindOneElsewhereMayTouchAsSoonAsThatMayEnd)
                                  test.ledger);
   test.ledger.KeepBegun();
   test.streams.Start();
-  const std::vector<CallNumber> own = {test.calls.NumberOf({0, 0}), test.calls.NumberOf({8, 0})};
-  const Partition& rail = map.partition(map.PartitionOf({8, 0}));
-  const CollectiveIndex before = test.calls.CollectiveNumberOf({0, 1});
+  const std::vector<CallNumber> own = {test.calls.NumberOf({GlobalRank{0}, 0}),
+                                       test.calls.NumberOf({GlobalRank{8}, 0})};
+  const Partition& rail = map.partition(map.PartitionOf({GlobalRank{8}, 0}));
+  const CollectiveIndex before = test.calls.CollectiveNumberOf({GlobalRank{0}, 1});
   const int64_t touch_ps =
       map.least_launch_ps() + test.plans.BoundOf(before) / 2 + kApartPs + map.least_launch_ps();
   EXPECT_GT(test.plans.BoundOf(before), kApartPs);
   EXPECT_FALSE(neighbours.MayTouch(rail, own, 0, touch_ps));
   EXPECT_TRUE(neighbours.MayTouch(rail, own, 0, touch_ps + 1));
-  EXPECT_TRUE(neighbours.Touches({0, 2}, rail));
-  EXPECT_FALSE(neighbours.Touches({0, 1}, rail));
+  EXPECT_TRUE(neighbours.Touches({GlobalRank{0}, 2}, rail));
+  EXPECT_FALSE(neighbours.Touches({GlobalRank{0}, 1}, rail));
 }
 
 }  // namespace

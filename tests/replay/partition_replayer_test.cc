@@ -134,7 +134,7 @@ class RefusedPartitionHitTest : public ::testing::TestWithParam<Difference> {};
 TEST_P(RefusedPartitionHitTest, IsSimulated) {
   Partitions test;
   test.replay.before_begin = [&](const Call& call) {
-    if (call == Call{0, 3}) GetParam().make(test);
+    if (call == Call{GlobalRank{0}, 3}) GetParam().make(test);
   };
   test.test.Run();
   EXPECT_THAT(test.test.host.launched, SizeIs(GetParam().launched));
@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Where, RefusedPartitionHitTest, ::testing::ValuesIn(kDi
 TEST(PartitionReplayerTest, AFaultElsewhereRefusesNothing) {
   Partitions test;
   test.replay.before_begin = [&](const Call& call) {
-    if (call == Call{0, 3}) Schedule(PendingMeans::kChange, kPsPerMs / 2);
+    if (call == Call{GlobalRank{0}, 3}) Schedule(PendingMeans::kChange, kPsPerMs / 2);
   };
   test.test.Run();
   EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
@@ -271,7 +271,7 @@ TEST(PartitionReplayerTest, ADetourElsewhereRefusesNothing) {
   Partitions test;
   const std::vector elsewhere = {GpuIndex{5}};
   test.replay.before_begin = [&](const Call& call) {
-    if (call == Call{0, 3}) test.partitions->OnDetour(elsewhere);
+    if (call == Call{GlobalRank{0}, 3}) test.partitions->OnDetour(elsewhere);
   };
   test.test.Run();
   EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
@@ -313,7 +313,7 @@ TEST(PartitionReplayerDeathTest, VerificationStopsAtAnEpisodeThatIsWrong) {
     Partitions test(FourTimes(), ReplayCacheMode::kVerify);
     test.test.host.on_launch = [&](const Call& call) {
       ++test.host.count;
-      if (call == Call{0, 2}) spoil(test);
+      if (call == Call{GlobalRank{0}, 2}) spoil(test);
     };
     test.test.Run();
   };

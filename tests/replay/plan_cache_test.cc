@@ -98,7 +98,7 @@ TEST(PlanCacheTest, BoundOfASendIsOfItsBytesAlone) {
   Plans ring(2, {0, 8}, {AllReduce(kFloats)});
   EXPECT_EQ(plans.BoundOf(CollectiveIndex{0}), ring.plans.BoundOf(CollectiveIndex{0}));
   EXPECT_EQ(P2pReplayName(job.collectives[0]), "P2P");
-  EXPECT_THAT(plans.GpusOnNetworkOf(Call{0, 0}), ElementsAre(0, 8));
+  EXPECT_THAT(plans.GpusOnNetworkOf(Call{GlobalRank{0}, 0}), ElementsAre(0, 8));
 }
 
 // --- Plans ---------------------------------------------------------------------------------------
@@ -106,7 +106,8 @@ TEST(PlanCacheTest, BoundOfASendIsOfItsBytesAlone) {
 TEST(PlanCacheTest, CollectivesThatAreAlikeShareAPlan) {
   Plans test(1, {0, 1, 2, 3}, {AllReduce(kFloats), AllReduce(kFloats)});
   EXPECT_EQ(&test.plans.ScheduleOf(CollectiveIndex{0}), &test.plans.ScheduleOf(CollectiveIndex{1}));
-  EXPECT_EQ(test.plans.ScheduleOf(Call{0, 0}), test.plans.ScheduleOf(Call{3, 1}));
+  EXPECT_EQ(test.plans.ScheduleOf(Call{GlobalRank{0}, 0}),
+            test.plans.ScheduleOf(Call{GlobalRank{3}, 1}));
   EXPECT_EQ(ReplayName(test.plans.ReplayedBy(CollectiveIndex{0})), "RING/SIMPLE");
 }
 
@@ -153,19 +154,19 @@ TEST(PlanCacheTest, LaunchTakesWhatNcclsTunerSays) {
 
 TEST(PlanCacheTest, ACallInsideAServerUsesNoNic) {
   Plans test(1, {0, 1, 2, 3}, {AllReduce(kFloats)});
-  EXPECT_THAT(test.plans.GpusOnNetworkOf({0, 0}), IsEmpty());
+  EXPECT_THAT(test.plans.GpusOnNetworkOf({GlobalRank{0}, 0}), IsEmpty());
 }
 
 TEST(PlanCacheTest, RelocatedRanksAreOnTheirNewGpus) {
   Plans test(3, {0, 8}, {AllReduce(kFloats)});
-  EXPECT_THAT(test.plans.GpusOnNetworkOf({0, 0}), ElementsAre(0, 8));
-  test.job.communicators[0].ranks = {0, 16};
+  EXPECT_THAT(test.plans.GpusOnNetworkOf({GlobalRank{0}, 0}), ElementsAre(0, 8));
+  test.job.communicators[0].ranks = GlobalRanksOf({0, 16});
   test.job.memberships[16] = std::exchange(test.job.memberships[8], {});
-  test.job.operations.SwapPrograms(8, 16);
-  test.job.called.SwapPrograms(8, 16);
+  test.job.operations.SwapPrograms(GlobalRank{8}, GlobalRank{16});
+  test.job.called.SwapPrograms(GlobalRank{8}, GlobalRank{16});
   test.plans.Relocate(PartIndex{0});
   EXPECT_THAT(test.plans.gpus(CommunicatorIndex{0}), ElementsAre(0, 16));
-  EXPECT_THAT(test.plans.GpusOnNetworkOf({0, 0}), ElementsAre(0, 16));
+  EXPECT_THAT(test.plans.GpusOnNetworkOf({GlobalRank{0}, 0}), ElementsAre(0, 16));
 }
 
 // --- Numbers -------------------------------------------------------------------------------------
@@ -182,13 +183,13 @@ TEST(PlanNumbersTest, AreEqualForCallsThatDoTheSameInCommunicatorsOfAClass) {
   const PlanCache plans(graph, job, NcclSettings{}, GpuCosts{}, NicSettings{}, moves);
   const CallTable calls(job);
   PlanNumbers numbers(calls);
-  numbers.Number(plans, {0, 0});
-  EXPECT_EQ(numbers.Of({0, 0}), numbers.Of({1, 0}));
-  EXPECT_EQ(numbers.Of({0, 0}), numbers.Of({0, 2}));
-  EXPECT_EQ(numbers.Of({0, 0}), numbers.Of({4, 0}));
-  EXPECT_NE(numbers.Of({0, 0}), numbers.Of({0, 1}));
-  numbers.Number(plans, {0, 1});
-  EXPECT_NE(numbers.Of({0, 0}), numbers.Of({4, 0}));
+  numbers.Number(plans, {GlobalRank{0}, 0});
+  EXPECT_EQ(numbers.Of({GlobalRank{0}, 0}), numbers.Of({GlobalRank{1}, 0}));
+  EXPECT_EQ(numbers.Of({GlobalRank{0}, 0}), numbers.Of({GlobalRank{0}, 2}));
+  EXPECT_EQ(numbers.Of({GlobalRank{0}, 0}), numbers.Of({GlobalRank{4}, 0}));
+  EXPECT_NE(numbers.Of({GlobalRank{0}, 0}), numbers.Of({GlobalRank{0}, 1}));
+  numbers.Number(plans, {GlobalRank{0}, 1});
+  EXPECT_NE(numbers.Of({GlobalRank{0}, 0}), numbers.Of({GlobalRank{4}, 0}));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class ReplayEngineTest : public ReplayFixture {
   }
   void OnRetransmission(ConnectionId /*connection*/) override { ++retransmissions_; }
   void OnLossRecovered(ConnectionId /*connection*/) override { ++recoveries_; }
-  void OnRankError(uint32_t rank, const std::string& why) override {
+  void OnRankError(GlobalRank rank, const std::string& why) override {
     errors_.emplace_back(rank, why);
     if (errors_.size() > 1) return;
     At(ReplayEngine::kAbortNoticePs, [this] { replay_->Abort(PartIndex{0}, "a rank has failed"); });

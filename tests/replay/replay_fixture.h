@@ -67,7 +67,7 @@ class ReplayFixture : public ::testing::Test, public ReplayObserver {
   void OnPacketRepeated(ConnectionId /*connection*/, uint32_t /*payload_bytes*/) override {}
   void OnRetransmission(ConnectionId /*connection*/) override {}
   void OnLossRecovered(ConnectionId /*connection*/) override {}
-  void OnRankError(uint32_t rank, const std::string& why) override {
+  void OnRankError(GlobalRank rank, const std::string& why) override {
     ADD_FAILURE() << "rank " << rank << ": " << why;
   }
 

@@ -56,10 +56,12 @@ inline Job JobOf(const std::vector<std::vector<uint32_t>>& communicators,
   trace.origin = "test";
   trace.rank_count = static_cast<uint32_t>(programs.size());
   for (size_t i = 0; i < communicators.size(); ++i) {
-    trace.communicators.push_back({.name = "comm" + std::to_string(i), .ranks = communicators[i]});
+    trace.communicators.push_back(
+        {.name = "comm" + std::to_string(i), .ranks = GlobalRanksOf(communicators[i])});
   }
   trace.operations.resize(programs.size());
-  for (size_t rank = 0; rank < programs.size(); ++rank) trace.operations[rank] = programs[rank];
+  for (size_t rank = 0; rank < programs.size(); ++rank)
+    trace.operations[GlobalRank{rank}] = programs[rank];
   Diagnostics diagnostics;
   std::optional<Job> job = BuildJob(trace, diagnostics);
   EXPECT_TRUE(job.has_value()) << diagnostics.ToString();

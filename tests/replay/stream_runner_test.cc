@@ -177,7 +177,7 @@ TEST(StreamRunnerTest, ACallThatIsToldItsEndIsNotLaunched) {
   replay.streams = &test.streams;
   replay.end_ps = 9 * kPsPerMs;
   test.Run();
-  EXPECT_THAT(test.host.launched, ElementsAre(Call{1, 0}));
+  EXPECT_THAT(test.host.launched, ElementsAre(Call{GlobalRank{1}, 0}));
   EXPECT_EQ(test.EndPs(0), 9 * kPsPerMs);
 }
 
@@ -188,7 +188,7 @@ TEST(StreamRunnerTest, ATrialIsKeptOrTakenBackAsAWhole) {
   const auto try_first = [&](bool keep) {
     test.streams.BeginTrial();
     const Call first = test.streams.BeginFirst();
-    EXPECT_EQ(first, (Call{0, 0}));
+    EXPECT_EQ(first, (Call{GlobalRank{0}, 0}));
     test.streams.EndInTrial(first, kPsPerMs);
     test.streams.EndTrial(keep);
   };
@@ -200,10 +200,11 @@ TEST(StreamRunnerTest, ATrialIsKeptOrTakenBackAsAWhole) {
     return found;
   };
   try_first(false);
-  EXPECT_THAT(begins(), ElementsAre(std::pair(0, Call{0, 0}), std::pair(0, Call{1, 0})));
+  EXPECT_THAT(begins(), ElementsAre(std::pair(0, Call{GlobalRank{0}, 0}),
+                                    std::pair(0, Call{GlobalRank{1}, 0})));
   try_first(true);
-  EXPECT_THAT(begins(),
-              ElementsAre(std::pair(0, Call{1, 0}), std::pair(kPsPerMs + kPsPerUs, Call{0, 1})));
+  EXPECT_THAT(begins(), ElementsAre(std::pair(0, Call{GlobalRank{1}, 0}),
+                                    std::pair(kPsPerMs + kPsPerUs, Call{GlobalRank{0}, 1})));
   EXPECT_EQ(test.ledger.calls_started(), 0u);
 }
 
@@ -224,8 +225,9 @@ TEST(StreamRunnerTest, WhatRunsAheadTakesNoTimeAndIsInNoLedger) {
   NoReplay none;
   SmallReplay test(1, Two({AllReduce(8)}), none);
   test.streams.Start();
-  const std::vector<StreamRunner::AheadCall> ahead = {{.call = {0, 0}, .begin_ps = 0},
-                                                      {.call = {1, 0}, .begin_ps = kPsPerUs}};
+  const std::vector<StreamRunner::AheadCall> ahead = {
+      {.call = {GlobalRank{0}, 0}, .begin_ps = 0},
+      {.call = {GlobalRank{1}, 0}, .begin_ps = kPsPerUs}};
   std::vector<std::pair<size_t, int64_t>> ends;
   test.streams.RunAhead(ahead, [&](size_t call, const CriticalPath&) {
     EXPECT_TRUE(test.streams.is_ahead());

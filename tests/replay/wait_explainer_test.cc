@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 class WaitExplainerTest : public ::testing::Test {
  protected:
   WaitExplainerTest() {
-    for (uint32_t rank = 0; rank < 8; ++rank) stall_.running.push_back({rank, 0});
+    for (GlobalRank rank{0}; rank < 8; ++rank) stall_.running.push_back({GlobalRank{rank}, 0});
   }
   // Its operation has the rank's number.
   void Waits(uint32_t rank, uint32_t peer, bool for_data = true) {
@@ -71,7 +71,7 @@ TEST_F(WaitExplainerTest, AGpuThatStandsStill) {
 TEST_F(WaitExplainerTest, ARankThatHasNotBegun) {
   Waits(0, 1);
   EXPECT_THAT(Explain(), HasSubstr("-> rank 1, which waits for nobody\n"));
-  stall_.pending = {{1, 1}};
+  stall_.pending = {{GlobalRank{1}, 1}};
   const std::string idle = "rank 1 has not begun AllReduce #1 of communicator comm0\n";
   EXPECT_THAT(Explain(), HasSubstr("-> " + idle));
   EXPECT_THAT(Explain(), HasSubstr("\n" + idle));
@@ -79,7 +79,7 @@ TEST_F(WaitExplainerTest, ARankThatHasNotBegun) {
 
 // The longest chain to a cause is told, and its middle left out.
 TEST_F(WaitExplainerTest, ALongChainIsToldByItsEnds) {
-  for (uint32_t rank = 0; rank < 7; ++rank) Waits(rank, rank + 1);
+  for (GlobalRank rank{0}; rank < 7; ++rank) Waits(rank, rank + 1);
   const std::string text = Explain();
   const std::string first = text.substr(0, text.find('\n'));
   EXPECT_THAT(first, HasSubstr("rank 0 waits for data from rank 1"));

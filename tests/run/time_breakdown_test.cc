@@ -33,9 +33,9 @@ class TimeBreakdownTest : public ReplayFixture {
     programs[1] = second;
     Job job = JobOf({{0, 1}}, programs);
     job.communicators[0].name = communicator;
-    Build(std::move(job)).KeepCallsOf(rank);
+    Build(std::move(job)).KeepCallsOf(GlobalRank{rank});
     Run();
-    return BreakdownOf(job_, *replay_, rank);
+    return BreakdownOf(job_, *replay_, GlobalRank{rank});
   }
   static TraceOperation Compute(int64_t duration_ps, uint32_t after = 0) {
     return {.kind = CollectiveKind::kCompute, .compute_before_ps = duration_ps, .after = after};

@@ -99,7 +99,7 @@ TEST_F(TrafficLedgerTest, SendsCountForTheLinksOfTheGpusThatTakePart) {
   Build(JobOf({{0, 1, 2, 3}}, programs));
   Run();
   const RunResult result = Record();
-  for (const uint32_t sender : {0u, 2u}) {
+  for (const GlobalRank sender : {GlobalRank{0}, GlobalRank{2}}) {
     const CollectiveIndex collective = job_.CollectiveOf(sender, job_.operations[sender][0]);
     const OnOffLoad& load = result.links[NvlinkFrom(sender)].load;
     EXPECT_EQ(load.bursts, 1u);

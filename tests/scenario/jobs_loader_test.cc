@@ -23,7 +23,8 @@ std::string Job(const std::string& fields, const std::string& ranks = "ranks: 4"
 LoadedScenario Load(const std::string& jobs) { return LoadedScenario(kFabric + jobs); }
 
 std::vector<uint32_t> GpusOfPart(const LoadedScenario& loaded, size_t part) {
-  return loaded.scenario->job.parts[part].global_ranks;
+  const std::vector<GlobalRank>& ranks = loaded.scenario->job.parts[part].global_ranks;
+  return {ranks.begin(), ranks.end()};
 }
 
 TEST(JobsLoaderTest, PoliciesTakeWhatIsFreeInTheOrderOfTheJobs) {

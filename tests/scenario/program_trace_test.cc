@@ -33,7 +33,7 @@ TEST(ProgramTraceTest, SizesBecomeCountsAsInNcclTests) {
   EXPECT_EQ(trace.origin, "program");
   EXPECT_EQ(trace.rank_count, 16u);
   ASSERT_EQ(trace.operations.size(), 16u);
-  const std::vector<TraceOperation>& calls = trace.operations[9];
+  const std::vector<TraceOperation>& calls = trace.operations[GlobalRank{9}];
   ASSERT_EQ(calls.size(), 7u);
   constexpr uint64_t kFloats = (1u << 20) / 4;
   EXPECT_EQ(calls[0].count, kFloats);
@@ -54,7 +54,7 @@ TEST(ProgramTraceTest, GatherAndScatterHaveBlocksAndARoot) {
       "collectives { kind: GATHER bytes: \"1MiB\" root: 3 }\n"
       "collectives { kind: SCATTER bytes: \"1MiB\" }\n");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  const std::vector<TraceOperation>& calls = loaded.calls->operations[9];
+  const std::vector<TraceOperation>& calls = loaded.calls->operations[GlobalRank{9}];
   ASSERT_EQ(calls.size(), 2u);
   EXPECT_EQ(calls[0].kind, CollectiveKind::kGather);
   EXPECT_EQ(calls[0].count, (1u << 20) / 4 / 16);
@@ -67,7 +67,7 @@ TEST(ProgramTraceTest, GatherAndScatterHaveBlocksAndARoot) {
 TEST(ProgramTraceTest, SendRecvIsARingOfGroups) {
   const auto loaded = LoadProgram("collectives { kind: SEND_RECV bytes: \"8\" repeat: 2 }");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  const std::vector<TraceOperation>& calls = loaded.calls->operations[0];
+  const std::vector<TraceOperation>& calls = loaded.calls->operations[GlobalRank{0}];
   ASSERT_EQ(calls.size(), 4u);
   for (size_t i = 0; i < calls.size(); ++i) {
     EXPECT_EQ(calls[i].kind, i % 2 == 0 ? CollectiveKind::kSend : CollectiveKind::kRecv);
@@ -90,10 +90,10 @@ TEST(ProgramTraceTest, APermutationIsOneCycleThatTheSeedDraws) {
     std::vector<uint32_t> peers;
     const auto& operations = loaded.calls->operations;
     for (size_t rank = 0; rank < operations.size(); ++rank) {
-      peers.push_back(operations[rank][0].peer);
+      peers.push_back(operations[GlobalRank{rank}][0].peer);
     }
-    for (uint32_t rank = 0; rank < peers.size(); ++rank) {
-      EXPECT_EQ(loaded.calls->operations[peers[rank]][1].peer, rank);
+    for (GlobalRank rank{0}; rank < peers.size(); ++rank) {
+      EXPECT_EQ(loaded.calls->operations[GlobalRank{peers[rank]}][1].peer, rank);
     }
     return peers;
   };
@@ -117,13 +117,13 @@ TEST(ProgramTraceTest, AGroupComputesOnce) {
                                     " compute_before: \"1ms\" repeat: 2 }");
     ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
     const Job& job = loaded.scenario->job;
-    for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
       int64_t computed_ps = 0;
-      for (const JobOperation& operation : job.operations[rank]) {
+      for (const JobOperation& operation : job.operations[GlobalRank{rank}]) {
         computed_ps += operation.compute_before_ps;
       }
       EXPECT_EQ(computed_ps, 2 * kPsPerMs) << collective << ", rank " << rank;
-      EXPECT_EQ(job.operations[rank][0].compute_before_ps, kPsPerMs) << collective;
+      EXPECT_EQ(job.operations[GlobalRank{rank}][0].compute_before_ps, kPsPerMs) << collective;
     }
   }
 }
@@ -225,15 +225,15 @@ TEST_F(AllToAllVTest, EachPairHasItsOwnBytes) {
   EXPECT_EQ(job.collectives[1].bytes, 1011u);
   const Trace& trace = *loaded.calls;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> sent;
-  for (uint32_t rank = 0; rank < 16; ++rank) {
-    for (const TraceOperation& call : trace.operations[rank]) {
+  for (GlobalRank rank{0}; rank < 16; ++rank) {
+    for (const TraceOperation& call : trace.operations[GlobalRank{rank}]) {
       if (call.kind == CollectiveKind::kSend) sent[{rank, call.peer}] += call.count;
     }
   }
   const std::map<std::pair<uint32_t, uint32_t>, uint64_t> expected = {
       {{0, 1}, 2000}, {{0, 9}, 20}, {{9, 0}, 2}};
   EXPECT_EQ(sent, expected);
-  EXPECT_TRUE(trace.operations[3].empty());
+  EXPECT_TRUE(trace.operations[GlobalRank{3}].empty());
 }
 
 // Ranks that neither send nor receive compute as long as the others.
@@ -241,9 +241,9 @@ TEST_F(AllToAllVTest, ARankComputesOnceWhateverItSends) {
   const auto loaded = Load("0,1,1000\n0,9,7\n9,0,1\n", "compute_before: \"1ms\" ");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
   const Job& job = loaded.scenario->job;
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
-    ASSERT_EQ(job.operations[rank].size(), 1u) << rank;
-    EXPECT_EQ(job.operations[rank][0].compute_before_ps, kPsPerMs) << rank;
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
+    ASSERT_EQ(job.operations[GlobalRank{rank}].size(), 1u) << rank;
+    EXPECT_EQ(job.operations[GlobalRank{rank}][0].compute_before_ps, kPsPerMs) << rank;
   }
 }
 
@@ -253,12 +253,12 @@ TEST_F(AllToAllVTest, InTwoStepsBytesChangeRailsWithinServers) {
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
   EXPECT_EQ(loaded.scenario->job.collectives.size(), 2u);
   const Trace& trace = *loaded.calls;
-  ASSERT_EQ(trace.operations[0].size(), 1u);
-  EXPECT_EQ(trace.operations[0][0].peer, 1u);
-  ASSERT_EQ(trace.operations[1].size(), 2u);
-  EXPECT_EQ(trace.operations[1][1].kind, CollectiveKind::kSend);
-  EXPECT_EQ(trace.operations[1][1].peer, 9u);
-  EXPECT_EQ(trace.operations[1][1].count, 10u);
+  ASSERT_EQ(trace.operations[GlobalRank{0}].size(), 1u);
+  EXPECT_EQ(trace.operations[GlobalRank{0}][0].peer, 1u);
+  ASSERT_EQ(trace.operations[GlobalRank{1}].size(), 2u);
+  EXPECT_EQ(trace.operations[GlobalRank{1}][1].kind, CollectiveKind::kSend);
+  EXPECT_EQ(trace.operations[GlobalRank{1}][1].peer, 9u);
+  EXPECT_EQ(trace.operations[GlobalRank{1}][1].count, 10u);
 }
 
 TEST_F(AllToAllVTest, WhatCannotBeIsRefused) {
@@ -289,7 +289,7 @@ TEST_F(AllToAllVTest, WhatCannotBeIsRefused) {
 TEST(ProgramTraceTest, OnlyWhatIsCopiedWithinARankCanBeInPlace) {
   const auto loaded = LoadProgram("collectives { kind: SCATTER bytes: \"1MiB\" in_place: true }");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
-  EXPECT_TRUE(loaded.calls->operations[0][0].in_place);
+  EXPECT_TRUE(loaded.calls->operations[GlobalRank{0}][0].in_place);
   const std::string wrong =
       "means nothing for this kind (expected ALL_TO_ALL in one step, GATHER or SCATTER)\n";
   EXPECT_EQ(LoadProgram("collectives { kind: ALL_REDUCE bytes: \"1MiB\" in_place: true }\n"

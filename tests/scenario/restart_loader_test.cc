@@ -36,11 +36,11 @@ TEST(RestartLoaderTest, CheckpointsAreTimeBeforeTheRoundsTheyPrecede) {
   EXPECT_EQ(restart.restarts_max, 7u);
   EXPECT_EQ(restart.checkpoint_count, 2u);
   // Each a computation of its own before the fifth and the ninth call.
-  ASSERT_EQ(loaded.scenario->job.operations[0].size(), 12u);
-  EXPECT_THAT(restart.checkpoints[loaded.scenario->job.operations.program_of_rank(0)],
+  ASSERT_EQ(loaded.scenario->job.operations[GlobalRank{0}].size(), 12u);
+  EXPECT_THAT(restart.checkpoints[loaded.scenario->job.operations.program_of_rank(GlobalRank{0})],
               ::testing::ElementsAre(5, 10));
   for (uint32_t i = 0; i < 12; ++i) {
-    const JobOperation& operation = loaded.scenario->job.operations[0][i];
+    const JobOperation& operation = loaded.scenario->job.operations[GlobalRank{0}][i];
     EXPECT_EQ(operation.is_compute(), i == 4 || i == 9);
     EXPECT_EQ(operation.compute_before_ps, (operation.is_compute() ? 2 : 1) * kPsPerSecond);
   }
@@ -106,9 +106,9 @@ TEST(RestartLoaderTest, IterationsThatRanksBeginApartHaveNoCheckpoint) {
   Trace trace;
   trace.origin = "test";
   trace.rank_count = 2;
-  trace.communicators = {{.name = "world", .ranks = {0, 1}}};
+  trace.communicators = {{.name = "world", .ranks = GlobalRanksOf({0, 1})}};
   trace.operations.resize(2);
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     for (uint32_t i = 0; i < 3; ++i) {
       trace.operations[rank].push_back({.count = 1024, .begins_iteration = i == 1 + rank});
     }
@@ -165,7 +165,8 @@ TEST(NicFailoverLoaderTest, NamesNics) {
                               "policy: PXN }");
   ASSERT_NE(loaded.scenario, nullptr) << loaded.findings;
   EXPECT_THAT(loaded.scenario->nccl.unusable_nics,
-              ::testing::ElementsAre(NicPlace{1, 3}, NicPlace{0, 5}, NicPlace{1, 5}));
+              ::testing::ElementsAre(NicPlace{ServerIndex{1}, 3}, NicPlace{ServerIndex{0}, 5},
+                                     NicPlace{ServerIndex{1}, 5}));
   EXPECT_EQ(loaded.scenario->nccl.nic_policy, NicPolicy::kPxn);
 }
 

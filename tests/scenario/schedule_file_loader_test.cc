@@ -216,8 +216,8 @@ TEST(ScheduleFileLoaderTest, AnAllToAllOfItsRanksIsNotMadeOfSendsAndRecvs) {
   for (const JobCollective& collective : scenario->job.collectives) {
     EXPECT_EQ(collective.is_p2p(), collective.rank_count == 4);
   }
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    const auto& operations = scenario->job.operations[rank];
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    const auto& operations = scenario->job.operations[GlobalRank{rank}];
     ASSERT_EQ(operations.size(), 2u);
     EXPECT_FALSE(operations[0].is_p2p);
     EXPECT_EQ(operations[0].p2p_count, 0u);

@@ -94,7 +94,7 @@ TEST(ShippedScenariosTest, TheFirstOperationsOfAJobAreAJob) {
                                     {"workload.operations_max=5000", "workload.rank_skew_max=3us"});
   ASSERT_NE(scenario, nullptr);
   EXPECT_EQ(scenario->job.collectives.size(), 5000u);
-  EXPECT_EQ(scenario->job.operations[15].size(), 5000u);
+  EXPECT_EQ(scenario->job.operations[GlobalRank{15}].size(), 5000u);
   EXPECT_EQ(scenario->job.parts[0].rank_skew_max_ps, 3 * kPsPerUs);
 }
 

@@ -199,9 +199,10 @@ TEST_F(WorkloadLoaderTest, AJobLargerThanTheFabricIsRefused) {
   trace.origin = "program";
   trace.rank_count = 17;
   trace.communicators.push_back({.name = "comm0", .ranks = {}});
-  for (uint32_t rank = 0; rank < 17; ++rank) trace.communicators[0].ranks.push_back(rank);
+  for (GlobalRank rank{0}; rank < 17; ++rank) trace.communicators[0].ranks.emplace_back(rank);
   trace.operations.resize(17);
-  for (uint32_t rank = 0; rank < 17; ++rank) trace.operations[rank] = {TraceOperation{.count = 1}};
+  for (GlobalRank rank{0}; rank < 17; ++rank)
+    trace.operations[GlobalRank{rank}] = {TraceOperation{.count = 1}};
   Load("trace: \"job.trace\"", "");
   WriteTrace(file_->directory() + "/job.trace", trace);
   Diagnostics diagnostics;
@@ -239,7 +240,7 @@ TEST(WorkloadPlanTest, AnInlinePlanIsTheFilesPlan) {
   const LoadedScenario is_file(std::string(kFabric) + "workload { plan: \"" + file.path() + "\" }");
   EXPECT_EQ(is_file.findings, "");
   ASSERT_NE(is_file.scenario, nullptr);
-  EXPECT_EQ(is_file.calls->operations[0], is_inline.calls->operations[0]);
+  EXPECT_EQ(is_file.calls->operations[GlobalRank{0}], is_inline.calls->operations[GlobalRank{0}]);
 }
 
 TEST(WorkloadPlanTest, FindingsStandInThePlan) {

@@ -116,9 +116,9 @@ class RepetitiveJob : public RandomJob {
     const bool is_shared = Below(2) == 0 && trace_.communicators.size() == 1 && !has_sends;
     const int64_t skew_ps = Below(2) == 0 ? 0 : Below(3000) * 1000;
     const uint32_t iterations = 8 + Below(24);
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
       if (is_shared && rank > 0) {
-        trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(0));
+        trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(GlobalRank{0}));
         continue;
       }
       for (uint32_t i = 0; i < iterations; ++i) AddIteration(pattern, rank, skew_ps * rank);
@@ -128,12 +128,12 @@ class RepetitiveJob : public RandomJob {
  private:
   void AddCommunicators() {
     TraceCommunicator world{.name = "world", .ranks = {}};
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) world.ranks.push_back(rank);
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) world.ranks.emplace_back(rank);
     trace_.communicators.push_back(world);
     if (Below(2) == 0) return;
     for (uint32_t server = 0; server < servers_; ++server) {
       TraceCommunicator island{.name = fmt::format("island{}", server), .ranks = {}};
-      for (uint32_t i = 0; i < 8; ++i) island.ranks.push_back(8 * server + i);
+      for (uint32_t i = 0; i < 8; ++i) island.ranks.emplace_back(8 * server + i);
       trace_.communicators.push_back(island);
     }
   }
@@ -157,7 +157,7 @@ class RepetitiveJob : public RandomJob {
   }
 
   void AddIteration(const std::vector<TraceOperation>& pattern, uint32_t rank, int64_t skew_ps) {
-    std::vector<TraceOperation>& operations = trace_.operations[rank];
+    std::vector<TraceOperation>& operations = trace_.operations[GlobalRank{rank}];
     for (TraceOperation operation : pattern) {
       if (operation.communicator > 0) operation.communicator += rank / 8;
       operation.compute_before_ps += skew_ps;
@@ -187,14 +187,14 @@ class BusyJob : public RandomJob {
     const uint32_t group = 2u << Below(3);
     for (uint32_t first = 0; first < trace_.rank_count; first += group) {
       TraceCommunicator island{.name = fmt::format("group{}", first), .ranks = {}};
-      for (uint32_t i = 0; i < group; ++i) island.ranks.push_back(first + i);
+      for (uint32_t i = 0; i < group; ++i) island.ranks.emplace_back(first + i);
       trace_.communicators.push_back(island);
     }
     const auto rails = static_cast<uint32_t>(trace_.communicators.size());
     for (uint32_t rail = 0; rail < 8; ++rail) {
       TraceCommunicator of_rail{.name = fmt::format("rail{}", rail), .ranks = {}};
       for (uint32_t server = 0; server < servers_; ++server) {
-        of_rail.ranks.push_back(8 * server + rail);
+        of_rail.ranks.emplace_back(8 * server + rail);
       }
       trace_.communicators.push_back(of_rail);
     }
@@ -202,8 +202,8 @@ class BusyJob : public RandomJob {
     const bool meets = Below(3) == 0;
     if (meets) {
       trace_.communicators.push_back({.name = "world", .ranks = {}});
-      for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
-        trace_.communicators.back().ranks.push_back(rank);
+      for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
+        trace_.communicators.back().ranks.emplace_back(rank);
       }
     }
     std::vector<TraceOperation> pattern(1 + Below(3));
@@ -219,8 +219,8 @@ class BusyJob : public RandomJob {
     on_rail.count = 1 + Below(1u << 16);
     on_rail.stream = 1;
     trace_.operations.resize(trace_.rank_count);
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
-      std::vector<TraceOperation>& operations = trace_.operations[rank];
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
+      std::vector<TraceOperation>& operations = trace_.operations[GlobalRank{rank}];
       for (uint32_t i = 0; i < 60; ++i) {
         on_rail.communicator = rails + rank % 8;
         operations.push_back(on_rail);
@@ -258,7 +258,7 @@ class RailJob : public RandomJob {
   void AddCommunicator(const std::string& name, uint32_t first, uint32_t ranks, uint32_t apart) {
     trace_.communicators.push_back({.name = name, .ranks = {}});
     for (uint32_t i = 0; i < ranks; ++i) {
-      trace_.communicators.back().ranks.push_back(first + i * apart);
+      trace_.communicators.back().ranks.emplace_back(first + i * apart);
     }
   }
 
@@ -273,12 +273,12 @@ class RailJob : public RandomJob {
     const uint32_t calls = 3 + Below(12);
     const int64_t pause_ps = Below(3) == 0 ? Below(30) * kPsPerUs : 0;
     const int64_t late_ps = Below(2) == 0 ? 0 : Below(3) * kPsPerUs;  // each server
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
       TraceOperation call = operation;
       call.communicator = 1 + rank / 8 / group * 8 + rank % 8;
       call.compute_before_ps = 50 * kPsPerUs + rank / 8 * late_ps;
       for (uint32_t i = 0; i < calls; ++i) {
-        trace_.operations[rank].push_back(call);
+        trace_.operations[GlobalRank{rank}].push_back(call);
         call.compute_before_ps = pause_ps;
       }
     }
@@ -305,10 +305,10 @@ class RailJob : public RandomJob {
       const uint32_t from = (to + 8 * (1 + i % (servers_ - 1)) + i / 3) % trace_.rank_count;
       send.peer = to;
       send.kind = CollectiveKind::kSend;
-      trace_.operations[from].push_back(send);
+      trace_.operations[GlobalRank{from}].push_back(send);
       send.peer = from;
       send.kind = CollectiveKind::kRecv;
-      trace_.operations[to].push_back(send);
+      trace_.operations[GlobalRank{to}].push_back(send);
     }
   }
 
@@ -316,8 +316,8 @@ class RailJob : public RandomJob {
     TraceOperation operation;
     operation.count = 1 + Below(1u << 16);
     operation.stream = Below(3);
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
-      trace_.operations[rank].push_back(operation);
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
+      trace_.operations[GlobalRank{rank}].push_back(operation);
     }
   }
 };

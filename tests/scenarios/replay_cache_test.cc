@@ -20,14 +20,14 @@ TEST_F(ReplayCacheTest, ARegularJobIsSimulatedOnce) {
   trace.origin = "test";
   trace.rank_count = 16;
   trace.communicators.push_back({.name = "world", .ranks = {}});
-  for (uint32_t rank = 0; rank < 16; ++rank) trace.communicators[0].ranks.push_back(rank);
+  for (GlobalRank rank{0}; rank < 16; ++rank) trace.communicators[0].ranks.emplace_back(rank);
   trace.operations.resize(16);
   TraceOperation operation;
   operation.count = 7168;
   operation.datatype = Datatype::kBfloat16;
   operation.compute_before_ps = 50 * kPsPerUs;
-  trace.operations[0].assign(20'000, operation);
-  for (uint32_t rank = 1; rank < 16; ++rank) trace.operations.SetProgram(rank, 0);
+  trace.operations[GlobalRank{0}].assign(20'000, operation);
+  for (GlobalRank rank{1}; rank < 16; ++rank) trace.operations.SetProgram(rank, 0);
   WriteTrace(scratch_.Path("job.trace"), trace);
   const EndedRun run = RunFile(
       scratch_.Write("job.textproto", RailOptimized(2) + "workload { trace: \"job.trace\" }\n"));
@@ -110,13 +110,14 @@ class ServersInStepTest : public ReplayCacheTest {
     trace.operations.resize(16);
     for (uint32_t server = 0; server < 2; ++server) {
       trace.communicators.push_back({.name = fmt::format("server{}", server), .ranks = {}});
-      for (uint32_t i = 0; i < 8; ++i) trace.communicators.back().ranks.push_back(8 * server + i);
+      for (uint32_t i = 0; i < 8; ++i)
+        trace.communicators.back().ranks.emplace_back(8 * server + i);
     }
     for (uint32_t rail = 0; rail < 8; ++rail) {
       trace.communicators.push_back(
-          {.name = fmt::format("rail{}", rail), .ranks = {rail, rail + 8}});
+          {.name = fmt::format("rail{}", rail), .ranks = GlobalRanksOf({rail, rail + 8})});
     }
-    for (uint32_t rank = 0; rank < 16; ++rank) {
+    for (GlobalRank rank{0}; rank < 16; ++rank) {
       TraceOperation in_server;
       in_server.communicator = rank / 8;
       in_server.count = uint64_t{1} << 21;
@@ -272,8 +273,9 @@ TEST_F(ReplayCacheTest, WhatOneRankHasEndedBeforeTheOtherBeginsIsNotOver) {
   trace.origin = "test";
   trace.rank_count = 16;
   trace.operations.resize(trace.rank_count);
-  trace.communicators = {{.name = "rail", .ranks = {0, 8}}, {.name = "server", .ranks = {1, 2}}};
-  for (const uint32_t rank : {0u, 8u, 1u, 2u}) {
+  trace.communicators = {{.name = "rail", .ranks = GlobalRanksOf({0, 8})},
+                         {.name = "server", .ranks = GlobalRanksOf({1, 2})}};
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{8}, GlobalRank{1}, GlobalRank{2}}) {
     TraceOperation operation;
     operation.kind = CollectiveKind::kBroadcast;
     operation.communicator = rank == 1 || rank == 2 ? 1 : 0;
@@ -302,13 +304,15 @@ TEST_F(ReplayCacheTest, WhatFillsASharedBufferHasAllOfItSimulated) {
   trace.origin = "test";
   trace.rank_count = 8 * kServers;
   trace.operations.resize(trace.rank_count);
-  trace.communicators = {{.name = "pair", .ranks = {0, 8}}, {.name = "others", .ranks = {}}};
+  trace.communicators = {{.name = "pair", .ranks = GlobalRanksOf({0, 8})},
+                         {.name = "others", .ranks = {}}};
   for (uint32_t server = 2; server < kServers; ++server) {
-    trace.communicators[1].ranks.push_back(8 * server);
+    trace.communicators[1].ranks.emplace_back(8 * server);
   }
   TraceOperation sum;
   sum.count = uint64_t{1} << 20;
-  for (const uint32_t rank : {0u, 8u}) trace.operations[rank].assign(30, sum);
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{8}})
+    trace.operations[rank].assign(30, sum);
   TraceOperation send;
   send.communicator = 1;
   send.count = uint64_t{1} << 21;
@@ -317,11 +321,11 @@ TEST_F(ReplayCacheTest, WhatFillsASharedBufferHasAllOfItSimulated) {
     send.kind = CollectiveKind::kSend;
     send.peer = 0;
     send.compute_before_ps = 500 * kPsPerUs;
-    trace.operations[16 + 8 * from] = {send};
+    trace.operations[GlobalRank{16 + 8 * from}] = {send};
     send.kind = CollectiveKind::kRecv;
     send.peer = from;
     send.compute_before_ps = from == 1 ? 500 * kPsPerUs : 0;
-    trace.operations[16].push_back(send);
+    trace.operations[GlobalRank{16}].push_back(send);
   }
   WriteTrace(scratch_.Path("job.trace"), trace);
   const std::string path = scratch_.Write(
@@ -343,10 +347,10 @@ class HalvesOfAServerTest : public ReplayCacheTest {
     trace.origin = "test";
     trace.rank_count = 8;
     trace.operations.resize(8);
-    trace.communicators = {{.name = "first", .ranks = {0, 1, 2, 3}},
-                           {.name = "second", .ranks = {4, 5, 6, 7}},
-                           {.name = "all", .ranks = {0, 1, 2, 3, 4, 5, 6, 7}}};
-    for (uint32_t rank = 0; rank < 8; ++rank) {
+    trace.communicators = {{.name = "first", .ranks = GlobalRanksOf({0, 1, 2, 3})},
+                           {.name = "second", .ranks = GlobalRanksOf({4, 5, 6, 7})},
+                           {.name = "all", .ranks = GlobalRanksOf({0, 1, 2, 3, 4, 5, 6, 7})}};
+    for (GlobalRank rank{0}; rank < 8; ++rank) {
       TraceOperation operation;
       operation.communicator = rank / 4;
       operation.count = uint64_t{1} << 18;

@@ -23,7 +23,7 @@ class ShardMapTest : public ::testing::Test {
   DeviceId AddNic(int32_t server) {
     return graph_.AddDevice({.name = "server" + std::to_string(server) + "/nic0",
                              .kind = DeviceKind::kNic,
-                             .server = server,
+                             .server = ServerIndex{server},
                              .local_index = 0});
   }
   DeviceId AddSwitch(const std::string& name) {

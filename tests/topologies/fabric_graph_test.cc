@@ -18,7 +18,8 @@ using ::testing::IsEmpty;
 class FabricGraphTest : public ::testing::Test {
  protected:
   DeviceId AddInServer(const char* name, DeviceKind kind, int32_t local_index) {
-    return graph_.AddDevice({.name = name, .kind = kind, .server = 0, .local_index = local_index});
+    return graph_.AddDevice(
+        {.name = name, .kind = kind, .server = ServerIndex{0}, .local_index = local_index});
   }
 
   FabricGraph graph_;
@@ -58,8 +59,10 @@ TEST_F(FabricGraphTest, ACableIsTwoDirectedLinksWithTheSameProperties) {
 // Servers need not have all local indices, nor their GPUs the order of these.
 TEST_F(FabricGraphTest, AGpuIsFoundByItsServerAndLocalIndex) {
   const auto add = [this](const char* name, int32_t server, int32_t local_index) {
-    graph_.AddDevice(
-        {.name = name, .kind = DeviceKind::kGpu, .server = server, .local_index = local_index});
+    graph_.AddDevice({.name = name,
+                      .kind = DeviceKind::kGpu,
+                      .server = ServerIndex{server},
+                      .local_index = local_index});
     return GpuIndex{graph_.gpus().size() - 1};
   };
   const GpuIndex of_index_7 = add("server2/gpu7", 2, 7);
@@ -168,7 +171,7 @@ TEST_F(FabricGraphTest, NvlinkRoutesGoOverAThirdGpuWhereNoNvlinkJoinsTwo) {
   const auto add_gpu = [&](int index) {
     return graph_.AddDevice({.name = "other" + std::to_string(index),
                              .kind = DeviceKind::kGpu,
-                             .server = 0,
+                             .server = ServerIndex{0},
                              .local_index = 2 + index});
   };
   const DeviceId narrow = add_gpu(0);

@@ -59,7 +59,7 @@ TEST(BisectionTest, ByClassesItIsThatOfAllNodes) {
     const FabricGraph fabric = MakePreset(preset).value();
     std::vector<DeviceId> halves[2];
     for (const DeviceId gpu : fabric.gpus()) {
-      const auto server = static_cast<uint32_t>(fabric.device(gpu).server);
+      const ServerIndex server = fabric.device(gpu).server;
       halves[server < fabric.server_count() / 2 ? 0 : 1].push_back(gpu);
     }
     EXPECT_EQ(BisectionBps(fabric), MaxFlowBetweenGpusBps(fabric, halves[0], halves[1])) << preset;
@@ -90,8 +90,9 @@ TEST(BisectionTest, OneServerIsCutThroughItsIsland) {
 
 TEST(MaxFlowTest, NamedServersAreLimitedByTheirOwnNics) {
   const FabricGraph fabric = MakeRailOptimized({.servers = 4});
-  EXPECT_EQ(MaxFlowBps(fabric, {0}, {1}), 8 * kNicBps);
-  EXPECT_EQ(MaxFlowBps(fabric, {0, 1, 2}, {3}), 8 * kNicBps);
+  EXPECT_EQ(MaxFlowBps(fabric, {ServerIndex{0}}, {ServerIndex{1}}), 8 * kNicBps);
+  EXPECT_EQ(MaxFlowBps(fabric, {ServerIndex{0}, ServerIndex{1}, ServerIndex{2}}, {ServerIndex{3}}),
+            8 * kNicBps);
 }
 
 TEST(EdgeConnectivityTest, AGpuIsPartedByCuttingItsOwnCables) {
@@ -128,7 +129,7 @@ TEST(HopCountsTest, TwoPartsDoNotReachEachOther) {
   for (int i = 0; i < 2; ++i) {
     fabric.AddDevice({.name = "gpu" + std::to_string(i),
                       .kind = DeviceKind::kGpu,
-                      .server = i,
+                      .server = ServerIndex{i},
                       .local_index = 0});
   }
   const HopCounts hops = CountHops(fabric, fabric.gpus());

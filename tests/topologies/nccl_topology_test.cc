@@ -130,7 +130,7 @@ TEST_F(NcclTopologyTest, GpusWithoutNvlinkMeetOverTheTreeThatTheDumpShows) {
                         "other over PCIe is not in the file: taken for yes (otherwise "
                         "nccl { P2P_DISABLE: true })\n"));
   std::string text;
-  EXPECT_EQ(ToNcclTopology(*fabric, 0, text),
+  EXPECT_EQ(ToNcclTopology(*fabric, ServerIndex{0}, text),
             "server0/gpu0 meets its NIC over PCIe switches or host bridges");
 }
 
@@ -191,7 +191,7 @@ TEST_F(NcclTopologyTest, WhatIsWrittenIsReadAsTheSameServer) {
     spec.mixed_servers.front().count = 1;
     const FabricGraph fabric = MakeRailOptimized(spec);
     std::string text;
-    ASSERT_EQ(ToNcclTopology(fabric, 0, text), "") << platform;
+    ASSERT_EQ(ToNcclTopology(fabric, ServerIndex{0}, text), "") << platform;
     const auto read = Load("dump.xml", text);
     ASSERT_TRUE(read.has_value()) << findings_;
     size_t in_server = 0;
@@ -234,7 +234,7 @@ TEST_F(NcclTopologyTest, TheCpuIsReadAndWritten) {
         "f.textproto", fmt::format("leaf_spine {{ servers {{ count: 1 cpu: \"{}\" }} }}\n", cpu));
     ASSERT_TRUE(fabric.has_value()) << findings_;
     std::string text;
-    ASSERT_EQ(ToNcclTopology(*fabric, 0, text), "");
+    ASSERT_EQ(ToNcclTopology(*fabric, ServerIndex{0}, text), "");
     const auto read = Load("dump.xml", text);
     ASSERT_TRUE(read.has_value()) << findings_;
     EXPECT_EQ(CpuVendorName(read->device(read->gpus()[7]).cpu), cpu);
@@ -251,11 +251,11 @@ TEST_F(NcclTopologyTest, WhatTheFormatCannotSayIsRefused) {
   const auto odd =
       Load("f.textproto", "leaf_spine { servers { count: 1 host_rate: \"123Gbps\" } }");
   ASSERT_TRUE(odd.has_value());
-  EXPECT_THAT(ToNcclTopology(*odd, 0, text), HasSubstr("no PCIe link is as fast as"));
+  EXPECT_THAT(ToNcclTopology(*odd, ServerIndex{0}, text), HasSubstr("no PCIe link is as fast as"));
   const auto fast =
       Load("f.textproto", "leaf_spine { servers { count: 1 nvlink_rate: \"18GBps\" } }");
   ASSERT_TRUE(fast.has_value());
-  EXPECT_THAT(ToNcclTopology(*fast, 0, text), HasSubstr("no GPU has NVLinks of"));
+  EXPECT_THAT(ToNcclTopology(*fast, ServerIndex{0}, text), HasSubstr("no GPU has NVLinks of"));
 }
 
 TEST_F(NcclTopologyTest, MistakesAreAtTheirLines) {

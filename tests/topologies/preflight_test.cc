@@ -34,7 +34,7 @@ class SmallFabric {
       const auto add = [&](const char* noun, DeviceKind kind, int index) {
         return graph.AddDevice({.name = fmt::format("s{}/{}{}", server, noun, index),
                                 .kind = kind,
-                                .server = server,
+                                .server = ServerIndex{server},
                                 .local_index = index});
       };
       const DeviceId island = add("nvswitch", DeviceKind::kNvSwitch, 0);
@@ -100,7 +100,7 @@ DeviceId AddDevice(FabricGraph& graph, std::string name, DeviceKind kind, int32_
   Device device;
   device.name = std::move(name);
   device.kind = kind;
-  device.server = 0;
+  device.server = ServerIndex{0};
   device.local_index = local_index;
   return graph.AddDevice(std::move(device));
 }

@@ -93,7 +93,7 @@ TEST(RailOptimizedTest, TheNicsOfARailShareALeafAndTheGpusOfAServerAllNvSwitches
   const FabricGraph graph = MakeRailOptimized({.servers = 4});
   for (uint32_t gpu = 0; gpu < 32; ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
-    EXPECT_EQ(device.server, static_cast<int32_t>(gpu / 8));
+    EXPECT_EQ(device.server, gpu / 8);
     EXPECT_EQ(device.local_index, static_cast<int32_t>(gpu % 8));
     const DeviceId nic = graph.NicOfGpu(graph.gpus()[gpu]).value();
     EXPECT_EQ(graph.device(nic).name,

@@ -238,10 +238,10 @@ class DualPlaneRoutingTest : public ::testing::Test {
   }
 
   FabricGraph graph_;
-  DeviceId nic0_ =
-      graph_.AddDevice({.name = "nic0", .kind = DeviceKind::kNic, .server = 0, .local_index = 0});
-  DeviceId nic1_ =
-      graph_.AddDevice({.name = "nic1", .kind = DeviceKind::kNic, .server = 1, .local_index = 0});
+  DeviceId nic0_ = graph_.AddDevice(
+      {.name = "nic0", .kind = DeviceKind::kNic, .server = ServerIndex{0}, .local_index = 0});
+  DeviceId nic1_ = graph_.AddDevice(
+      {.name = "nic1", .kind = DeviceKind::kNic, .server = ServerIndex{1}, .local_index = 0});
   DeviceId plane0_ = graph_.AddDevice({.name = "plane0"});
   DeviceId plane1_ = graph_.AddDevice({.name = "plane1"});
 };
@@ -268,10 +268,10 @@ TEST_F(DualPlaneRoutingTest, ACableBetweenTwoNicsIsTheShortestPath) {
 
 TEST(RoutingWithoutNicsTest, AGpuWithoutANicReachesNobody) {
   FabricGraph graph;
-  const DeviceId a =
-      graph.AddDevice({.name = "a", .kind = DeviceKind::kGpu, .server = 0, .local_index = 0});
-  const DeviceId b =
-      graph.AddDevice({.name = "b", .kind = DeviceKind::kGpu, .server = 0, .local_index = 1});
+  const DeviceId a = graph.AddDevice(
+      {.name = "a", .kind = DeviceKind::kGpu, .server = ServerIndex{0}, .local_index = 0});
+  const DeviceId b = graph.AddDevice(
+      {.name = "b", .kind = DeviceKind::kGpu, .server = ServerIndex{0}, .local_index = 1});
   graph.AddCable(a, b, {.tier = Tier::kNvlink, .rate_bps = 1'000'000});
   EXPECT_THAT(EcmpRouting(graph, 1).Resolve(a, b, 0), IsEmpty());
 }

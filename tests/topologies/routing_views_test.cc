@@ -200,7 +200,7 @@ TEST(RoutingViewsOfThreeTiersTest, ASpineThatKnowsFirstSendsNothingUpThatCameDow
   for (const char* pod : {"A", "B"}) {
     nics.push_back(graph.AddDevice({.name = std::string("nic") + pod,
                                     .kind = DeviceKind::kNic,
-                                    .server = static_cast<int32_t>(nics.size()),
+                                    .server = ServerIndex{nics.size()},
                                     .local_index = 0}));
     leaves.push_back(add(std::string("leaf") + pod));
     join(nics.back(), leaves.back(), Tier::kNicLeaf);

@@ -54,7 +54,7 @@ TEST_F(TopologyFileLoaderTest, DevicesAndLinksAreAsWritten) {
   EXPECT_EQ(leaf.forwarding_latency_ps, 250 * kPsPerNs);
   const Device& nic = graph->device(graph->FindDevice("b/nic").value());
   EXPECT_EQ(nic.kind, DeviceKind::kNic);
-  EXPECT_EQ(nic.server, 1);
+  EXPECT_EQ(nic.server, 1u);
   EXPECT_EQ(nic.local_index, 0);
   ASSERT_EQ(graph->cables().size(), 4u);
   const LinkProperties& cable = graph->link(graph->cables()[2].forward);

@@ -55,12 +55,12 @@ TEST(NcclLogMissingRanksTest, MissingRanksRepeatTheProgram) {
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   const Trace& trace = *result.import.trace;
   EXPECT_THAT(trace.communicators[0].ranks, ElementsAre(0, 1, 2, 3));
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    ASSERT_EQ(trace.operations[rank].size(), 2u);
-    EXPECT_EQ(trace.operations[rank][0].kind, CollectiveKind::kBroadcast);
-    EXPECT_EQ(trace.operations[rank][0].root, 3u);
-    EXPECT_EQ(trace.operations[rank][1].count, 7u);
-    EXPECT_EQ(trace.operations[rank][1].source_line == 0, rank >= 2);
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    ASSERT_EQ(trace.operations[GlobalRank{rank}].size(), 2u);
+    EXPECT_EQ(trace.operations[GlobalRank{rank}][0].kind, CollectiveKind::kBroadcast);
+    EXPECT_EQ(trace.operations[GlobalRank{rank}][0].root, 3u);
+    EXPECT_EQ(trace.operations[GlobalRank{rank}][1].count, 7u);
+    EXPECT_EQ(trace.operations[GlobalRank{rank}][1].source_line == 0, rank >= 2);
   }
   EXPECT_EQ(result.import.report.calls_seen(), 4u);
   EXPECT_EQ(result.import.report.calls_reconstructed, 4u);
@@ -79,15 +79,15 @@ TEST(NcclLogMissingRanksTest, RanksPresentMustAgreeToBeRepeated) {
 TEST(NcclLogMissingRanksTest, RepeatedPeersKeepTheirDistance) {
   // A ring shift on 4 ranks: send to the next, receive from the one before.
   std::string log;
-  for (uint32_t rank = 0; rank < 2; ++rank) log += JobInit(rank, 4);
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) log += JobInit(rank, 4);
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     log += Line(rank, 4, {.name = "Send", .root = (rank + 1) % 4});
     log += Line(rank, 4, {.name = "Recv", .root = (rank + 3) % 4});
   }
   const ImportResult result = Import(log, {.missing_ranks = kReconstruct});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    const auto& operations = result.import.trace->operations[rank];
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    const auto& operations = result.import.trace->operations[GlobalRank{rank}];
     ASSERT_EQ(operations.size(), 2u);
     EXPECT_EQ(operations[0].peer, (rank + 1) % 4);
     EXPECT_EQ(operations[1].peer, (rank + 3) % 4);
@@ -98,8 +98,8 @@ TEST(NcclLogMissingRanksTest, RepeatedPeersKeepTheirDistance) {
 TEST(NcclLogMissingRanksTest, AGroupMayListItsPeersInAnyOrder) {
   // An AlltoAll lists peers 0 to 3 on every rank, which is another order of distances on each.
   std::string log;
-  for (uint32_t rank = 0; rank < 2; ++rank) log += JobInit(rank, 4);
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) log += JobInit(rank, 4);
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     for (uint32_t peer = 0; peer < 4; ++peer) {
       log += Line(rank, 4, {.name = "Send", .root = peer});
       log += Line(rank, 4, {.name = "Recv", .root = peer});
@@ -107,7 +107,7 @@ TEST(NcclLogMissingRanksTest, AGroupMayListItsPeersInAnyOrder) {
   }
   const ImportResult result = Import(log, {.missing_ranks = kReconstruct});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  EXPECT_EQ(result.import.trace->operations[3].size(), 8u);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{3}].size(), 8u);
 }
 
 TEST(NcclLogMissingRanksTest, RanksThatSendOtherwiseCannotBeRepeated) {
@@ -153,10 +153,10 @@ TEST(NcclLogMissingRanksTest, TheLogOfOneServerPlacesTheCommunicatorsOfAll) {
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   const Trace& trace = *result.import.trace;
   EXPECT_EQ(trace.rank_count, 8u);
-  for (uint32_t rank = 0; rank < 8; ++rank) {
-    ASSERT_EQ(trace.operations[rank].size(), 3u) << rank;
+  for (GlobalRank rank{0}; rank < 8; ++rank) {
+    ASSERT_EQ(trace.operations[GlobalRank{rank}].size(), 3u) << rank;
     const auto ranks_of = [&](size_t i) {
-      return trace.communicators[trace.operations[rank][i].communicator].ranks;
+      return trace.communicators[trace.operations[GlobalRank{rank}][i].communicator].ranks;
     };
     EXPECT_THAT(ranks_of(0), ElementsAre(rank / 2 * 2, rank / 2 * 2 + 1));
     EXPECT_THAT(ranks_of(1), ElementsAre(rank % 2, rank % 2 + 2, rank % 2 + 4, rank % 2 + 6));
@@ -181,7 +181,7 @@ TEST(NcclLogMissingRanksTest, CallsOnCommunicatorsThatCannotBePlacedAreDropped) 
   const ImportResult result = Import(TwoLevelJob({0}), {.missing_ranks = kReconstruct});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kAmbiguousCommunicator).count, 2u);
-  EXPECT_EQ(result.import.trace->operations[7].size(), 1u);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{7}].size(), 1u);
 }
 
 TEST(NcclLogMissingRanksTest, RanksWithDifferentProgramsCannotBeRepeated) {
@@ -211,7 +211,7 @@ TEST(NcclLogMissingRanksTest, ARankMapPlacesProcesses) {
       Import(log, {.rank_map = {{.host = "node0", .pid = 1000, .rank = 1},
                                 {.host = "node0", .pid = 1001, .rank = 0}}});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  EXPECT_EQ(result.import.trace->operations[1][0].source_line, 1u);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{1}][0].source_line, 1u);
 }
 
 TEST(NcclLogMissingRanksTest, ARankMapNamesTheDevicesOfOneProcess) {
@@ -224,7 +224,7 @@ TEST(NcclLogMissingRanksTest, ARankMapNamesTheDevicesOfOneProcess) {
       Import(log, {.rank_map = {{.host = "h", .pid = 9, .device = 0, .rank = 1},
                                 {.host = "h", .pid = 9, .device = 1, .rank = 0}}});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  EXPECT_EQ(result.import.trace->operations[0][0].source_line, 2u);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{0}][0].source_line, 2u);
   const ImportResult vague = Import(log, {.rank_map = {{.host = "h", .pid = 9, .rank = 1}}});
   EXPECT_THAT(vague.diagnostics.ToString(),
               HasSubstr("rank_map[0]: h:9 drives 2 devices (say which: device: 0)"));
@@ -255,14 +255,14 @@ TEST(NcclLogMissingRanksTest, AFaultyRankMapIsLocated) {
 
 TEST(NcclLogMissingRanksTest, InitTimingsGiveTheRankOfAProcess) {
   std::string log;
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     log += fmt::format("{}Init timings - ncclCommInitRank: rank {} nranks 2 total 1.0 (kernels\n",
                        Prefix(rank), 1 - rank);
     log += Line(rank, 2, {});
   }
   const ImportResult result = Import(log);
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  EXPECT_EQ(result.import.trace->operations[1][0].source_line, 2u);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{1}][0].source_line, 2u);
 }
 
 // RCCL's `globalrank` is the rank in the call's communicator. Where no Init line gives it, that of
@@ -274,18 +274,18 @@ TEST(NcclLogMissingRanksTest, RcclStatesTheRankInTheCommunicator) {
   };
   const ImportResult of_two = Import(call(0, "0x1", 2, 1) + call(1, "0x2", 2, 0));
   ASSERT_TRUE(of_two.import.trace) << of_two.diagnostics.ToString();
-  EXPECT_EQ(of_two.import.trace->operations[1][0].source_line, 1u);
+  EXPECT_EQ(of_two.import.trace->operations[GlobalRank{1}][0].source_line, 1u);
 
   // Pairs of a job of four: each process is rank 0 or 1 in its pair.
   std::string log;
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     log += JobInit(rank, 4);
     log += fmt::format(
         "{}ncclCommInitRank comm 0x77{} rank {} nranks 2 cudaDev {} nvmlDev {} busId 1b000 commId "
         "0x{} - Init COMPLETE\n",
         Prefix(rank), rank, rank % 2, rank, rank, 2 + rank / 2);
   }
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     log += call(rank, fmt::format("0x77{}", rank).c_str(), 2, rank % 2);
   }
   const ImportResult of_four = Import(log);
@@ -293,7 +293,8 @@ TEST(NcclLogMissingRanksTest, RcclStatesTheRankInTheCommunicator) {
   const Trace& trace = *of_four.import.trace;
   EXPECT_EQ(trace.rank_count, 4u);
   EXPECT_EQ(of_four.import.report.calls_imported(), 4u);
-  EXPECT_THAT(trace.communicators[trace.operations[3][0].communicator].ranks, ElementsAre(2, 3));
+  EXPECT_THAT(trace.communicators[trace.operations[GlobalRank{3}][0].communicator].ranks,
+              ElementsAre(2, 3));
 }
 
 TEST(NcclLogMissingRanksTest, RcclsRanksThatCannotBeAreDropped) {
@@ -313,17 +314,18 @@ TEST(NcclLogMissingRanksTest, RcclsRanksThatCannotBeAreDropped) {
 // these did the same, rank 0 would get messages for which it has no Recv.
 TEST(NcclLogMissingRanksTest, MessagesOfOneStageAreNotRepeated) {
   std::string log;
-  for (uint32_t rank = 0; rank < 2; ++rank) log += JobInit(rank, 4);
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) log += JobInit(rank, 4);
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     log += Line(rank, 4, {.name = "Send", .root = rank + 2});
     log += Line(rank, 4, {.count = 7});
   }
   const ImportResult result = Import(log, {.missing_ranks = kReconstruct});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kRanksMissing).count, 2u);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    ASSERT_EQ(result.import.trace->operations[rank].size(), 1u);
-    EXPECT_EQ(result.import.trace->operations[rank][0].kind, CollectiveKind::kAllReduce);
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    ASSERT_EQ(result.import.trace->operations[GlobalRank{rank}].size(), 1u);
+    EXPECT_EQ(result.import.trace->operations[GlobalRank{rank}][0].kind,
+              CollectiveKind::kAllReduce);
   }
 }
 
@@ -354,9 +356,9 @@ TEST(NcclLogMissingRanksTest, SymmetricRanksAreThoseOfAnyProcess) {
   ASSERT_EQ(trace.rank_count, 4u);
   EXPECT_EQ(result.import.report.calls_imported(), 2u);
   EXPECT_EQ(result.import.report.calls_reconstructed, 6u);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    ASSERT_EQ(trace.operations[rank].size(), 2u) << rank;
-    EXPECT_EQ(trace.operations[rank][1].kind, CollectiveKind::kAllGather) << rank;
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    ASSERT_EQ(trace.operations[GlobalRank{rank}].size(), 2u) << rank;
+    EXPECT_EQ(trace.operations[GlobalRank{rank}][1].kind, CollectiveKind::kAllGather) << rank;
   }
 }
 

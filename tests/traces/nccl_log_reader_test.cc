@@ -32,12 +32,14 @@ std::string OnBoth(const CallText& call) { return Line(0, call) + Line(1, call);
 
 std::vector<uint64_t> Counts(const Trace& trace, uint32_t rank) {
   std::vector<uint64_t> counts;
-  for (const TraceOperation& operation : trace.operations[rank]) counts.push_back(operation.count);
+  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}])
+    counts.push_back(operation.count);
   return counts;
 }
 std::vector<uint32_t> Groups(const Trace& trace, uint32_t rank) {
   std::vector<uint32_t> groups;
-  for (const TraceOperation& operation : trace.operations[rank]) groups.push_back(operation.group);
+  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}])
+    groups.push_back(operation.group);
   return groups;
 }
 
@@ -53,11 +55,11 @@ TEST(NcclLogReaderTest, RanksComeFromInitLines) {
   ASSERT_EQ(trace.communicators.size(), 1u);
   EXPECT_EQ(trace.communicators[0].name, "0xc0ffee");
   EXPECT_THAT(trace.communicators[0].ranks, ElementsAre(0, 1));
-  ASSERT_EQ(trace.operations[0].size(), 1u);
-  EXPECT_EQ(trace.operations[0][0].kind, CollectiveKind::kBroadcast);
-  EXPECT_EQ(trace.operations[0][0].root, 1u);
-  EXPECT_EQ(trace.operations[0][0].source_line, 6u);
-  EXPECT_EQ(trace.operations[1][0].source_line, 5u);
+  ASSERT_EQ(trace.operations[GlobalRank{0}].size(), 1u);
+  EXPECT_EQ(trace.operations[GlobalRank{0}][0].kind, CollectiveKind::kBroadcast);
+  EXPECT_EQ(trace.operations[GlobalRank{0}][0].root, 1u);
+  EXPECT_EQ(trace.operations[GlobalRank{0}][0].source_line, 6u);
+  EXPECT_EQ(trace.operations[GlobalRank{1}][0].source_line, 5u);
   EXPECT_TRUE(result.import.report.assumed.empty());
 }
 
@@ -76,7 +78,7 @@ TEST(NcclLogReaderTest, StreamsAreNumberedPerRank) {
              OnBoth({.stream = "0x55cc00000020"}) + OnBoth({.stream = "0x55cc00000010"}));
   ASSERT_TRUE(result.import.trace);
   std::vector<uint32_t> streams;
-  for (const auto& operation : result.import.trace->operations[1]) {
+  for (const auto& operation : result.import.trace->operations[GlobalRank{1}]) {
     streams.push_back(operation.stream);
   }
   EXPECT_THAT(streams, ElementsAre(0, 1, 0));
@@ -88,7 +90,7 @@ TEST(NcclLogReaderTest, FilesOfOneProcessEachAreOneJob) {
   Diagnostics diagnostics;
   const TraceImport import = ReadNcclLogs({.files = {first.path(), second.path()}}, diagnostics);
   ASSERT_TRUE(import.trace) << diagnostics.ToString();
-  EXPECT_EQ(import.trace->operations[1][0].source_file, 1u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{1}][0].source_file, 1u);
   EXPECT_EQ(import.report.files[0].calls_seen, 1u);
   EXPECT_EQ(import.report.files[1].calls_imported, 1u);
   ExpectCallsAddUp(import.report);
@@ -99,7 +101,7 @@ TEST(NcclLogReaderTest, APointerUsedAgainIsAnotherCommunicator) {
   // communicator, with and without a line that says it was destroyed.
   for (const bool destroyed : {true, false}) {
     std::string log = TwoRanks() + OnBoth({.count = 1});
-    for (uint32_t rank = 0; rank < 2; ++rank) {
+    for (GlobalRank rank{0}; rank < 2; ++rank) {
       const char* comm = rank == 0 ? kComm0 : kComm1;
       if (destroyed) {
         log += fmt::format("{}comm {} rank {} nranks 2 cudaDev {} busId 1b000 - Destroy COMPLETE\n",
@@ -110,19 +112,19 @@ TEST(NcclLogReaderTest, APointerUsedAgainIsAnotherCommunicator) {
     const ImportResult result = Import(log + OnBoth({.count = 2}));
     ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
     EXPECT_EQ(result.import.trace->communicators.size(), 2u);
-    EXPECT_EQ(result.import.trace->operations[0][0].communicator, 0u);
-    EXPECT_EQ(result.import.trace->operations[0][1].communicator, 1u);
+    EXPECT_EQ(result.import.trace->operations[GlobalRank{0}][0].communicator, 0u);
+    EXPECT_EQ(result.import.trace->operations[GlobalRank{0}][1].communicator, 1u);
   }
 }
 
 // A job of 4 ranks on 2 servers that splits its communicator by server, then by device.
 std::string SplitJob(const std::string& split_word, const std::string& comm_id_tail) {
   std::string log;
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     log += InitLines(rank, 4, fmt::format("0x55aa000000{}0", rank), "0x1", 2);
   }
   for (uint32_t split = 1; split <= 2; ++split) {
-    for (uint32_t rank = 0; rank < 4; ++rank) {
+    for (GlobalRank rank{0}; rank < 4; ++rank) {
       const uint32_t color = split == 1 ? rank / 2 : rank % 2;
       const uint32_t own = split == 1 ? rank % 2 : rank / 2;
       std::string tail;
@@ -139,7 +141,7 @@ std::string SplitJob(const std::string& split_word, const std::string& comm_id_t
     }
   }
   for (uint32_t split = 1; split <= 2; ++split) {
-    for (uint32_t rank = 0; rank < 4; ++rank) {
+    for (GlobalRank rank{0}; rank < 4; ++rank) {
       log += Prefix(rank, 2) +
              CallMessage({.count = split, .comm = fmt::format("0x55bb000000{}{}", split, rank)}) +
              "\n";
@@ -176,11 +178,11 @@ TEST(NcclLogReaderTest, UnnamedCommunicatorsOfOneSizeAreToldApartByTheirRegularL
     return fmt::format("{}comm {} rank {} nranks {} cudaDev {} busId 1b000 - Init COMPLETE\n",
                        Prefix(rank), comm, own, size, rank);
   };
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     log += complete(rank, rank, 4, fmt::format("0x55aa0{}", rank));
     log += complete(rank, rank % 2, 2, fmt::format("0x55bb0{}", rank));
   }
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     log += Prefix(rank) + CallMessage({.comm = fmt::format("0x55bb0{}", rank)}) + "\n";
   }
   const ImportResult result = Import(log);
@@ -206,7 +208,8 @@ TEST(NcclLogReaderTest, OneProcessMayDriveSeveralDevices) {
   const ImportResult result = Import(log);
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   EXPECT_EQ(result.import.trace->rank_count, 2u);
-  EXPECT_EQ(result.import.trace->operations[1][0].source_line, 3u);  // device 0 is rank 1
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{1}][0].source_line,
+            3u);  // device 0 is rank 1
 }
 
 TEST(NcclLogReaderTest, WithoutInitLinesACompleteJobIsRankedByHostAndDevice) {
@@ -220,8 +223,8 @@ TEST(NcclLogReaderTest, WithoutInitLinesACompleteJobIsRankedByHostAndDevice) {
   const ImportResult result = Import(log);
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   // node2 stands before node10: lines 3, 4, then 1, 2.
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(result.import.trace->operations[rank][0].source_line, (rank + 2) % 4 + 1);
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    EXPECT_EQ(result.import.trace->operations[GlobalRank{rank}][0].source_line, (rank + 2) % 4 + 1);
   }
   EXPECT_THAT(result.import.report.assumed,
               Contains(HasSubstr("global ranks follow the order of host name, device and pid")));
@@ -232,7 +235,7 @@ TEST(NcclLogReaderTest, TheLogOfSeveralJobsIsRefused) {
   for (const uint32_t second_size : {2u, 4u}) {
     std::string log;
     const auto add_job = [&](uint32_t first_pid, uint32_t ranks) {
-      for (uint32_t rank = 0; rank < ranks; ++rank) {
+      for (GlobalRank rank{0}; rank < ranks; ++rank) {
         const std::string prefix = fmt::format("h:{}:1 [{}] NCCL INFO ", first_pid + rank, rank);
         const std::string comm = fmt::format("0x55aa{}", rank);
         log += fmt::format(
@@ -255,7 +258,7 @@ TEST(NcclLogReaderTest, TheLogOfSeveralJobsIsRefused) {
 
 TEST(NcclLogReaderTest, DisjointCommunicatorsWithoutAJobCommunicatorAreRankedByHostAndDevice) {
   std::string log;
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     const std::string comm = fmt::format("0x55aa{}", rank);
     log += fmt::format(
         "{}comm {} rank {} nranks 2 cudaDev {} nvmlDev 0 busId {}b000 commId 0x{} - "
@@ -301,7 +304,7 @@ TEST(NcclLogReaderTest, AHostNameGluedToALineBeforeIsRecognized) {
     const ImportResult result = Import(log);
     ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
     EXPECT_THAT(Counts(*result.import.trace, 1), ElementsAre(1, 2)) << host;
-    EXPECT_EQ(result.import.trace->operations[0][1].stream, 0u) << host;
+    EXPECT_EQ(result.import.trace->operations[GlobalRank{0}][1].stream, 0u) << host;
   }
 }
 
@@ -358,8 +361,8 @@ TEST(NcclLogReaderTest, LogsThatBeginAtDifferentCallsAreAlignedByRisingOpCounts)
                                      Line(1, {.name = "Reduce", .op_count = "e"}) +
                                      Line(1, {.name = "AllReduce", .op_count = "f"}));
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  ASSERT_EQ(result.import.trace->operations[0].size(), 1u);
-  EXPECT_EQ(result.import.trace->operations[0][0].kind, CollectiveKind::kReduce);
+  ASSERT_EQ(result.import.trace->operations[GlobalRank{0}].size(), 1u);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{0}][0].kind, CollectiveKind::kReduce);
   EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 2u);
 }
 
@@ -381,7 +384,7 @@ TEST(NcclLogReaderTest, RanksThatDisagreeAreAnErrorWithBothPlaces) {
 // One AlltoAll of two ranks as groups of Send and Recv.
 std::string Exchange(const std::string& op_count, uint64_t count = 10) {
   std::string log;
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     for (uint32_t peer = 0; peer < 2; ++peer) {
       log += Line(rank, {.name = "Send", .op_count = op_count, .count = count, .root = peer});
       log += Line(rank, {.name = "Recv", .op_count = op_count, .count = count, .root = peer});
@@ -395,10 +398,10 @@ TEST(NcclLogReaderTest, SendsAndReceivesOfEqualOpCountAreOneGroup) {
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   const Trace& trace = *result.import.trace;
   EXPECT_THAT(Groups(trace, 0), ElementsAre(1, 1, 1, 1, 2, 2, 2, 2));
-  EXPECT_EQ(trace.operations[1][0].kind, CollectiveKind::kSend);
-  EXPECT_EQ(trace.operations[1][0].peer, 0u);
-  EXPECT_EQ(trace.operations[1][0].root, 0u);
-  EXPECT_EQ(trace.operations[1][2].peer, 1u);
+  EXPECT_EQ(trace.operations[GlobalRank{1}][0].kind, CollectiveKind::kSend);
+  EXPECT_EQ(trace.operations[GlobalRank{1}][0].peer, 0u);
+  EXPECT_EQ(trace.operations[GlobalRank{1}][0].root, 0u);
+  EXPECT_EQ(trace.operations[GlobalRank{1}][2].peer, 1u);
 }
 
 TEST(NcclLogReaderTest, WhereOpCountNeverChangesGroupsEndWhereTheirFirstCallComesAgain) {
@@ -443,8 +446,8 @@ TEST(NcclLogReaderTest, TuningLinesStateAlgorithmAndProtocolForAllRanks) {
         Import(TwoRanks() + Line(0, {.name = "AllGather", .count = 10}) + Tuning(0, line) +
                Line(1, {.name = "AllGather", .count = 10}) + OnBoth({.count = 11}));
     ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-    for (uint32_t rank = 0; rank < 2; ++rank) {
-      const auto& operations = result.import.trace->operations[rank];
+    for (GlobalRank rank{0}; rank < 2; ++rank) {
+      const auto& operations = result.import.trace->operations[GlobalRank{rank}];
       EXPECT_EQ(operations[0].algorithm, Algorithm::kPat) << line;
       EXPECT_EQ(operations[0].protocol, Protocol::kSimple) << line;
       EXPECT_EQ(operations[1].algorithm, Algorithm::kUnstated) << line;
@@ -460,9 +463,9 @@ TEST(NcclLogReaderTest, TuningLinesOfEqualCallsAreTakenInOrder) {
              Tuning(0, "AllReduce: 4096 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..0}") +
              Tuning(0, "AllReduce: 4096 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..0}"));
   ASSERT_TRUE(result.import.trace);
-  EXPECT_EQ(result.import.trace->operations[1][0].algorithm, Algorithm::kTree);
-  EXPECT_EQ(result.import.trace->operations[1][1].algorithm, Algorithm::kRing);
-  EXPECT_EQ(result.import.trace->operations[1][1].protocol, Protocol::kLl128);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{1}][0].algorithm, Algorithm::kTree);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{1}][1].algorithm, Algorithm::kRing);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{1}][1].protocol, Protocol::kLl128);
 }
 
 // NCCL prints these lines since 2.27 (src/scheduler/symmetric_sched.cc) and 2.28.
@@ -474,8 +477,8 @@ TEST(NcclLogReaderTest, CallsWithoutAnAlgorithmTakeTheirLine) {
         Import(TwoRanks() + OnBoth({}) + Tuning(0, line) + OnBoth({}) +
                Tuning(0, "AllReduce: 4096 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..0}"));
     ASSERT_TRUE(result.import.trace);
-    EXPECT_EQ(result.import.trace->operations[1][0].algorithm, Algorithm::kUnstated);
-    EXPECT_EQ(result.import.trace->operations[1][1].algorithm, Algorithm::kRing);
+    EXPECT_EQ(result.import.trace->operations[GlobalRank{1}][0].algorithm, Algorithm::kUnstated);
+    EXPECT_EQ(result.import.trace->operations[GlobalRank{1}][1].algorithm, Algorithm::kRing);
     EXPECT_THAT(result.import.report.assumed,
                 ::testing::Contains(HasSubstr("1 collective that symmetric kernels or copy")));
   }
@@ -483,10 +486,10 @@ TEST(NcclLogReaderTest, CallsWithoutAnAlgorithmTakeTheirLine) {
 
 TEST(NcclLogReaderTest, ATuningLineThatFitsNoCallOrSeveralCommunicatorsStatesNothing) {
   std::string log = TwoRanks();
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     log += InitLines(rank, 2, fmt::format("0x55dd{}", rank), "0x2");
   }
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     log += Line(rank, {});
     log += Prefix(rank) + CallMessage({.comm = fmt::format("0x55dd{}", rank)}) + "\n";
   }

@@ -55,7 +55,7 @@ TEST(NcclLogReferenceTest, SixteenRanksOfWhichEightAreLogged) {
   RAILYARD_REQUIRE_REFERENCE_DIR();
   const std::string log = ReadFile(reference_dir + "/nccl-logs/nccl-2.27.5-16ranks-allreduce.log");
   NcclLogOptions options = Reconstruct();
-  for (uint32_t rank = 0; rank < 8; ++rank) {
+  for (GlobalRank rank{0}; rank < 8; ++rank) {
     options.rank_map.push_back({.host = "node0", .pid = 20000 + rank, .rank = rank});
   }
   const ImportResult result = Import(log, options);
@@ -65,7 +65,7 @@ TEST(NcclLogReferenceTest, SixteenRanksOfWhichEightAreLogged) {
   EXPECT_EQ(result.import.report.calls_reconstructed, 8u);
   EXPECT_EQ(result.import.trace->rank_count, 16u);
   for (size_t rank = 0; rank < result.import.trace->operations.size(); ++rank) {
-    const auto& operations = result.import.trace->operations[rank];
+    const auto& operations = result.import.trace->operations[GlobalRank{rank}];
     ASSERT_EQ(operations.size(), 1u);
     EXPECT_EQ(operations[0].kind, CollectiveKind::kAllReduce);
     EXPECT_EQ(operations[0].count, 1u);
@@ -81,7 +81,7 @@ TEST(NcclLogReferenceTest, SixteenRanksOfWhichEightAreLogged) {
   ASSERT_TRUE(unmapped.import.trace);
   EXPECT_EQ(unmapped.import.report.calls_imported(), 1u);
   EXPECT_EQ(unmapped.import.report.DroppedFor(CallDropReason::kUnknownRank).count, 7u);
-  EXPECT_EQ(unmapped.import.trace->operations[5][0].source_line, 13u);
+  EXPECT_EQ(unmapped.import.trace->operations[GlobalRank{5}][0].source_line, 13u);
 }
 
 TEST(NcclLogReferenceTest, TwoDevicesOfOneProcess) {
@@ -91,7 +91,7 @@ TEST(NcclLogReferenceTest, TwoDevicesOfOneProcess) {
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
   EXPECT_EQ(result.import.report.calls_imported(), 6u);
   EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
-  EXPECT_EQ(result.import.trace->operations[1][2].count, 386560u);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{1}][2].count, 386560u);
 }
 
 TEST(NcclLogReferenceTest, LogsOfRanksThatBeginAtDifferentCalls) {
@@ -102,8 +102,8 @@ TEST(NcclLogReferenceTest, LogsOfRanksThatBeginAtDifferentCalls) {
   // opCounts e and f are on both ranks, d and 10 and 11 on one.
   EXPECT_EQ(result.import.report.calls_imported(), 4u);
   EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 3u);
-  EXPECT_EQ(result.import.trace->operations[0][0].kind, CollectiveKind::kReduceScatter);
-  EXPECT_EQ(result.import.trace->operations[0][1].kind, CollectiveKind::kAllGather);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{0}][0].kind, CollectiveKind::kReduceScatter);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{0}][1].kind, CollectiveKind::kAllGather);
 }
 
 TEST(NcclLogReferenceTest, InterleavedLinesWithoutRanks) {
@@ -125,7 +125,7 @@ TEST(NcclLogReferenceTest, RcclsForms) {
   EXPECT_EQ(result.import.trace->rank_count, 256u);
   EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kTruncatedLine).count, 1u);
   EXPECT_EQ(result.import.report.DroppedFor(CallDropReason::kUnknownRank).count, 1u);
-  EXPECT_EQ(result.import.trace->operations[170][0].source_line, 3u);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{170}][0].source_line, 3u);
   EXPECT_EQ(result.import.report.ranks_reconstructed, 255u);
 }
 

@@ -16,18 +16,18 @@ struct Planned {
   CollectiveKind kind;
   uint64_t count;
   Datatype datatype;
-  std::vector<uint32_t> ranks;
+  std::vector<GlobalRank> ranks;
 };
 
-std::vector<Planned> PlanOf(uint32_t rank) {
+std::vector<Planned> PlanOf(GlobalRank rank) {
   constexpr uint64_t kActivation = uint64_t{1} * 2048 * 4096;
   constexpr uint64_t kBucketPerRank = 64 * 1024 * 1024 / 2 / 4;
-  std::vector<uint32_t> server;
-  std::vector<uint32_t> rail;
-  std::vector<uint32_t> world;
-  for (uint32_t i = 0; i < 8; ++i) server.push_back(rank / 8 * 8 + i);
-  for (uint32_t i = 0; i < 4; ++i) rail.push_back(i * 8 + rank % 8);
-  for (uint32_t i = 0; i < 32; ++i) world.push_back(i);
+  std::vector<GlobalRank> server;
+  std::vector<GlobalRank> rail;
+  std::vector<GlobalRank> world;
+  for (uint32_t i = 0; i < 8; ++i) server.emplace_back(rank / 8 * 8 + i);
+  for (uint32_t i = 0; i < 4; ++i) rail.emplace_back(i * 8 + rank % 8);
+  for (uint32_t i = 0; i < 32; ++i) world.emplace_back(i);
   std::vector<Planned> plan;
   for (int iteration = 0; iteration < 2; ++iteration) {
     for (int i = 0; i < 6 * (2 + 2); ++i) {
@@ -52,7 +52,7 @@ TEST(NcclLogSampleTest, TheImportIsExactlyThePlan) {
   ASSERT_EQ(trace.rank_count, 32u);
   EXPECT_EQ(trace.nccl_version, "2.27.5");
   EXPECT_EQ(trace.communicators.size(), 1u + 4u + 8u);
-  for (uint32_t rank = 0; rank < 32; ++rank) {
+  for (GlobalRank rank{0}; rank < 32; ++rank) {
     const std::vector<Planned> plan = PlanOf(rank);
     ASSERT_EQ(trace.operations[rank].size(), plan.size());
     for (size_t i = 0; i < plan.size(); ++i) {
@@ -92,7 +92,7 @@ TEST(NcclLogSampleTest, OneServersShareIsEnoughToReconstructTheJob) {
   const ImportResult result =
       Import(server0, {.missing_ranks = NcclLogOptions::MissingRanks::kReconstruct});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  for (uint32_t rank = 0; rank < 32; ++rank) {
+  for (GlobalRank rank{0}; rank < 32; ++rank) {
     const std::vector<Planned> plan = PlanOf(rank);
     const auto& operations = result.import.trace->operations[rank];
     ASSERT_EQ(operations.size(), plan.size());

@@ -71,8 +71,8 @@ TEST(NcclLogTimesTest, ACallDoesNotBeginBeforeItsTime) {
              OnBothAt("[2026-05-05 06:16:47.350] ", {.op_count = "1", .count = 2}) +
              OnBothAt("[2026-05-05 06:16:47.350] ", {.op_count = "2", .count = 3}));
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  for (uint32_t rank = 0; rank < 2; ++rank) {
-    const auto& program = result.import.trace->operations[rank];
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
+    const auto& program = result.import.trace->operations[GlobalRank{rank}];
     ASSERT_EQ(program.size(), 4u);
     EXPECT_EQ(program[0].count, 1u);
     EXPECT_EQ(program[0].after, 0u);
@@ -94,7 +94,7 @@ TEST(NcclLogTimesTest, TimesCanBeIgnored) {
                                          OnBothAt("[2026-05-05 06:16:49] ", {.op_count = "1"}),
                                      {.ignore_times = true});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  EXPECT_EQ(result.import.trace->operations[0].size(), 2u);
+  EXPECT_EQ(result.import.trace->operations[GlobalRank{0}].size(), 2u);
   EXPECT_THAT(result.import.report.assumed, Not(Contains(HasSubstr("time stamps"))));
 }
 
@@ -103,7 +103,7 @@ TEST(NcclLogTimesTest, AClockThatIsSetBackIsCounted) {
                                      OnBothAt("[2026-05-05 06:16:40] ", {.op_count = "1"}) +
                                      OnBothAt("[2026-05-05 06:16:41] ", {.op_count = "2"}));
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  const auto& program = result.import.trace->operations[0];
+  const auto& program = result.import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 4u);
   EXPECT_EQ(program[2].compute_before_ps, 1'000'000'000'000);
   EXPECT_THAT(result.import.report.assumed, Contains(HasSubstr("2 time stamps are earlier")));
@@ -114,7 +114,7 @@ TEST(NcclLogTimesTest, TimesInOtherFormatsAreCounted) {
     const ImportResult result =
         Import(Inits() + OnBothAt(stamp, {}) + OnBothAt("[1,0]<stdout>: ", {.op_count = "1"}));
     ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-    EXPECT_EQ(result.import.trace->operations[0].size(), 2u);
+    EXPECT_EQ(result.import.trace->operations[GlobalRank{0}].size(), 2u);
     EXPECT_THAT(result.import.report.assumed,
                 Contains(HasSubstr("2 calls have a time in a format that is not read")))
         << stamp;
@@ -123,7 +123,7 @@ TEST(NcclLogTimesTest, TimesInOtherFormatsAreCounted) {
 
 TEST(NcclLogTimesTest, TheCallsOfAGroupBeginTogether) {
   std::string log = Inits();
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     const uint32_t peer = 1 - rank;
     log += "[2026-05-05 06:16:47] " + CallLine(rank, {.op_count = "0"});
     log +=
@@ -134,7 +134,7 @@ TEST(NcclLogTimesTest, TheCallsOfAGroupBeginTogether) {
   }
   const ImportResult result = Import(log);
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  const auto& program = result.import.trace->operations[1];
+  const auto& program = result.import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(program.size(), 6u);
   EXPECT_EQ(program[1].compute_before_ps, 1'000'000'000'000);
   EXPECT_EQ(program[2].group, program[3].group);
@@ -149,7 +149,7 @@ TEST(NcclLogTimesTest, RanksThatAreMissingHaveTheGapsToo) {
                  "[2026-05-05 06:16:49] " + CallLine(0, {.op_count = "1"}),
              {.missing_ranks = MissingRanks::kReconstruct});
   ASSERT_TRUE(result.import.trace) << result.diagnostics.ToString();
-  const auto& program = result.import.trace->operations[1];
+  const auto& program = result.import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(program.size(), 3u);
   EXPECT_EQ(program[1].compute_before_ps, 2'000'000'000'000);
   EXPECT_EQ(program[2].after, 2u);
@@ -169,7 +169,9 @@ TEST(NcclLogTimesTest, AWrappedCallIsJoined) {
     const ImportResult result = Import(Inits() + wrapped + CallLine(1, {.count = 1'048'576}));
     ASSERT_TRUE(result.import.trace) << wrapped << result.diagnostics.ToString();
     EXPECT_EQ(result.import.report.calls_imported(), 2u) << wrapped;
-    EXPECT_EQ(result.import.trace->operations[0], whole.import.trace->operations[0]) << wrapped;
+    EXPECT_EQ(result.import.trace->operations[GlobalRank{0}],
+              whole.import.trace->operations[GlobalRank{0}])
+        << wrapped;
     EXPECT_THAT(result.import.report.assumed,
                 Contains(HasSubstr("1 call wrapped over several lines is joined again")));
   }

@@ -33,9 +33,10 @@ class TraceFileTest : public ::testing::Test {
     trace.nccl_version = "2.27.5";
     trace.rank_count = 3;
     trace.source_files = {"a.log", "b.log"};
-    trace.communicators = {{.name = "0x1", .ranks = {0, 1, 2}}, {.name = "pair", .ranks = {2, 0}}};
+    trace.communicators = {{.name = "0x1", .ranks = GlobalRanksOf({0, 1, 2})},
+                           {.name = "pair", .ranks = GlobalRanksOf({2, 0})}};
     trace.operations.resize(3);
-    for (uint32_t rank = 0; rank < 3; ++rank) {
+    for (GlobalRank rank{0}; rank < 3; ++rank) {
       TraceOperation operation;
       operation.kind = CollectiveKind::kReduceScatter;
       operation.count = uint64_t{1} << 40;
@@ -47,7 +48,7 @@ class TraceFileTest : public ::testing::Test {
       operation.protocol = Protocol::kSimple;
       operation.source_file = 1;
       operation.source_line = 77;
-      trace.operations[rank].push_back(operation);
+      trace.operations[GlobalRank{rank}].push_back(operation);
     }
     TraceOperation send;
     send.kind = CollectiveKind::kSend;
@@ -57,21 +58,23 @@ class TraceFileTest : public ::testing::Test {
     send.group = 9;
     send.all_to_all = 4;
     send.loss_tolerance_ppm = 250;
-    for (uint32_t rank = 0; rank < 3; ++rank) trace.operations[rank].back().begins_iteration = true;
-    trace.operations[2].push_back(send);
+    for (GlobalRank rank{0}; rank < 3; ++rank)
+      trace.operations[GlobalRank{rank}].back().begins_iteration = true;
+    trace.operations[GlobalRank{2}].push_back(send);
     TraceOperation exchange;
     exchange.kind = CollectiveKind::kAllToAll;
     exchange.communicator = 1;
     exchange.count = 6;
     exchange.in_place = true;
-    trace.operations[2].push_back(exchange);
+    trace.operations[GlobalRank{2}].push_back(exchange);
     return trace;
   }
   // However many operations a rank then has, they are of one iteration.
   static Trace ExampleOfOneIteration() {
     Trace trace = Example();
-    for (uint32_t rank = 0; rank < 3; ++rank) {
-      for (TraceOperation& operation : trace.operations[rank]) operation.begins_iteration = false;
+    for (GlobalRank rank{0}; rank < 3; ++rank) {
+      for (TraceOperation& operation : trace.operations[GlobalRank{rank}])
+        operation.begins_iteration = false;
     }
     return trace;
   }
@@ -105,10 +108,10 @@ void ExpectEqual(const Trace& a, const Trace& b) {
   }
   ASSERT_EQ(a.operations.size(), b.operations.size());
   for (size_t rank = 0; rank < a.operations.size(); ++rank) {
-    ASSERT_EQ(a.operations[rank].size(), b.operations[rank].size());
-    for (size_t i = 0; i < a.operations[rank].size(); ++i) {
-      const TraceOperation& x = a.operations[rank][i];
-      const TraceOperation& y = b.operations[rank][i];
+    ASSERT_EQ(a.operations[GlobalRank{rank}].size(), b.operations[GlobalRank{rank}].size());
+    for (size_t i = 0; i < a.operations[GlobalRank{rank}].size(); ++i) {
+      const TraceOperation& x = a.operations[GlobalRank{rank}][i];
+      const TraceOperation& y = b.operations[GlobalRank{rank}][i];
       EXPECT_EQ(x.kind, y.kind);
       EXPECT_EQ(x.communicator, y.communicator);
       EXPECT_EQ(x.count, y.count);
@@ -142,44 +145,48 @@ TEST_F(TraceFileTest, ReadsBackWhatWasWritten) {
 
 TEST_F(TraceFileTest, ARanksOperationsMaySpanSeveralMessages) {
   Trace trace = ExampleOfOneIteration();
-  trace.operations[1].assign(200'000, trace.operations[1].front());
+  trace.operations[GlobalRank{1}].assign(200'000, trace.operations[GlobalRank{1}].front());
   // No two are alike: a loop would be one message.
-  for (size_t i = 0; i < 200'000; ++i) trace.operations[1][i].count = i + 1;
+  for (size_t i = 0; i < 200'000; ++i) trace.operations[GlobalRank{1}][i].count = i + 1;
   WriteTrace(path_, trace);
   Diagnostics diagnostics;
   const auto read = ReadTrace(path_, diagnostics);
   ASSERT_TRUE(read) << diagnostics.ToString();
-  ASSERT_EQ(read->operations[1].size(), 200'000u);
-  EXPECT_EQ(read->operations[1].back().count, 200'000u);
+  ASSERT_EQ(read->operations[GlobalRank{1}].size(), 200'000u);
+  EXPECT_EQ(read->operations[GlobalRank{1}].back().count, 200'000u);
 }
 
 TEST_F(TraceFileTest, RanksThatShareAProgramStillShareIt) {
   Trace trace = ExampleOfOneIteration();
-  trace.operations[0].assign(50'000, trace.operations[0].front());
-  trace.operations.SetProgram(1, trace.operations.program_of_rank(0));
+  trace.operations[GlobalRank{0}].assign(50'000, trace.operations[GlobalRank{0}].front());
+  trace.operations.SetProgram(GlobalRank{1}, trace.operations.program_of_rank(GlobalRank{0}));
   WriteTrace(path_, trace);
   Diagnostics diagnostics;
   const auto read = ReadTrace(path_, diagnostics);
   ASSERT_TRUE(read) << diagnostics.ToString();
   ExpectEqual(*read, trace);
-  EXPECT_EQ(read->operations.program_of_rank(1), read->operations.program_of_rank(0));
-  EXPECT_NE(read->operations.program_of_rank(2), read->operations.program_of_rank(0));
+  EXPECT_EQ(read->operations.program_of_rank(GlobalRank{1}),
+            read->operations.program_of_rank(GlobalRank{0}));
+  EXPECT_NE(read->operations.program_of_rank(GlobalRank{2}),
+            read->operations.program_of_rank(GlobalRank{0}));
   EXPECT_EQ(read->operations.OperationCount(), 50'000u + 50'000u + 3u);
 }
 
 TEST_F(TraceFileTest, RanksOfDifferentGroupsShareAProgram) {
   Trace trace = ExampleOfOneIteration();
-  trace.communicators = {{.name = "a", .ranks = {0, 2}}, {.name = "b", .ranks = {1}}};
-  trace.operations.SetProgram(1, trace.operations.program_of_rank(0));
+  trace.communicators = {{.name = "a", .ranks = GlobalRanksOf({0, 2})},
+                         {.name = "b", .ranks = GlobalRanksOf({1})}};
+  trace.operations.SetProgram(GlobalRank{1}, trace.operations.program_of_rank(GlobalRank{0}));
   trace.communicators_of_rank = {{0}, {1}, {}};
-  trace.operations[2].resize(1);
+  trace.operations[GlobalRank{2}].resize(1);
   WriteTrace(path_, trace);
   Diagnostics diagnostics;
   const auto read = ReadTrace(path_, diagnostics);
   ASSERT_TRUE(read) << diagnostics.ToString();
   ExpectEqual(*read, trace);
   EXPECT_EQ(read->communicators_of_rank, trace.communicators_of_rank);
-  EXPECT_EQ(read->operations.program_of_rank(1), read->operations.program_of_rank(0));
+  EXPECT_EQ(read->operations.program_of_rank(GlobalRank{1}),
+            read->operations.program_of_rank(GlobalRank{0}));
   // A reader that knows version 1 alone would take the numbers for indices.
   EXPECT_EQ(Bytes().substr(1, 2), "\x08\x02");
   WriteTrace(path_, Example());

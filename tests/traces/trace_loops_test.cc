@@ -75,9 +75,9 @@ class TraceLoopFileTest : public ::testing::Test {
     trace.origin = "program";
     trace.rank_count = 2;
     trace.source_files = {"a.log"};
-    trace.communicators = {{.name = "world", .ranks = {0, 1}}};
+    trace.communicators = {{.name = "world", .ranks = GlobalRanksOf({0, 1})}};
     trace.operations.resize(2);
-    trace.operations[1] = std::move(program);
+    trace.operations[GlobalRank{1}] = std::move(program);
     return trace;
   }
 
@@ -95,7 +95,7 @@ class TraceLoopFileTest : public ::testing::Test {
     Diagnostics diagnostics;
     const auto read = ReadTrace(path_, diagnostics);
     ASSERT_TRUE(read) << diagnostics.ToString();
-    for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
       EXPECT_EQ(read->operations[rank], trace.operations[rank]);
     }
     WriteTrace(path_, *read);
@@ -137,8 +137,8 @@ TEST_F(TraceLoopFileTest, StepsWithOtherTimesLinesAndNumbersAreOneLoop) {
   // Waiting distinguishes the first step.
   EXPECT_THAT(FindLoops(program), ElementsAre(ProgramLoop{2, 2, 299}));
   Trace trace = TraceOf(program);
-  trace.operations[0] = {program.front()};
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  trace.operations[GlobalRank{0}] = {program.front()};
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     for (TraceOperation& operation : trace.operations[rank]) operation.begins_iteration = false;
   }
   ExpectSameAgain(trace);
@@ -200,7 +200,7 @@ TEST_F(TraceLoopFileTest, ReadsWhatTheSchemaSays) {
   Diagnostics diagnostics;
   const auto trace = ReadTrace(path_, diagnostics);
   ASSERT_TRUE(trace) << diagnostics.ToString();
-  const Program& program = trace->operations[0];
+  const Program& program = trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(program[i].count, 5u);

@@ -41,7 +41,7 @@ class LoadStoreTransportTest : public testing::TransportFixture {
       const DeviceId nvswitch = AddInServer(DeviceKind::kNvSwitch, 0, plane, kForwardPs);
       const uint32_t links = kLinks[static_cast<size_t>(plane)];
       for (const DeviceId gpu : graph_.gpus()) {
-        if (graph_.device(gpu).server != 0) continue;
+        if (graph_.device(gpu).server != 0u) continue;
         graph_.AddCable(gpu, nvswitch,
                         {Tier::kNvlink, links * uint64_t{200'000'000'000},
                          plane == slow_plane ? 10'000'000 : kCableDelayPs, links});

@@ -16,14 +16,16 @@ namespace {
 class NicKindsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (int32_t server = 0; server < 3; ++server) {
-      nics_.push_back(graph_.AddDevice({.name = "nic" + std::to_string(server),
+    for (ServerIndex server{0}; server < 3; ++server) {
+      nics_.push_back(graph_.AddDevice({.name = "nic" + std::to_string(uint32_t{server}),
                                         .kind = DeviceKind::kNic,
                                         .server = server,
                                         .local_index = 0}));
     }
-    switch_ = graph_.AddDevice(
-        {.name = "leaf", .kind = DeviceKind::kSwitch, .server = -1, .local_index = -1});
+    switch_ = graph_.AddDevice({.name = "leaf",
+                                .kind = DeviceKind::kSwitch,
+                                .server = ServerIndex::kNone,
+                                .local_index = -1});
   }
   NicVariant Variant(const char* control) const {
     NicVariant variant{.nics = {nics_[1]}, .settings = {.mtu_bytes = 1'024, .window_bytes = 9'999}};

@@ -19,12 +19,12 @@ using ::testing::IsEmpty;
 Job OneRank(uint32_t iterations) {
   Job job;
   job.rank_count = 1;
-  job.parts = {{.name = "job", .global_ranks = {0}}};
+  job.parts = {{.name = "job", .global_ranks = GlobalRanksOf({0})}};
   job.operations.resize(1);
   job.called.resize(1);
   job.iteration_begins.resize(1);
   for (uint32_t i = 0; i < iterations; ++i) {
-    auto& program = job.operations[0];
+    auto& program = job.operations[GlobalRank{0}];
     const auto first = static_cast<uint32_t>(program.size());
     if (i > 0) job.iteration_begins[0].push_back(first);
     program.push_back({.compute_before_ps = 10});
@@ -33,7 +33,7 @@ Job OneRank(uint32_t iterations) {
       collective.communicator = CommunicatorIndex{stream};
       const auto number = static_cast<uint32_t>(job.collectives.size());
       program.push_back({.call = number, .communicator = stream, .stream = stream});
-      job.called[0].push_back(CollectiveIndex{number});
+      job.called[GlobalRank{0}].push_back(CollectiveIndex{number});
       job.collectives.push_back(collective);
     }
   }
@@ -52,11 +52,11 @@ TEST(CheckpointsTest, EveryStreamStopsUntilAllBeforeIsDoneAndSaved) {
   const auto begin = [&](uint32_t, uint32_t index, int64_t ps) { begins.emplace_back(index, ps); };
   order.Start(begin);
   for (const auto& [index, end_ps] : {std::pair(1u, 50), std::pair(2u, 20), std::pair(5u, 40)}) {
-    order.End(0, index, end_ps, begin);
+    order.End(GlobalRank{0}, index, end_ps, begin);
   }
   begins.clear();
   // The last of the second iteration, on stream 1, ends at 300; then it saves and computes.
-  order.End(0, 4, 300, begin);
+  order.End(GlobalRank{0}, 4, 300, begin);
   EXPECT_THAT(begins, ElementsAre(std::pair(9u, 400), std::pair(10u, 410)));
 }
 
@@ -71,9 +71,9 @@ TEST(CheckpointsTest, ACollectiveThatIsOnBothSidesIsNamed) {
   const CheckpointPlaces places = {{3}, {6}};
   job.rank_count = 2;
   job.operations.resize(2);
-  job.operations[1] = job.operations[0];
+  job.operations[GlobalRank{1}] = job.operations[GlobalRank{0}];
   job.called.resize(2);
-  job.called.SetProgram(1, job.called.program_of_rank(0));
+  job.called.SetProgram(GlobalRank{1}, job.called.program_of_rank(GlobalRank{0}));
   EXPECT_EQ(CollectiveAcross(places, job), std::optional<uint32_t>(2));
 }
 

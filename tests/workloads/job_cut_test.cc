@@ -22,12 +22,13 @@ Job TwoRanks() {
   job.rank_count = 2;
   job.collectives.resize(6);
   job.operations.resize(2);
-  job.operations[0] = {{.compute_before_ps = 1}, {.call = 0}, {.call = 1, .stream = 1, .after = 1},
-                       {.compute_before_ps = 2}, {.call = 2}, {.call = 3, .stream = 1, .after = 4}};
-  job.operations.SetProgram(1, job.operations.program_of_rank(0));
+  job.operations[GlobalRank{0}] = {
+      {.compute_before_ps = 1}, {.call = 0}, {.call = 1, .stream = 1, .after = 1},
+      {.compute_before_ps = 2}, {.call = 2}, {.call = 3, .stream = 1, .after = 4}};
+  job.operations.SetProgram(GlobalRank{1}, job.operations.program_of_rank(GlobalRank{0}));
   job.called.resize(2);
-  job.called[0] = testing::Collectives({0, 1, 2, 3});
-  job.called[1] = testing::Collectives({0, 2, 4, 5});
+  job.called[GlobalRank{0}] = testing::Collectives({0, 1, 2, 3});
+  job.called[GlobalRank{1}] = testing::Collectives({0, 2, 4, 5});
   job.iteration_begins = {{3}, {}};
   return job;
 }
@@ -36,38 +37,40 @@ TEST(JobCutTest, ProgramsEndWithTheirLastCallThatIsKept) {
   Job job = TwoRanks();
   KeepFirstCollectives(2, job);
   EXPECT_EQ(job.collectives.size(), 2u);
-  EXPECT_THAT(job.called[0], ElementsAre(0, 1));
-  EXPECT_THAT(job.called[1], ElementsAre(0));
-  ASSERT_EQ(job.operations[0].size(), 3u);
-  EXPECT_EQ(job.operations[0][2].after, 1u);
-  ASSERT_EQ(job.operations[1].size(), 2u);
-  EXPECT_EQ(job.CollectiveOf(1, job.operations[1][1]), 0u);
-  EXPECT_THAT(job.iteration_begins[job.operations.program_of_rank(0)], IsEmpty());
+  EXPECT_THAT(job.called[GlobalRank{0}], ElementsAre(0, 1));
+  EXPECT_THAT(job.called[GlobalRank{1}], ElementsAre(0));
+  ASSERT_EQ(job.operations[GlobalRank{0}].size(), 3u);
+  EXPECT_EQ(job.operations[GlobalRank{0}][2].after, 1u);
+  ASSERT_EQ(job.operations[GlobalRank{1}].size(), 2u);
+  EXPECT_EQ(job.CollectiveOf(GlobalRank{1}, job.operations[GlobalRank{1}][1]), 0u);
+  EXPECT_THAT(job.iteration_begins[job.operations.program_of_rank(GlobalRank{0})], IsEmpty());
 }
 
 TEST(JobCutTest, WhatFollowsUponWhatIsGoneFollowsUponNothing) {
   Job job = TwoRanks();
-  job.called[1] = testing::Collectives({4, 0, 1, 2});
+  job.called[GlobalRank{1}] = testing::Collectives({4, 0, 1, 2});
   KeepFirstCollectives(3, job);
   // Computation, call 1 on its own, computation, both calls of the second iteration.
-  const auto& operations = job.operations[1];
+  const auto& operations = job.operations[GlobalRank{1}];
   ASSERT_EQ(operations.size(), 5u);
   EXPECT_EQ(operations[1].call, 0u);
   EXPECT_EQ(operations[1].after, kNone);
   EXPECT_EQ(operations[4].after, 3u);
-  EXPECT_THAT(job.called[1], ElementsAre(0, 1, 2));
-  EXPECT_THAT(job.iteration_begins[job.operations.program_of_rank(1)], ElementsAre(2));
+  EXPECT_THAT(job.called[GlobalRank{1}], ElementsAre(0, 1, 2));
+  EXPECT_THAT(job.iteration_begins[job.operations.program_of_rank(GlobalRank{1})], ElementsAre(2));
 }
 
 TEST(JobCutTest, RanksThatKeepTheSameGoOnSharing) {
   Job job = TwoRanks();
-  job.called[1] = testing::Collectives({0, 1, 4, 5});
+  job.called[GlobalRank{1}] = testing::Collectives({0, 1, 4, 5});
   KeepFirstCollectives(2, job);
-  EXPECT_EQ(job.operations.program_of_rank(1), job.operations.program_of_rank(0));
+  EXPECT_EQ(job.operations.program_of_rank(GlobalRank{1}),
+            job.operations.program_of_rank(GlobalRank{0}));
   job = TwoRanks();
   KeepFirstCollectives(6, job);
-  EXPECT_EQ(job.operations.program_of_rank(1), job.operations.program_of_rank(0));
-  EXPECT_EQ(job.operations[0].size(), 6u);
+  EXPECT_EQ(job.operations.program_of_rank(GlobalRank{1}),
+            job.operations.program_of_rank(GlobalRank{0}));
+  EXPECT_EQ(job.operations[GlobalRank{0}].size(), 6u);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t all_reduced) {
   Job job;
   job.rank_count = 2;
-  job.communicators = {{.name = "world", .ranks = {0, 1}}};
-  job.parts = {{.name = "job", .global_ranks = {0, 1}}};
+  job.communicators = {{.name = "world", .ranks = GlobalRanksOf({0, 1})}};
+  job.parts = {{.name = "job", .global_ranks = GlobalRanksOf({0, 1})}};
   job.memberships = {{{CommunicatorIndex{0}, RankIndex{0}}},
                      {{CommunicatorIndex{0}, RankIndex{1}}}};
   job.operations.resize(2);
@@ -31,7 +31,7 @@ Job Exchanges(const std::vector<std::pair<uint64_t, uint64_t>>& sent, uint64_t a
       if (is_exchange) collective.kind = CollectiveKind::kSend;
       const auto number = static_cast<uint32_t>(job.collectives.size());
       job.collectives.push_back(collective);
-      for (const uint32_t rank : {0u, 1u}) {
+      for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}}) {
         JobOperation call{.call = static_cast<uint32_t>(job.called[rank].size())};
         job.called[rank].push_back(CollectiveIndex{number});
         if (is_exchange) {
@@ -54,7 +54,7 @@ TEST(JobIterationsTest, CallsOfOtherSizesAreNoIteration) {
   job.collectives[2].bytes = 16;
   EXPECT_EQ(FindIterations(job, PartIndex{0}).count, 1u);
   job = Exchanges({{1, 1}, {1, 1}, {1, 1}}, 8);
-  job.operations[0].pop_back();
+  job.operations[GlobalRank{0}].pop_back();
   EXPECT_EQ(FindIterations(job, PartIndex{0}).count, 1u);
 }
 

@@ -22,7 +22,7 @@ class BuildJobTest : public ::testing::Test {
     trace_.source_files = {"job.log"};
     std::vector<uint32_t> ranks(rank_count);
     std::iota(ranks.begin(), ranks.end(), 0u);
-    trace_.communicators.push_back({"world", ranks});
+    trace_.communicators.push_back({"world", GlobalRanksOf(ranks)});
     trace_.operations.resize(rank_count);
   }
 
@@ -31,11 +31,11 @@ class BuildJobTest : public ::testing::Test {
     operation.kind = kind;
     operation.count = count;
     operation.source_line = ++line_;
-    trace_.operations[rank].push_back(operation);
-    return trace_.operations[rank].back();
+    trace_.operations[GlobalRank{rank}].push_back(operation);
+    return trace_.operations[GlobalRank{rank}].back();
   }
   void AddOnAll(CollectiveKind kind, uint64_t count) {
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) Add(rank, kind, count);
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) Add(rank, kind, count);
   }
   void AddP2p(uint32_t rank, CollectiveKind kind, uint32_t peer, uint64_t count, uint32_t group) {
     TraceOperation& operation = Add(rank, kind, count);
@@ -58,98 +58,107 @@ class BuildJobTest : public ::testing::Test {
 };
 
 TEST_F(BuildJobTest, RanksOfOneProgramShareTheirOperations) {
-  trace_.communicators.push_back({"others", {3, 1}});
+  trace_.communicators.push_back({"others", GlobalRanksOf({3, 1})});
   Add(0, CollectiveKind::kAllReduce, 100);
   Add(0, CollectiveKind::kAllToAll, 7);
-  for (const uint32_t rank : {1u, 2u, 3u}) {
-    trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(0));
+  for (const GlobalRank rank : {GlobalRank{1}, GlobalRank{2}, GlobalRank{3}}) {
+    trace_.operations.SetProgram(GlobalRank{rank},
+                                 trace_.operations.program_of_rank(GlobalRank{0}));
   }
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 2u);
   EXPECT_EQ(job.operations.OperationCount(), 8u);
-  EXPECT_EQ(job.operations.program_of_rank(3), job.operations.program_of_rank(0));
-  EXPECT_EQ(job.operations[3][1].p2p_count, 8u);
-  EXPECT_EQ(job.CommunicatorRank(CommunicatorIndex{1}, 3), 0u);
+  EXPECT_EQ(job.operations.program_of_rank(GlobalRank{3}),
+            job.operations.program_of_rank(GlobalRank{0}));
+  EXPECT_EQ(job.operations[GlobalRank{3}][1].p2p_count, 8u);
+  EXPECT_EQ(job.CommunicatorRank(CommunicatorIndex{1}, GlobalRank{3}), 0u);
 }
 
 TEST_F(BuildJobTest, RanksOfDifferentGroupsShareAProgramAndCallOnTheirOwn) {
-  trace_.communicators = {{"a", {0, 1}}, {"b", {3, 2}}};
+  trace_.communicators = {{"a", GlobalRanksOf({0, 1})}, {"b", GlobalRanksOf({3, 2})}};
   Add(0, CollectiveKind::kAllReduce, 100);
   AddP2p(0, CollectiveKind::kSend, 1, 5, 0);
   Add(1, CollectiveKind::kAllReduce, 100);
   AddP2p(1, CollectiveKind::kRecv, 0, 5, 0);
-  trace_.operations.SetProgram(3, trace_.operations.program_of_rank(0));
-  trace_.operations.SetProgram(2, trace_.operations.program_of_rank(1));
+  trace_.operations.SetProgram(GlobalRank{3}, trace_.operations.program_of_rank(GlobalRank{0}));
+  trace_.operations.SetProgram(GlobalRank{2}, trace_.operations.program_of_rank(GlobalRank{1}));
   trace_.communicators_of_rank = {{0}, {}, {1}, {1}};
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 4u);
   for (uint32_t index = 0; index < 2; ++index) {
-    const auto collective = [&](uint32_t rank) {
+    const auto collective = [&](GlobalRank rank) {
       return job.CollectiveOf(rank, job.operations[rank][index]);
     };
-    EXPECT_EQ(collective(0), collective(1));
-    EXPECT_EQ(collective(2), collective(3));
-    EXPECT_EQ(job.collectives[collective(0)].communicator, 0u);
-    EXPECT_EQ(job.collectives[collective(3)].communicator, 1u);
+    EXPECT_EQ(collective(GlobalRank{0}), collective(GlobalRank{1}));
+    EXPECT_EQ(collective(GlobalRank{2}), collective(GlobalRank{3}));
+    EXPECT_EQ(job.collectives[collective(GlobalRank{0})].communicator, 0u);
+    EXPECT_EQ(job.collectives[collective(GlobalRank{3})].communicator, 1u);
   }
-  EXPECT_TRUE(job.p2p_calls[job.operations[3][1].p2p_first].is_send);
-  EXPECT_EQ(job.operations.program_of_rank(3), job.operations.program_of_rank(0));
-  EXPECT_EQ(job.operations.program_of_rank(2), job.operations.program_of_rank(1));
-  EXPECT_NE(job.operations.program_of_rank(1), job.operations.program_of_rank(0));
+  EXPECT_TRUE(job.p2p_calls[job.operations[GlobalRank{3}][1].p2p_first].is_send);
+  EXPECT_EQ(job.operations.program_of_rank(GlobalRank{3}),
+            job.operations.program_of_rank(GlobalRank{0}));
+  EXPECT_EQ(job.operations.program_of_rank(GlobalRank{2}),
+            job.operations.program_of_rank(GlobalRank{1}));
+  EXPECT_NE(job.operations.program_of_rank(GlobalRank{1}),
+            job.operations.program_of_rank(GlobalRank{0}));
   EXPECT_EQ(job.p2p_calls.size(), 2u);  // each list once
 }
 
 TEST_F(BuildJobTest, RanksOfGroupsThatAreNotAsLargeHaveOperationsOfTheirOwn) {
-  trace_.communicators = {{"three", {0, 1, 2}}, {"one", {3}}};
+  trace_.communicators = {{"three", GlobalRanksOf({0, 1, 2})}, {"one", GlobalRanksOf({3})}};
   Add(0, CollectiveKind::kAllReduce, 100);
-  for (const uint32_t rank : {1u, 2u, 3u}) {
-    trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(0));
+  for (const GlobalRank rank : {GlobalRank{1}, GlobalRank{2}, GlobalRank{3}}) {
+    trace_.operations.SetProgram(GlobalRank{rank},
+                                 trace_.operations.program_of_rank(GlobalRank{0}));
   }
   trace_.communicators_of_rank = {{0}, {0}, {0}, {1}};
   const Job job = Build();
-  EXPECT_EQ(job.operations.program_of_rank(2), job.operations.program_of_rank(0));
-  EXPECT_NE(job.operations.program_of_rank(3), job.operations.program_of_rank(0));
+  EXPECT_EQ(job.operations.program_of_rank(GlobalRank{2}),
+            job.operations.program_of_rank(GlobalRank{0}));
+  EXPECT_NE(job.operations.program_of_rank(GlobalRank{3}),
+            job.operations.program_of_rank(GlobalRank{0}));
 }
 
 // Describes a trace file, whose log need not be there, and which may be of no log.
 TEST_F(BuildJobTest, CallsWithoutALineAreFoundInTheTraceFile) {
   trace_.file = "job.trace";
   AddOnAll(CollectiveKind::kAllReduce, 100);
-  for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
-    trace_.operations[rank].front().source_line = 0;
+  for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
+    trace_.operations[GlobalRank{rank}].front().source_line = 0;
   }
-  trace_.operations[2].front().count = 99;
+  trace_.operations[GlobalRank{2}].front().count = 99;
   EXPECT_THAT(BuildErrors(), HasSubstr("job.trace:1:1: error: call 1 of rank 2 on "));
-  trace_.operations[2].front().source_line = 7;
+  trace_.operations[GlobalRank{2}].front().source_line = 7;
   EXPECT_THAT(BuildErrors(), HasSubstr("job.log:7:1: error: call 1 of rank 2 on "));
 }
 
 TEST_F(BuildJobTest, ASharedProgramWithoutACallOfTheOthersIsAnError) {
   Add(0, CollectiveKind::kAllReduce, 100);
-  trace_.operations.SetProgram(1, trace_.operations.program_of_rank(0));
-  trace_.operations.SetProgram(2, trace_.operations.program_of_rank(0));
+  trace_.operations.SetProgram(GlobalRank{1}, trace_.operations.program_of_rank(GlobalRank{0}));
+  trace_.operations.SetProgram(GlobalRank{2}, trace_.operations.program_of_rank(GlobalRank{0}));
   EXPECT_THAT(BuildErrors(), HasSubstr("rank 3 of communicator world makes 0 collective calls"));
 }
 
 TEST_F(BuildJobTest, SendsOfOneProgramAreEachRanksOwn) {
   // Both receive from rank 0, each its own message.
   Add(1, CollectiveKind::kRecv, 5).peer = 0;
-  trace_.operations.SetProgram(2, trace_.operations.program_of_rank(1));
+  trace_.operations.SetProgram(GlobalRank{2}, trace_.operations.program_of_rank(GlobalRank{1}));
   AddP2p(0, CollectiveKind::kSend, 1, 5, 0);
   AddP2p(0, CollectiveKind::kSend, 2, 5, 0);
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 2u);
-  EXPECT_NE(job.CollectiveOf(1, job.operations[1][0]), job.CollectiveOf(2, job.operations[2][0]));
+  EXPECT_NE(job.CollectiveOf(GlobalRank{1}, job.operations[GlobalRank{1}][0]),
+            job.CollectiveOf(GlobalRank{2}, job.operations[GlobalRank{2}][0]));
 }
 
 TEST_F(BuildJobTest, MatchesCallsByOrderOnEachCommunicator) {
-  trace_.communicators.push_back({"pair", {2, 0}});
+  trace_.communicators.push_back({"pair", GlobalRanksOf({2, 0})});
   AddOnAll(CollectiveKind::kAllReduce, 100);
   Add(2, CollectiveKind::kAllGather, 7).communicator = 1;
   AddOnAll(CollectiveKind::kReduceScatter, 30);
   Add(0, CollectiveKind::kAllGather, 7).communicator = 1;  // later than on rank 2: no matter
-  trace_.operations[1][1].compute_before_ps = 5;
-  trace_.operations[1][1].stream = 3;
+  trace_.operations[GlobalRank{1}][1].compute_before_ps = 5;
+  trace_.operations[GlobalRank{1}][1].stream = 3;
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 3u);
   EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kAllReduce);
@@ -159,22 +168,24 @@ TEST_F(BuildJobTest, MatchesCallsByOrderOnEachCommunicator) {
   EXPECT_EQ(job.collectives[1].bytes, 4u * 30 * 4);
   EXPECT_EQ(job.collectives[2].kind, CollectiveKind::kAllGather);
   EXPECT_EQ(job.collectives[2].bytes, 2u * 7 * 4);
-  ASSERT_EQ(job.operations[2].size(), 3u);
-  EXPECT_EQ(job.CollectiveOf(2, job.operations[2][1]), 2u);
-  EXPECT_EQ(job.CommunicatorRank(job.collectives[2].communicator, 2), 0u);
+  ASSERT_EQ(job.operations[GlobalRank{2}].size(), 3u);
+  EXPECT_EQ(job.CollectiveOf(GlobalRank{2}, job.operations[GlobalRank{2}][1]), 2u);
+  EXPECT_EQ(job.CommunicatorRank(job.collectives[2].communicator, GlobalRank{2}), 0u);
   EXPECT_EQ(job.CommunicatorRank(
-                job.collectives[job.CollectiveOf(0, job.operations[0][2])].communicator, 0),
+                job.collectives[job.CollectiveOf(GlobalRank{0}, job.operations[GlobalRank{0}][2])]
+                    .communicator,
+                GlobalRank{0}),
             1u);
-  EXPECT_EQ(job.operations[1][1].compute_before_ps, 5);
-  EXPECT_EQ(job.operations[1][1].stream, 3u);
+  EXPECT_EQ(job.operations[GlobalRank{1}][1].compute_before_ps, 5);
+  EXPECT_EQ(job.operations[GlobalRank{1}][1].stream, 3u);
   EXPECT_EQ(job.nccl_version, "2.27.5");
   EXPECT_EQ(job.rank_count, 4u);
 }
 
 TEST_F(BuildJobTest, TakesTheAlgorithmFromWhicheverRankStatesIt) {
   AddOnAll(CollectiveKind::kAllReduce, 100);
-  trace_.operations[2][0].algorithm = Algorithm::kRing;
-  trace_.operations[2][0].protocol = Protocol::kSimple;
+  trace_.operations[GlobalRank{2}][0].algorithm = Algorithm::kRing;
+  trace_.operations[GlobalRank{2}][0].protocol = Protocol::kSimple;
   const Job job = Build();
   EXPECT_EQ(job.collectives[0].logged_algorithm, Algorithm::kRing);
   EXPECT_EQ(job.collectives[0].logged_protocol, Protocol::kSimple);
@@ -183,7 +194,7 @@ TEST_F(BuildJobTest, TakesTheAlgorithmFromWhicheverRankStatesIt) {
 TEST_F(BuildJobTest, ReportsCallsThatDifferWithBothLines) {
   AddOnAll(CollectiveKind::kAllReduce, 100);
   AddOnAll(CollectiveKind::kAllReduce, 100);  // lines 5 to 8
-  trace_.operations[2][1].count = 200;
+  trace_.operations[GlobalRank{2}][1].count = 200;
   const std::string errors = BuildErrors();
   EXPECT_THAT(errors, HasSubstr("job.log:7"));
   EXPECT_THAT(errors,
@@ -200,11 +211,11 @@ TEST_F(BuildJobTest, ReportsEveryWayCallsCanDiffer) {
     trace_.operations.resize(4);
     AddOnAll(CollectiveKind::kBroadcast, 100);
     for (size_t rank = 0; rank < trace_.operations.size(); ++rank) {
-      auto& operations = trace_.operations[rank];
+      auto& operations = trace_.operations[GlobalRank{rank}];
       operations[0].algorithm = Algorithm::kRing;
       operations[0].protocol = Protocol::kSimple;
     }
-    change(trace_.operations[1][0]);
+    change(trace_.operations[GlobalRank{1}][0]);
     return BuildErrors();
   };
   EXPECT_THAT(differs([](auto& call) { call.kind = CollectiveKind::kReduce; }),
@@ -221,7 +232,7 @@ TEST_F(BuildJobTest, ReportsEveryWayCallsCanDiffer) {
 TEST_F(BuildJobTest, ReportsOnlyTheFirstDifferenceOfACommunicator) {
   AddOnAll(CollectiveKind::kAllReduce, 100);
   AddOnAll(CollectiveKind::kAllGather, 100);
-  trace_.operations[1].erase(trace_.operations[1].begin());
+  trace_.operations[GlobalRank{1}].erase(trace_.operations[GlobalRank{1}].begin());
   BuildErrors();
   EXPECT_EQ(diagnostics_.findings().size(), 2u);  // an error and its note
 }
@@ -229,7 +240,7 @@ TEST_F(BuildJobTest, ReportsOnlyTheFirstDifferenceOfACommunicator) {
 TEST_F(BuildJobTest, NamesRanksWithFewerCalls) {
   AddOnAll(CollectiveKind::kAllReduce, 100);
   AddOnAll(CollectiveKind::kAllGather, 100);  // rank 0's is line 5
-  trace_.operations[3].pop_back();
+  trace_.operations[GlobalRank{3}].pop_back();
   const std::string errors = BuildErrors();
   EXPECT_THAT(errors, HasSubstr("job.log:5"));
   EXPECT_THAT(errors, HasSubstr("rank 3 of communicator world makes 1 collective calls, rank 0 "
@@ -246,8 +257,8 @@ TEST_F(BuildJobTest, JoinsASendAndItsRecv) {
   EXPECT_EQ(job.collectives[0].bytes, 40u);
   EXPECT_EQ(job.collectives[0].rank_count, 2u);
   EXPECT_EQ(job.collectives[0].count, 0u);
-  ASSERT_EQ(job.operations[3].size(), 1u);
-  const JobOperation& recv = job.operations[3][0];
+  ASSERT_EQ(job.operations[GlobalRank{3}].size(), 1u);
+  const JobOperation& recv = job.operations[GlobalRank{3}][0];
   ASSERT_EQ(recv.p2p_count, 1u);
   EXPECT_FALSE(job.p2p_calls[recv.p2p_first].is_send);
   EXPECT_EQ(job.p2p_calls[recv.p2p_first].peer, 1u);
@@ -261,8 +272,10 @@ TEST_F(BuildJobTest, KeepsMessagesOfOnePairInOrder) {
   AddP2p(1, CollectiveKind::kRecv, 0, 2, 0);
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 2u);
-  EXPECT_EQ(job.CollectiveOf(0, job.operations[0][1]), job.CollectiveOf(1, job.operations[1][1]));
-  EXPECT_EQ(job.collectives[job.CollectiveOf(1, job.operations[1][1])].bytes, 8u);
+  EXPECT_EQ(job.CollectiveOf(GlobalRank{0}, job.operations[GlobalRank{0}][1]),
+            job.CollectiveOf(GlobalRank{1}, job.operations[GlobalRank{1}][1]));
+  EXPECT_EQ(
+      job.collectives[job.CollectiveOf(GlobalRank{1}, job.operations[GlobalRank{1}][1])].bytes, 8u);
 }
 
 TEST_F(BuildJobTest, JoinsGroupsThatTalkToOneAnother) {
@@ -277,24 +290,24 @@ TEST_F(BuildJobTest, JoinsGroupsThatTalkToOneAnother) {
   EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kSend);
   EXPECT_EQ(job.collectives[0].bytes, 20u * 4);  // what rank 1 sends is most
   EXPECT_EQ(job.collectives[0].rank_count, 3u);
-  EXPECT_EQ(job.operations[1].size(), 2u);
-  EXPECT_EQ(job.operations[1][0].p2p_count, 2u);
-  EXPECT_EQ(job.CollectiveOf(3, job.operations[3][0]), 1u);
+  EXPECT_EQ(job.operations[GlobalRank{1}].size(), 2u);
+  EXPECT_EQ(job.operations[GlobalRank{1}][0].p2p_count, 2u);
+  EXPECT_EQ(job.CollectiveOf(GlobalRank{3}, job.operations[GlobalRank{3}][0]), 1u);
 }
 
 TEST_F(BuildJobTest, AddsTheComputeOfAGroup) {
   AddP2p(0, CollectiveKind::kSend, 1, 10, 7);
   AddP2p(0, CollectiveKind::kSend, 2, 10, 7);
-  trace_.operations[0][0].compute_before_ps = 100;
-  trace_.operations[0][1].compute_before_ps = 20;
+  trace_.operations[GlobalRank{0}][0].compute_before_ps = 100;
+  trace_.operations[GlobalRank{0}][1].compute_before_ps = 20;
   AddP2p(1, CollectiveKind::kRecv, 0, 10, 0);
   AddP2p(2, CollectiveKind::kRecv, 0, 10, 0);
   const Job job = Build();
-  EXPECT_EQ(job.operations[0][0].compute_before_ps, 120);
+  EXPECT_EQ(job.operations[GlobalRank{0}][0].compute_before_ps, 120);
 }
 
 TEST_F(BuildJobTest, RecognizesAnAllToAll) {
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     for (uint32_t peer = 0; peer < 4; ++peer) {
       AddP2p(rank, CollectiveKind::kSend, peer, 16, 1);
       AddP2p(rank, CollectiveKind::kRecv, peer, 16, 1);
@@ -305,11 +318,11 @@ TEST_F(BuildJobTest, RecognizesAnAllToAll) {
   EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kAllToAll);
   EXPECT_EQ(job.collectives[0].count, 16u);
   EXPECT_EQ(job.collectives[0].bytes, 4u * 16 * 4);
-  EXPECT_EQ(job.operations[2][0].p2p_count, 8u);
+  EXPECT_EQ(job.operations[GlobalRank{2}][0].p2p_count, 8u);
 }
 
 TEST_F(BuildJobTest, CallsAnUnequalExchangeSendRecv) {
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     for (uint32_t peer = 0; peer < 4; ++peer) {
       AddP2p(rank, CollectiveKind::kSend, peer, rank + 2 * peer, 1);
       AddP2p(rank, CollectiveKind::kRecv, peer, peer + 2 * rank, 1);
@@ -324,11 +337,11 @@ TEST_F(BuildJobTest, CallsAnUnequalExchangeSendRecv) {
 
 // nccl-tests' sendrecv_perf on two ranks: each sends S to the other, and S is the size.
 TEST_F(BuildJobTest, TwoRanksThatSwapAreASendRecv) {
-  for (const uint32_t rank : {0u, 1u}) {
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}}) {
     AddP2p(rank, CollectiveKind::kSend, 1 - rank, 16, 1);
     AddP2p(rank, CollectiveKind::kRecv, 1 - rank, 16, 1);
   }
-  trace_.communicators[0].ranks = {0, 1};
+  trace_.communicators[0].ranks = GlobalRanksOf({0, 1});
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 1u);
   EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kSend);
@@ -337,13 +350,13 @@ TEST_F(BuildJobTest, TwoRanksThatSwapAreASendRecv) {
 
 // Its alltoall_perf: each sends half of S to itself as well.
 TEST_F(BuildJobTest, TwoRanksThatSendToThemselvesTooAreAnAllToAll) {
-  for (const uint32_t rank : {0u, 1u}) {
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}}) {
     for (const uint32_t peer : {0u, 1u}) {
       AddP2p(rank, CollectiveKind::kSend, peer, 16, 1);
       AddP2p(rank, CollectiveKind::kRecv, peer, 16, 1);
     }
   }
-  trace_.communicators[0].ranks = {0, 1};
+  trace_.communicators[0].ranks = GlobalRanksOf({0, 1});
   const Job job = Build();
   ASSERT_EQ(job.collectives.size(), 1u);
   EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kAllToAll);
@@ -354,9 +367,9 @@ TEST_F(BuildJobTest, TwoRanksThatSendToThemselvesTooAreAnAllToAll) {
 TEST_F(BuildJobTest, AnAllToAllvIsOneCollectiveThoughFewPairsTalk) {
   const auto exchange = [this](uint32_t all_to_all, uint32_t from, uint32_t to) {
     AddP2p(from, CollectiveKind::kSend, to, uint64_t{10} * all_to_all, all_to_all);
-    trace_.operations[from].back().all_to_all = all_to_all;
+    trace_.operations[GlobalRank{from}].back().all_to_all = all_to_all;
     AddP2p(to, CollectiveKind::kRecv, from, uint64_t{10} * all_to_all, all_to_all);
-    trace_.operations[to].back().all_to_all = all_to_all;
+    trace_.operations[GlobalRank{to}].back().all_to_all = all_to_all;
   };
   for (const auto& [from, to] : {std::pair{0u, 1u}, {1u, 0u}, {2u, 3u}}) exchange(1, from, to);
   exchange(2, 1, 2);
@@ -421,8 +434,8 @@ TEST_F(BuildJobTest, ExpandsTheAllToAllCallOfTheApi) {
   EXPECT_EQ(job.collectives[0].kind, CollectiveKind::kAllToAll);
   EXPECT_EQ(job.collectives[0].bytes, 4u * 25 * 4);
   EXPECT_EQ(job.p2p_calls.size(), 8u);  // one list for all ranks
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    const JobOperation& operation = job.operations[rank][0];
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    const JobOperation& operation = job.operations[GlobalRank{rank}][0];
     ASSERT_EQ(operation.p2p_count, 8u);
     for (uint32_t i = 0; i < 8; ++i) {
       const P2pCall& call = job.p2p_calls[operation.p2p_first + i];
@@ -435,46 +448,50 @@ TEST_F(BuildJobTest, ExpandsTheAllToAllCallOfTheApi) {
 
 // Ranks 2 and 3 share the operations of ranks 0 and 1, but not their collective.
 TEST_F(BuildJobTest, PlansAllToAllsOfSomeSizeAsAWhole) {
-  trace_.communicators = {{"a", {0, 1}}, {"b", {2, 3}}};
+  trace_.communicators = {{"a", GlobalRanksOf({0, 1})}, {"b", GlobalRanksOf({2, 3})}};
   trace_.communicators_of_rank = {{0}, {0}, {1}, {1}};
   Add(0, CollectiveKind::kAllToAll, 25);
-  for (uint32_t rank = 1; rank < 4; ++rank) {
-    trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(0));
+  for (GlobalRank rank{1}; rank < 4; ++rank) {
+    trace_.operations.SetProgram(GlobalRank{rank},
+                                 trace_.operations.program_of_rank(GlobalRank{0}));
   }
   Job job = Build();
-  for (uint32_t rank = 1; rank < 4; ++rank) {
-    ASSERT_EQ(job.operations.program_of_rank(rank), job.operations.program_of_rank(0));
+  for (GlobalRank rank{1}; rank < 4; ++rank) {
+    ASSERT_EQ(job.operations.program_of_rank(GlobalRank{rank}),
+              job.operations.program_of_rank(GlobalRank{0}));
   }
   Job larger = job;
   PlanAllToAllsWhole(4, larger);
-  EXPECT_TRUE(larger.operations[0][0].is_p2p);
+  EXPECT_TRUE(larger.operations[GlobalRank{0}][0].is_p2p);
   Job both = job;
   PlanAllToAllsWhole(2, both);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    EXPECT_FALSE(both.operations[rank][0].is_p2p);
-    EXPECT_EQ(both.operations.program_of_rank(rank), both.operations.program_of_rank(0));
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    EXPECT_FALSE(both.operations[GlobalRank{rank}][0].is_p2p);
+    EXPECT_EQ(both.operations.program_of_rank(GlobalRank{rank}),
+              both.operations.program_of_rank(GlobalRank{0}));
   }
   // Those of expert kernels stay as they are.
-  job.collectives[job.CollectiveOf(2, job.operations[2][0])].expert_kernel = ExpertKernel::kDeepEp;
+  job.collectives[job.CollectiveOf(GlobalRank{2}, job.operations[GlobalRank{2}][0])].expert_kernel =
+      ExpertKernel::kDeepEp;
   PlanAllToAllsWhole(2, job);
-  EXPECT_FALSE(job.operations[0][0].is_p2p);
-  EXPECT_FALSE(job.operations[1][0].is_p2p);
-  EXPECT_TRUE(job.operations[2][0].is_p2p);
-  EXPECT_EQ(job.operations[3][0].p2p_count, 4u);
+  EXPECT_FALSE(job.operations[GlobalRank{0}][0].is_p2p);
+  EXPECT_FALSE(job.operations[GlobalRank{1}][0].is_p2p);
+  EXPECT_TRUE(job.operations[GlobalRank{2}][0].is_p2p);
+  EXPECT_EQ(job.operations[GlobalRank{3}][0].p2p_count, 4u);
 }
 
 TEST_F(BuildJobTest, ExpandsGatherAndScatterCallsOfTheApi) {
   AddOnAll(CollectiveKind::kGather, 25);
   AddOnAll(CollectiveKind::kScatter, 25);
   for (size_t rank = 0; rank < trace_.operations.size(); ++rank) {
-    trace_.operations[rank][0].root = trace_.operations[rank][1].root = 2;
+    trace_.operations[GlobalRank{rank}][0].root = trace_.operations[GlobalRank{rank}][1].root = 2;
   }
   const Job job = Build();
   EXPECT_TRUE(job.collectives[0].is_p2p());
   EXPECT_TRUE(job.collectives[1].is_p2p());
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    const JobOperation& gather = job.operations[rank][0];
-    const JobOperation& scatter = job.operations[rank][1];
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    const JobOperation& gather = job.operations[GlobalRank{rank}][0];
+    const JobOperation& scatter = job.operations[GlobalRank{rank}][1];
     EXPECT_EQ(gather.p2p_count, rank == 2 ? 5u : 1u);
     EXPECT_EQ(scatter.p2p_count, rank == 2 ? 5u : 1u);
     EXPECT_TRUE(job.p2p_calls[gather.p2p_first].is_send);
@@ -493,7 +510,7 @@ class BuildJobOf16RanksTest : public BuildJobTest {
 TEST_F(BuildJobOf16RanksTest, MatchesManyCollectivesInLinearTime) {
   constexpr uint32_t kCalls = 60'000;
   for (size_t rank = 0; rank < trace_.operations.size(); ++rank) {
-    auto& operations = trace_.operations[rank];
+    auto& operations = trace_.operations[GlobalRank{rank}];
     operations.resize(kCalls);
     for (TraceOperation& operation : operations) operation.count = 8192;
   }

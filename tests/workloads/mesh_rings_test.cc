@@ -171,7 +171,7 @@ TEST(MeshChannels, BetweenServersRingsAreCutOpen) {
   ASSERT_THAT(channels.assumptions, SizeIs(1));
   EXPECT_THAT(channels.assumptions.front(), HasSubstr("cut open at one GPU after the other"));
   NcclSettings settings;
-  settings.unusable_nics = {{0, 3}};
+  settings.unusable_nics = {{ServerIndex{0}, 3}};
   EXPECT_THAT(BuildChannels(LayoutOfMesh(lanes, 2), settings).assumptions.back(),
               HasSubstr("do not avoid them"));
 }

@@ -25,15 +25,15 @@ TEST(P2pOrder, MakesEveryRoundAPermutationInWhichPairsMeet) {
       ASSERT_EQ(order.round_count(), n);
       for (uint32_t round = 0; round < n; ++round) {
         std::set<uint32_t> targets;
-        for (uint32_t rank = 0; rank < n; ++rank) {
-          const uint32_t peer = order.SendPeer(rank, round);
+        for (RankIndex rank{0}; rank < n; ++rank) {
+          const RankIndex peer = order.SendPeer(rank, round);
           targets.insert(peer);
           ASSERT_EQ(order.RecvPeer(peer, round), rank);
           ASSERT_EQ(order.RoundOf(rank, peer), round);
         }
         ASSERT_EQ(targets.size(), n);
       }
-      for (uint32_t rank = 0; rank < n; ++rank) ASSERT_EQ(order.SendPeer(rank, 0), rank);
+      for (RankIndex rank{0}; rank < n; ++rank) ASSERT_EQ(order.SendPeer(rank, 0), rank);
     }
   }
 }
@@ -41,19 +41,19 @@ TEST(P2pOrder, MakesEveryRoundAPermutationInWhichPairsMeet) {
 TEST(P2pOrder, VisitsServersByTriangularNumbers) {
   // Deltas 0, 1, 3, 2 (6 mod 4) of four servers.
   const P2pOrder order(Nodes(4, 8), 22705, 16);
-  EXPECT_EQ(order.SendPeer(0, 1), 1u);
-  EXPECT_EQ(order.SendPeer(0, 8), 8u);
-  EXPECT_EQ(order.SendPeer(0, 16), 24u);
-  EXPECT_EQ(order.SendPeer(0, 24), 16u);
-  EXPECT_EQ(order.SendPeer(5, 12), 8u + (5 + 4) % 8);
-  EXPECT_EQ(order.RecvPeer(0, 8), 24u);
+  EXPECT_EQ(order.SendPeer(RankIndex{0}, 1), 1u);
+  EXPECT_EQ(order.SendPeer(RankIndex{0}, 8), 8u);
+  EXPECT_EQ(order.SendPeer(RankIndex{0}, 16), 24u);
+  EXPECT_EQ(order.SendPeer(RankIndex{0}, 24), 16u);
+  EXPECT_EQ(order.SendPeer(RankIndex{5}, 12), 8u + (5 + 4) % 8);
+  EXPECT_EQ(order.RecvPeer(RankIndex{0}, 8), 24u);
 }
 
 TEST(P2pOrder, SkipsDeltasBeyondTheNumberOfGroups) {
   // Three servers skip 3 of the residues 0, 1, 3, 2.
   const P2pOrder order(Nodes(3, 8), 22705, 16);
-  EXPECT_EQ(order.SendPeer(0, 8), 8u);
-  EXPECT_EQ(order.SendPeer(0, 16), 16u);
+  EXPECT_EQ(order.SendPeer(RankIndex{0}, 8), 8u);
+  EXPECT_EQ(order.SendPeer(RankIndex{0}, 16), 16u);
 }
 
 TEST(P2pOrder, SpreadsPartsOverChannelsBefore229) {

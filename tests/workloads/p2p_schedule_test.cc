@@ -216,7 +216,7 @@ TEST(P2pSchedule, BatchesHoldRoundsOfTheSameEight) {
     for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
       const int32_t to = lane.steps.front().send_to;
       if (to < 0) continue;
-      const uint32_t round = order.RoundOf(0, static_cast<uint32_t>(to));
+      const uint32_t round = order.RoundOf(RankIndex{0}, RankIndex{to});
       const auto [at, is_new] = eight.try_emplace({lane.id.channel, lane.id.batch}, round / 8);
       is_mixed = is_mixed || at->second != round / 8;
     }

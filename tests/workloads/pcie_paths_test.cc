@@ -42,7 +42,8 @@ CommunicatorLayout Server(const PcieShape& shape, uint64_t link_bps) {
                              .last_switch = above,
                              .link_bps = link_bps,
                              .uplink_bps = link_bps};
-    layout.ranks.push_back({.node = 0, .local_index = gpu, .server = 0, .pcie = place});
+    layout.ranks.push_back(
+        {.node = 0, .local_index = gpu, .server = ServerIndex{0}, .pcie = place});
   }
   return layout;
 }
@@ -54,8 +55,8 @@ NcclSettings UpTo(PathType level) {
 }
 
 double RingOf(const CommunicatorLayout& layout, const NcclSettings& settings = {}) {
-  std::vector<uint32_t> ranks(layout.ranks.size());
-  std::iota(ranks.begin(), ranks.end(), 0u);
+  std::vector<RankIndex> ranks(layout.ranks.size());
+  std::iota(ranks.begin(), ranks.end(), RankIndex{0});
   return PcieRingGbPerS(layout, settings, ranks);
 }
 
@@ -77,7 +78,7 @@ TEST(PciePathsTest, TheTransportFollowsLevelAndAccess) {
   CommunicatorLayout layout = Server(kEightOnTwoBridges, kGen4X16Bps);
   NcclSettings settings;
   const auto between = [&](uint32_t a, uint32_t b) {
-    return LocalTransportOf(layout, settings, a, b);
+    return LocalTransportOf(layout, settings, RankIndex{a}, RankIndex{b});
   };
   EXPECT_EQ(between(0, 3), LocalTransport::kPeerToPeer);
   EXPECT_EQ(between(3, 4), LocalTransport::kSharedMemory);
@@ -135,11 +136,11 @@ TEST(PciePathsTest, AmdsCpusLetPeersMeetAtAnyDistance) {
   for (const CommunicatorCpu cpu :
        {CommunicatorCpu::kIntel, CommunicatorCpu::kArm, CommunicatorCpu::kMixed}) {
     layout.cpu = cpu;
-    EXPECT_EQ(LocalTransportOf(layout, {}, 3, 4), LocalTransport::kSharedMemory);
+    EXPECT_EQ(LocalTransportOf(layout, {}, RankIndex{3}, RankIndex{4}), LocalTransport::kSharedMemory);
   }
   layout.cpu = CommunicatorCpu::kAmd;
-  EXPECT_EQ(LocalTransportOf(layout, {}, 3, 4), LocalTransport::kPeerToPeer);
-  EXPECT_EQ(LocalTransportOf(layout, UpTo(PathType::kPxb), 3, 4), LocalTransport::kSharedMemory);
+  EXPECT_EQ(LocalTransportOf(layout, {}, RankIndex{3}, RankIndex{4}), LocalTransport::kPeerToPeer);
+  EXPECT_EQ(LocalTransportOf(layout, UpTo(PathType::kPxb), RankIndex{3}, RankIndex{4}), LocalTransport::kSharedMemory);
 }
 
 // "Channel 00/02 : 0 1 2 3 4 5 6 7", twice, and two channels for a peer.

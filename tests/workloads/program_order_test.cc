@@ -20,9 +20,9 @@ using Begins = std::vector<std::pair<uint32_t, int64_t>>;  // operation, when it
 Job JobOf(std::vector<JobOperation> operations, int64_t start_ps) {
   Job job;
   job.rank_count = 1;
-  job.parts = {{.name = "job", .global_ranks = {0}, .start_ps = start_ps}};
+  job.parts = {{.name = "job", .global_ranks = GlobalRanksOf({0}), .start_ps = start_ps}};
   job.operations.resize(1);
-  job.operations[0] = std::move(operations);
+  job.operations[GlobalRank{0}] = std::move(operations);
   return job;
 }
 
@@ -58,7 +58,7 @@ class OrderOfOneRank {
   }
   Begins End(uint32_t index, int64_t now_ps) {
     Begins begins;
-    order.End(0, index, now_ps,
+    order.End(GlobalRank{0}, index, now_ps,
               [&](uint32_t, uint32_t next, int64_t ps) { begins.emplace_back(next, ps); });
     return begins;
   }

@@ -21,7 +21,7 @@ std::string BusId(uint32_t number) {
 
 class Writer {
  public:
-  Writer(const FabricGraph& fabric, uint32_t server) : fabric_(fabric), server_(server) {}
+  Writer(const FabricGraph& fabric, ServerIndex server) : fabric_(fabric), server_(server) {}
 
   std::string Write(std::string& text) {
     Number();
@@ -51,7 +51,7 @@ class Writer {
     for (const DeviceKind kind : {DeviceKind::kGpu, DeviceKind::kNvSwitch, DeviceKind::kNic}) {
       for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
         const Device& device = fabric_.device(id);
-        if (device.kind != kind || device.server != static_cast<int32_t>(server_)) continue;
+        if (device.kind != kind || device.server != server_) continue;
         busid_.emplace(id, BusId(next++));
         if (kind == DeviceKind::kGpu) gpus_.push_back(id);
       }
@@ -137,7 +137,7 @@ class Writer {
   }
 
   const FabricGraph& fabric_;
-  const uint32_t server_;
+  const ServerIndex server_;
   std::vector<DeviceId> gpus_;
   std::map<DeviceId, std::string> busid_;
   uint32_t next_bridge_ = 0;
@@ -146,7 +146,7 @@ class Writer {
 
 }  // namespace
 
-std::string ToNcclTopology(const FabricGraph& fabric, uint32_t server, std::string& text) {
+std::string ToNcclTopology(const FabricGraph& fabric, ServerIndex server, std::string& text) {
   return Writer(fabric, server).Write(text);
 }
 

@@ -11,6 +11,6 @@ namespace railyard {
 
 // Writes the server with made-up PCIe addresses into `text`. Returns why the format cannot describe
 // the server ("gpu0 has no NIC"); empty on success.
-std::string ToNcclTopology(const FabricGraph& fabric, uint32_t server, std::string& text);
+std::string ToNcclTopology(const FabricGraph& fabric, ServerIndex server, std::string& text);
 
 }  // namespace railyard

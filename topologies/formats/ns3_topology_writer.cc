@@ -48,7 +48,7 @@ class Nodes {
     const size_t each = fabric_.gpus().size() / servers;
     for (size_t i = 0; i < fabric_.gpus().size(); ++i) {
       const Device& gpu = fabric_.device(fabric_.gpus()[i]);
-      if (static_cast<size_t>(gpu.server) != i / each) return 0;
+      if (gpu.server != i / each) return 0;
     }
     return static_cast<uint32_t>(each);
   }

@@ -305,9 +305,9 @@ class TopologyReader {
     const auto server = ReadIndex(cursor, "server", kMaxFabricGpus - 1);
     const auto local_index = ReadIndex(cursor, "local_index", kMaxLocalIndex);
     if (!server || !local_index) return;
-    device.server = *server;
+    device.server = ServerIndex{*server};
     device.local_index = *local_index;
-    places_.push_back({.server = *server,
+    places_.push_back({.server = ServerIndex{*server},
                        .kind = device.kind,
                        .local_index = *local_index,
                        .position = position});
@@ -323,7 +323,7 @@ class TopologyReader {
     std::sort(places_.begin(), places_.end());
     // A device that was refused may have been the only GPU, or the only device of a server.
     const bool is_complete = ErrorCount() == errors_before_ && !topology_.IsDoubtful("devices");
-    int32_t next_server = 0;
+    ServerIndex next_server{0};
     uint32_t gpus = 0;
     for (size_t i = 0; i < places_.size(); ++i) {
       const Place& place = places_[i];
@@ -340,7 +340,7 @@ class TopologyReader {
                           "0 without gaps)",
                           place.server, next_server));
       }
-      next_server = place.server + 1;
+      next_server = ServerIndex{place.server + 1};
     }
     if (is_complete && gpus == 0) {
       Error(topology_, "devices", "there is no GPU (expected at least one)");
@@ -442,7 +442,7 @@ class TopologyReader {
 
   // A device's place in a server, and where the device stands in the file.
   struct Place {
-    int32_t server = 0;
+    ServerIndex server{};
     DeviceKind kind = DeviceKind::kGpu;
     int32_t local_index = 0;
     int position = 0;

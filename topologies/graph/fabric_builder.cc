@@ -17,14 +17,14 @@ FabricBuilder::FabricBuilder(const NetworkSpec& network) : network_(network) {
 
 std::vector<BuiltNic> FabricBuilder::AddServers() {
   std::vector<BuiltNic> nics;
-  uint32_t server = 0;
+  ServerIndex server{0};
   for (const ServerSpec& kind : network_.servers) {
     for (uint32_t i = 0; i < kind.count; ++i) AddServer(server++, kind, nics);
   }
   return nics;
 }
 
-void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
+void FabricBuilder::AddServer(ServerIndex server, const ServerSpec& spec,
                               std::vector<BuiltNic>& nics) {
   const auto add = [&](DeviceKind kind, const char* noun, uint32_t index, int64_t latency_ps) {
     return AddPart(server, kind, noun, index, latency_ps);
@@ -33,7 +33,7 @@ void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
   for (uint32_t i = 0; i < spec.gpus; ++i) {
     gpus.push_back(fabric_.AddDevice({.name = fmt::format("server{}/gpu{}", server, i),
                                       .kind = DeviceKind::kGpu,
-                                      .server = static_cast<int32_t>(server),
+                                      .server = server,
                                       .local_index = static_cast<int32_t>(i),
                                       .compute_capability = spec.compute_capability,
                                       .peer_access = spec.peer_access,
@@ -89,7 +89,7 @@ void FabricBuilder::AddServer(uint32_t server, const ServerSpec& spec,
   }
 }
 
-void FabricBuilder::AddLaidOut(uint32_t server, const ServerSpec& spec,
+void FabricBuilder::AddLaidOut(ServerIndex server, const ServerSpec& spec,
                                const std::vector<DeviceId>& gpus, std::vector<BuiltNic>& nics) {
   const ServerLayout& layout = *spec.layout;
   const auto add = [&](DeviceKind kind, const char* noun, uint32_t index, int64_t latency_ps) {
@@ -121,7 +121,7 @@ void FabricBuilder::AddLaidOut(uint32_t server, const ServerSpec& spec,
   AddPcie(server, spec, gpus, std::span(nics).subspan(first_nic));
 }
 
-void FabricBuilder::AddPcie(uint32_t server, const ServerSpec& spec,
+void FabricBuilder::AddPcie(ServerIndex server, const ServerSpec& spec,
                             const std::vector<DeviceId>& gpus, std::span<const BuiltNic> nics) {
   std::vector<DeviceId> switches;
   std::vector<DeviceId> bridges;
@@ -157,11 +157,11 @@ void FabricBuilder::AddPcie(uint32_t server, const ServerSpec& spec,
   }
 }
 
-DeviceId FabricBuilder::AddPart(uint32_t server, DeviceKind kind, const char* noun, uint32_t index,
-                                int64_t latency_ps) {
+DeviceId FabricBuilder::AddPart(ServerIndex server, DeviceKind kind, const char* noun,
+                                uint32_t index, int64_t latency_ps) {
   return fabric_.AddDevice({.name = fmt::format("server{}/{}{}", server, noun, index),
                             .kind = kind,
-                            .server = static_cast<int32_t>(server),
+                            .server = server,
                             .local_index = static_cast<int32_t>(index),
                             .forwarding_latency_ps = latency_ps,
                             .coordinates = {}});

@@ -15,7 +15,7 @@ namespace railyard {
 // Describes a NIC of a fabric under construction.
 struct BuiltNic {
   DeviceId device{0};
-  uint32_t server = 0;
+  ServerIndex server{};
   uint32_t index = 0;  // within the server
   uint64_t rate_bps = 0;
 };
@@ -42,14 +42,14 @@ class FabricBuilder {
   FabricGraph Take() && { return std::move(fabric_); }
 
  private:
-  void AddServer(uint32_t server, const ServerSpec& spec, std::vector<BuiltNic>& nics);
+  void AddServer(ServerIndex server, const ServerSpec& spec, std::vector<BuiltNic>& nics);
   // Adds NVSwitches, NICs and cables of a server that has a ServerLayout. Its GPUs exist already.
-  void AddLaidOut(uint32_t server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
+  void AddLaidOut(ServerIndex server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
                   std::vector<BuiltNic>& nics);
   // Adds the PCIe tree of a server that has one.
-  void AddPcie(uint32_t server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
+  void AddPcie(ServerIndex server, const ServerSpec& spec, const std::vector<DeviceId>& gpus,
                std::span<const BuiltNic> nics);
-  DeviceId AddPart(uint32_t server, DeviceKind kind, const char* noun, uint32_t index,
+  DeviceId AddPart(ServerIndex server, DeviceKind kind, const char* noun, uint32_t index,
                    int64_t latency_ps);
   void AddCable(DeviceId a, DeviceId b, CableSpec cable);
 

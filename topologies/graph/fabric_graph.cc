@@ -69,16 +69,17 @@ bool CircuitSchedule::IsThere(uint32_t cable, uint32_t slot) const {
 }
 
 DeviceId FabricGraph::AddDevice(Device device) {
-  SIM_CHECK(device.kind == DeviceKind::kSwitch || (device.server >= 0 && device.local_index >= 0),
+  SIM_CHECK(device.kind == DeviceKind::kSwitch ||
+                (device.server != ServerIndex::kNone && device.local_index >= 0),
             device.name + " has no server or local index");
   const auto id = static_cast<DeviceId>(boost::num_vertices(*graph_));
   const bool is_new = device_by_name_.emplace(device.name, id).second;
   SIM_CHECK(is_new, "there are two devices " + device.name);
-  if (device.server >= 0) {
-    const auto server = static_cast<size_t>(device.server);
+  if (device.server != ServerIndex::kNone) {
+    const ServerIndex server = device.server;
     if (server >= server_nics_.size()) {
-      server_nics_.resize(server + 1);
-      server_gpus_.resize(server + 1);
+      server_nics_.resize(size_t{server} + 1);
+      server_gpus_.resize(size_t{server} + 1);
     }
     if (device.kind == DeviceKind::kNic) {
       std::vector<DeviceId>& nics = server_nics_[server];
@@ -186,7 +187,7 @@ std::optional<DeviceId> FabricGraph::FindDevice(std::string_view device_name) co
 }
 
 std::optional<GpuIndex> FabricGraph::FindGpuOfServer(GpuIndex gpu, uint32_t local_index) const {
-  const std::vector<GpuIndex>& gpus = server_gpus_[static_cast<size_t>(device(gpus_[gpu]).server)];
+  const std::vector<GpuIndex>& gpus = server_gpus_[device(gpus_[gpu]).server];
   const auto index_of = [this](GpuIndex one) {
     return static_cast<uint32_t>(device(gpus_[one]).local_index);
   };
@@ -196,7 +197,7 @@ std::optional<GpuIndex> FabricGraph::FindGpuOfServer(GpuIndex gpu, uint32_t loca
 }
 
 bool FabricGraph::AreOnSeparateServers(std::span<const GpuIndex> gpus) const {
-  std::unordered_set<int32_t> servers;
+  std::unordered_set<ServerIndex> servers;
   for (const GpuIndex gpu : gpus) servers.insert(device(gpus_[gpu]).server);
   return servers.size() == gpus.size();
 }
@@ -204,7 +205,7 @@ bool FabricGraph::AreOnSeparateServers(std::span<const GpuIndex> gpus) const {
 std::optional<DeviceId> FabricGraph::NicOfGpu(DeviceId gpu) const {
   const Device& properties = device(gpu);
   SIM_CHECK(properties.kind == DeviceKind::kGpu, properties.name + " is not a GPU");
-  const std::vector<DeviceId>& nics = server_nics_[static_cast<size_t>(properties.server)];
+  const std::vector<DeviceId>& nics = server_nics_[properties.server];
   if (!nics.empty()) {
     const DeviceId nic = nics[static_cast<size_t>(properties.local_index) % nics.size()];
     if (FindLink(gpu, nic)) return nic;

@@ -43,8 +43,8 @@ std::string_view DeviceKindName(DeviceKind kind);  // "GPU", "NVSWITCH", "NIC", 
 struct Device {
   std::string name;  // "server1/gpu3", "server1/nvswitch0", "server1/nic3", "leaf3", "spine0"
   DeviceKind kind = DeviceKind::kSwitch;
-  // The server and the device's index within it; -1 for switches outside servers.
-  int32_t server = -1;
+  // The server and the device's index within it; kNone and -1 for switches outside servers.
+  ServerIndex server = ServerIndex::kNone;
   int32_t local_index = -1;
   int64_t forwarding_latency_ps = 0;  // last bit in to first bit out, without queueing
   // Position of a switch in a torus, HyperX or other coordinate network; else empty.
@@ -165,6 +165,7 @@ class FabricGraph {
 
   const std::vector<DeviceId>& gpus() const { return gpus_; }  // by GpuIndex
   // Returns one more than the highest server number.
+  bool IsInServer(DeviceId id) const { return device(id).server != ServerIndex::kNone; }
   uint32_t server_count() const { return static_cast<uint32_t>(server_nics_.size()); }
   // Returns the GPU with that local index on the same server as `gpu`, if the server has one.
   std::optional<GpuIndex> FindGpuOfServer(GpuIndex gpu, uint32_t local_index) const;

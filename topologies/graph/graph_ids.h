@@ -3,6 +3,7 @@
 #pragma once
 
 #include "simulator/units/identifier.h"
+#include "simulator/units/server_index.h"
 
 namespace railyard {
 

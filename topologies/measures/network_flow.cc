@@ -144,14 +144,14 @@ uint64_t SumOfHostLinks(const FabricGraph& fabric, DeviceId nic) {
 
 }  // namespace
 
-MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<uint32_t>& from_servers,
-                       const std::vector<uint32_t>& to_servers) {
+MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<ServerIndex>& from_servers,
+                       const std::vector<ServerIndex>& to_servers) {
   // All GPUs of the sending servers are the source, for each may send without limit; the same for
   // the sink. So what is inside these servers needs no nodes.
   constexpr uint32_t kNone = UINT32_MAX;
   std::vector<uint32_t> node_of_server(fabric.server_count(), kNone);
-  for (const uint32_t server : from_servers) node_of_server[server] = kSource;
-  for (const uint32_t server : to_servers) {
+  for (const ServerIndex server : from_servers) node_of_server[server] = kSource;
+  for (const ServerIndex server : to_servers) {
     SIM_CHECK(node_of_server[server] == kNone, "a server on both sides of a flow");
     node_of_server[server] = kSink;
   }
@@ -160,8 +160,7 @@ MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<uint32_t>& f
   for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     const Device& device = fabric.device(id);
     const bool is_inside = device.kind == DeviceKind::kGpu || device.kind == DeviceKind::kNvSwitch;
-    const uint32_t of_server =
-        is_inside ? node_of_server[static_cast<size_t>(device.server)] : kNone;
+    const uint32_t of_server = is_inside ? node_of_server[device.server] : kNone;
     node_of[id] = of_server == kNone ? nodes++ : of_server;
   }
   FlowNetwork network(nodes);
@@ -194,8 +193,8 @@ MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<uint32_t>& f
           .classes = classes};
 }
 
-uint64_t MaxFlowBps(const FabricGraph& fabric, const std::vector<uint32_t>& from_servers,
-                    const std::vector<uint32_t>& to_servers) {
+uint64_t MaxFlowBps(const FabricGraph& fabric, const std::vector<ServerIndex>& from_servers,
+                    const std::vector<ServerIndex>& to_servers) {
   return MaxFlowBetween(fabric, from_servers, to_servers).bps;
 }
 
@@ -228,8 +227,8 @@ MaxFlow Bisection(const FabricGraph& fabric) {
             .nodes = nodes,
             .classes = nodes};
   }
-  std::vector<uint32_t> servers(fabric.server_count());
-  std::iota(servers.begin(), servers.end(), 0u);
+  std::vector<ServerIndex> servers(fabric.server_count());
+  std::iota(servers.begin(), servers.end(), ServerIndex{0});
   const auto [first, second] = half_of(servers);
   return MaxFlowBetween(fabric, first, second);
 }

@@ -24,10 +24,10 @@ struct MaxFlow {
 // Returns the most bits per second that the servers `from` can send to the servers `to` if GPUs do
 // not limit them, over NVLink, NICs and switches. Other servers relay over NVLink. A server must
 // not be in both sets.
-MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<uint32_t>& from_servers,
-                       const std::vector<uint32_t>& to_servers);
-uint64_t MaxFlowBps(const FabricGraph& fabric, const std::vector<uint32_t>& from_servers,
-                    const std::vector<uint32_t>& to_servers);
+MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<ServerIndex>& from_servers,
+                       const std::vector<ServerIndex>& to_servers);
+uint64_t MaxFlowBps(const FabricGraph& fabric, const std::vector<ServerIndex>& from_servers,
+                    const std::vector<ServerIndex>& to_servers);
 
 // Returns the same between GPUs of a fabric of one server, in bits per second.
 uint64_t MaxFlowBetweenGpusBps(const FabricGraph& fabric, const std::vector<DeviceId>& from,

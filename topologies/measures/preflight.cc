@@ -109,14 +109,14 @@ class Checker {
     std::vector<std::string> uncabled;
     for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
       const Device& device = fabric_.device(id);
-      if (device.kind == DeviceKind::kGpu) ++gpus[static_cast<size_t>(device.server)];
+      if (device.kind == DeviceKind::kGpu) ++gpus[device.server];
       if (device.kind != DeviceKind::kNic) continue;
       bool is_cabled = false;
       for (const auto& edge : boost::make_iterator_range(boost::out_edges(id, fabric_.graph()))) {
         is_cabled |= fabric_.graph()[edge].tier != Tier::kHost;
       }
       if (is_cabled) {
-        rails[static_cast<size_t>(device.server)].insert(device.local_index);
+        rails[device.server].insert(device.local_index);
       } else {
         uncabled.push_back(device.name);
       }
@@ -126,11 +126,11 @@ class Checker {
           fmt::format("NICs without a cable to the network: {}", Listed(uncabled)));
     }
     std::map<uint32_t, std::set<int32_t>> rails_of_kind;
-    for (uint32_t server = 0; server < fabric_.server_count(); ++server) {
+    for (ServerIndex server{0}; server < fabric_.server_count(); ++server) {
       rails_of_kind[gpus[server]].insert(rails[server].begin(), rails[server].end());
     }
     std::vector<std::string> missing;
-    for (uint32_t server = 0; server < fabric_.server_count(); ++server) {
+    for (ServerIndex server{0}; server < fabric_.server_count(); ++server) {
       for (const int32_t rail : rails_of_kind[gpus[server]]) {
         if (!rails[server].contains(rail))
           missing.push_back(fmt::format("server{} rail {}", server, rail));
@@ -149,9 +149,8 @@ class Checker {
     std::vector<bool> has_nvswitch(fabric_.server_count());
     for (DeviceId id{0}; id < fabric_.device_count(); ++id) {
       const Device& device = fabric_.device(id);
-      const auto server = static_cast<size_t>(device.server);
-      if (device.kind == DeviceKind::kGpu) gpus[server].push_back(id);
-      if (device.kind == DeviceKind::kNvSwitch) has_nvswitch[server] = true;
+      if (device.kind == DeviceKind::kGpu) gpus[device.server].push_back(id);
+      if (device.kind == DeviceKind::kNvSwitch) has_nvswitch[device.server] = true;
     }
     std::vector<std::string> servers;
     for (size_t server = 0; server < gpus.size(); ++server) {

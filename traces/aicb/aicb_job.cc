@@ -33,7 +33,7 @@ class AicbTraceBuilder {
     trace.operations.resize(parallelism_.ranks);
     AddCommunicators(trace);
     const uint32_t program = trace.operations.AddProgram(std::move(program_));
-    for (uint32_t rank = 0; rank < parallelism_.ranks; ++rank) {
+    for (GlobalRank rank{0}; rank < parallelism_.ranks; ++rank) {
       trace.operations.SetProgram(rank, program);
     }
     report_.ranks_reconstructed = parallelism_.ranks - 1;
@@ -121,9 +121,9 @@ class AicbTraceBuilder {
   void AddCommunicators(Trace& trace) const {
     trace.communicators_of_rank.resize(parallelism_.ranks);
     for (const AicbGroup group : groups_) {
-      std::map<uint32_t, uint32_t> index_of;  // by the group's first rank
-      for (uint32_t rank = 0; rank < parallelism_.ranks; ++rank) {
-        const uint32_t first = parallelism_.MembersOf(group, rank).front();
+      std::map<GlobalRank, uint32_t> index_of;  // by the group's first rank
+      for (GlobalRank rank{0}; rank < parallelism_.ranks; ++rank) {
+        const GlobalRank first = parallelism_.MembersOf(group, rank).front();
         const auto [at, is_new] =
             index_of.try_emplace(first, static_cast<uint32_t>(trace.communicators.size()));
         if (is_new) {
@@ -188,7 +188,7 @@ uint32_t AicbParallelism::SizeOf(AicbGroup group) const {
   return ranks;
 }
 
-std::vector<uint32_t> AicbParallelism::MembersOf(AicbGroup group, uint32_t rank) const {
+std::vector<GlobalRank> AicbParallelism::MembersOf(AicbGroup group, GlobalRank rank) const {
   const uint32_t in_data = rank / tensor % data();
   uint32_t first = 0;
   uint32_t stride = 1;
@@ -211,8 +211,8 @@ std::vector<uint32_t> AicbParallelism::MembersOf(AicbGroup group, uint32_t rank)
     case AicbGroup::kAll:
       break;
   }
-  std::vector<uint32_t> members;
-  for (uint32_t i = 0; i < SizeOf(group); ++i) members.push_back(first + i * stride);
+  std::vector<GlobalRank> members;
+  for (uint32_t i = 0; i < SizeOf(group); ++i) members.emplace_back(first + i * stride);
   return members;
 }
 

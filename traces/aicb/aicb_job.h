@@ -31,7 +31,7 @@ struct AicbParallelism {
   // Returns why ranks cannot be divided in this way; empty if they can.
   std::string Problem() const;
   // Returns the ranks of the group of a kind to which a rank belongs.
-  std::vector<uint32_t> MembersOf(AicbGroup group, uint32_t rank) const;
+  std::vector<GlobalRank> MembersOf(AicbGroup group, GlobalRank rank) const;
   uint32_t SizeOf(AicbGroup group) const;
 };
 

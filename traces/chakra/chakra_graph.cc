@@ -68,7 +68,7 @@ void ChakraGraph::AddCall(const ChakraNode& node, GraphOperation& operation) {
   }
   if (!node.is(ChakraNodeType::kCollective)) {
     has_messages_ = true;
-    highest_rank_ = std::max(highest_rank_, operation.peer);
+    highest_rank_ = std::max<uint32_t>(highest_rank_, operation.peer);
     return;
   }
   rank_->collectives.push_back({.operation = static_cast<uint32_t>(rank_->operations.size()),
@@ -98,7 +98,7 @@ std::optional<CallDropReason> ChakraGraph::FillCall(const ChakraNode& node,
   if (!peer) return CallDropReason::kMalformedRecord;
   if (*peer >= kTraceRanksMax || *peer == rank_number_) return CallDropReason::kOutOfRange;
   operation.kind = is_send ? CollectiveKind::kSend : CollectiveKind::kRecv;
-  operation.peer = static_cast<uint32_t>(*peer);
+  operation.peer = GlobalRank{*peer};
   operation.tag = node.comm_tag;
   return std::nullopt;
 }
@@ -134,15 +134,15 @@ std::optional<uint32_t> ChakraGraph::CommunicatorOf(const std::string& group, ui
   communicator.name = group.empty() ? "world" : group;
   const auto stated = groups.find(group);
   if (stated != groups.end()) {
-    communicator.ranks = stated->second;
-    for (const uint32_t rank : communicator.ranks) {
+    communicator.ranks = GlobalRanksOf(stated->second);
+    for (const GlobalRank rank : communicator.ranks) {
       if (rank >= ranks) return std::nullopt;
     }
   } else if (group.empty() || users_[group].size() == ranks_.size()) {
-    for (uint32_t rank = 0; rank < ranks; ++rank) communicator.ranks.push_back(rank);
+    for (GlobalRank rank{0}; rank < ranks; ++rank) communicator.ranks.push_back(rank);
     took_groups_from_one_ = took_groups_from_one_ || (!group.empty() && ranks_.size() < ranks);
   } else if (ranks_.size() == ranks) {
-    communicator.ranks = users_[group];
+    communicator.ranks = GlobalRanksOf(users_[group]);
     took_groups_from_use_ = true;
   } else {
     return std::nullopt;  // which of the ranks without a file are in it, nothing says
@@ -153,7 +153,7 @@ std::optional<uint32_t> ChakraGraph::CommunicatorOf(const std::string& group, ui
   return index;
 }
 
-void ChakraGraph::Place(uint32_t rank, Call& call, uint32_t ranks, const ChakraGroups& groups) {
+void ChakraGraph::Place(GlobalRank rank, Call& call, uint32_t ranks, const ChakraGroups& groups) {
   GraphOperation& operation = ranks_[rank].operations[call.operation];
   const auto drop = [&](CallDropReason reason, std::string detail) {
     report_.Drop(reason, operation.source_file, 0, std::move(detail));
@@ -169,7 +169,7 @@ void ChakraGraph::Place(uint32_t rank, Call& call, uint32_t ranks, const ChakraG
                             : fmt::format("group {}", call.group.substr(0, 80)));
     return;
   }
-  const std::vector<uint32_t>& members = communicators_[*communicator].ranks;
+  const std::vector<GlobalRank>& members = communicators_[*communicator].ranks;
   const bool is_member =
       members.size() == ranks || std::find(members.begin(), members.end(), rank) != members.end();
   if (call.root >= members.size() || !is_member) {
@@ -193,7 +193,7 @@ DependencyGraph ChakraGraph::Take(uint32_t ranks, const ChakraGroups& groups) {
   for (const ImportedFile& file : report_.files) graph.source_files.push_back(file.path);
   graph.ranks.resize(ranks);
   for (auto& [rank, read] : ranks_) {
-    for (Call& call : read.collectives) Place(rank, call, ranks, groups);
+    for (Call& call : read.collectives) Place(GlobalRank{rank}, call, ranks, groups);
     graph.ranks[rank] = std::move(read.operations);
   }
   graph.communicators = std::move(communicators_);

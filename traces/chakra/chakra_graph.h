@@ -80,7 +80,7 @@ class ChakraGraph {
   void AddCall(const ChakraNode& node, GraphOperation& operation);
   // Fills in the call's operation, or returns why the call cannot be imported.
   std::optional<CallDropReason> FillCall(const ChakraNode& node, GraphOperation& operation);
-  void Place(uint32_t rank, Call& call, uint32_t ranks, const ChakraGroups& groups);
+  void Place(GlobalRank rank, Call& call, uint32_t ranks, const ChakraGroups& groups);
   std::optional<uint32_t> CommunicatorOf(const std::string& group, uint32_t ranks,
                                          const ChakraGroups& groups);
 

@@ -142,7 +142,7 @@ class FilesReader {
     if (graph_.took_ctrl_deps()) {
       report.assumed.push_back("No node has data dependencies: control dependencies order them.");
     }
-    const uint32_t first = graph_.lowest_rank();
+    const GlobalRank first{graph_.lowest_rank()};
     std::vector<bool> has_file(ranks, false);
     for (uint32_t rank = 0; rank < ranks; ++rank) has_file[rank] = graph_.HasRank(rank);
     DependencyGraph graph = graph_.Take(ranks, groups_);
@@ -207,14 +207,14 @@ class FilesReader {
   }
 
   // Ranks without a file run the program of the lowest that has one.
-  void Reconstruct(Trace& trace, const std::vector<bool>& has_file, uint32_t first) {
+  void Reconstruct(Trace& trace, const std::vector<bool>& has_file, GlobalRank first) {
     const uint32_t program = trace.operations.program_of_rank(first);
     uint64_t calls = 0;
     for (const TraceOperation& operation : trace.operations.program(program)) {
       calls += operation.kind == CollectiveKind::kCompute ? 0 : 1;
     }
     ImportReport& report = import_.report;
-    for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
       if (has_file[rank]) continue;
       trace.operations.SetProgram(rank, program);
       ++report.ranks_reconstructed;

@@ -16,7 +16,7 @@
 namespace railyard {
 namespace {
 
-bool IsWorld(const std::vector<uint32_t>& ranks, size_t rank_count) {
+bool IsWorld(const std::vector<GlobalRank>& ranks, size_t rank_count) {
   if (ranks.size() != rank_count) return false;
   for (uint32_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i] != i) return false;

@@ -22,7 +22,7 @@ class CommunicatorMatcher {
   CommunicatorMatcher(const DependencyGraph& graph, const TraceCommunicator& communicator,
                       const std::vector<GraphPlace>& calls)
       : graph_(graph), communicator_(communicator) {
-    for (const uint32_t rank : communicator.ranks) {
+    for (const GlobalRank rank : communicator.ranks) {
       const bool repeats = !graph.repeats_another.empty() && graph.repeats_another[rank];
       if (!repeats) calls_of_[rank];
     }
@@ -31,7 +31,7 @@ class CommunicatorMatcher {
 
   void Run(std::vector<UnmatchedCollective>& unmatched) const {
     size_t shortest = SIZE_MAX;
-    uint32_t ends_first = 0;
+    GlobalRank ends_first{};
     for (const auto& [rank, calls] : calls_of_) {
       if (calls.size() >= shortest) continue;
       shortest = calls.size();
@@ -56,7 +56,7 @@ class CommunicatorMatcher {
   }
 
  private:
-  const GraphOperation& At(uint32_t rank, uint32_t operation) const {
+  const GraphOperation& At(GlobalRank rank, uint32_t operation) const {
     return graph_.ranks[rank][operation];
   }
 
@@ -83,7 +83,7 @@ class CommunicatorMatcher {
 
   const DependencyGraph& graph_;
   const TraceCommunicator& communicator_;
-  std::map<uint32_t, std::vector<uint32_t>> calls_of_;  // by rank, which may have none
+  std::map<GlobalRank, std::vector<uint32_t>> calls_of_;  // by rank, which may have none
 };
 
 }  // namespace

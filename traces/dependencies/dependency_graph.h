@@ -26,7 +26,7 @@ struct GraphOperation {
   uint64_t count = 0;         // bytes: elements of one byte, as the API counts
   uint32_t communicator = 0;  // collectives: index into DependencyGraph::communicators
   uint32_t root = 0;          // collectives: communicator rank
-  uint32_t peer = 0;          // Send and Recv: global rank, not the rank itself
+  GlobalRank peer{};          // Send and Recv: not the rank itself
   uint64_t tag = 0;           // Send and Recv: k-th Send matches k-th Recv
   int64_t duration_ps = 0;    // Compute; at most kGraphDurationMaxPs
   uint64_t stated_bytes = 0;  // size as in the file, for the report
@@ -47,7 +47,7 @@ struct DependencyGraph {
 };
 
 struct GraphPlace {
-  uint32_t rank = 0;
+  GlobalRank rank{};
   uint32_t operation = 0;
   bool operator==(const GraphPlace&) const = default;
 };

@@ -18,8 +18,8 @@ bool IsMessage(CollectiveKind kind) {
 
 // One end of a message.
 struct End {
-  uint32_t source = 0;
-  uint32_t target = 0;
+  GlobalRank source{};
+  GlobalRank target{};
   uint64_t tag = 0;
   GraphPlace place;
 };
@@ -59,10 +59,10 @@ class JobOrderer {
 
   void MakeUnits() {
     unit_of_.resize(graph_.ranks.size());
-    for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < graph_.ranks.size(); ++rank) {
       unit_of_[rank].resize(graph_.ranks[rank].size());
     }
-    for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < graph_.ranks.size(); ++rank) {
       for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
         const auto& partner = messages_.partner[rank][i];
         if (partner && graph_.ranks[rank][i].kind == CollectiveKind::kRecv) continue;
@@ -74,7 +74,7 @@ class JobOrderer {
     }
     if (sends_ == SendsAre::kSynchronous) return;
     issue_of_.resize(graph_.ranks.size());
-    for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < graph_.ranks.size(); ++rank) {
       issue_of_[rank].resize(graph_.ranks[rank].size());
       for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
         issue_of_[rank][i] = unit_of_[rank][i];
@@ -91,7 +91,7 @@ class JobOrderer {
   }
 
   void MakeEdges() {
-    for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < graph_.ranks.size(); ++rank) {
       for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
         const bool is_eager = !issue_of_.empty();
         const uint32_t unit = is_eager ? issue_of_[rank][i] : unit_of_[rank][i];
@@ -116,7 +116,7 @@ class JobOrderer {
 
   JobOrder InNumberOrder() const {
     JobOrder result;
-    for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < graph_.ranks.size(); ++rank) {
       for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) result.order.push_back({rank, i});
     }
     return result;
@@ -145,7 +145,7 @@ class JobOrderer {
   bool AddPairEdges() {
     std::map<std::tuple<uint32_t, uint32_t, uint64_t>, GraphPlace> last;  // the Send
     std::vector<std::pair<uint32_t, uint32_t>> added;
-    for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < graph_.ranks.size(); ++rank) {
       for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
         const auto& recv = messages_.partner[rank][i];
         if (!recv || graph_.ranks[rank][i].kind != CollectiveKind::kSend) continue;
@@ -232,7 +232,7 @@ MatchedMessages MatchMessages(const DependencyGraph& graph) {
   matched.partner.resize(graph.ranks.size());
   std::vector<End> sends;
   std::vector<End> recvs;
-  for (uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
+  for (GlobalRank rank{0}; rank < graph.ranks.size(); ++rank) {
     matched.partner[rank].resize(graph.ranks[rank].size());
     for (uint32_t i = 0; i < graph.ranks[rank].size(); ++i) {
       const GraphOperation& operation = graph.ranks[rank][i];

@@ -109,13 +109,13 @@ class GraphTraceBuilder {
 
   // Messages of a pair with many tags are of one communicator: generators have a tag a message.
   void JoinTags() {
-    std::map<std::pair<uint32_t, uint32_t>, std::set<uint64_t>> tags;
-    const auto pair_of = [](uint32_t rank, const GraphOperation& operation) {
+    std::map<std::pair<GlobalRank, GlobalRank>, std::set<uint64_t>> tags;
+    const auto pair_of = [](GlobalRank rank, const GraphOperation& operation) {
       const bool is_send = operation.kind == CollectiveKind::kSend;
       return is_send ? std::pair(rank, operation.peer) : std::pair(operation.peer, rank);
     };
     const auto for_each_message = [&](const auto& visit) {
-      for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+      for (GlobalRank rank{0}; rank < graph_.ranks.size(); ++rank) {
         for (GraphOperation& operation : graph_.ranks[rank]) {
           if (operation.kind == CollectiveKind::kSend || operation.kind == CollectiveKind::kRecv) {
             visit(tags[pair_of(rank, operation)], operation);
@@ -138,7 +138,7 @@ class GraphTraceBuilder {
         fmt::format("operation {} of rank {} waits for itself, by way of others "
                     "(expected dependencies without a cycle)",
                     cycle.operation, cycle.rank));
-    for (uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < graph_.ranks.size(); ++rank) {
       for (uint32_t i = 0; i < graph_.ranks[rank].size(); ++i) {
         if (graph_.ranks[rank][i].kind == CollectiveKind::kCompute) continue;
         Drop(CallDropReason::kImportFailed, {rank, i}, {});
@@ -256,8 +256,8 @@ class GraphTraceBuilder {
       return operation.communicator;
     }
     const bool is_send = operation.kind == CollectiveKind::kSend;
-    const uint32_t source = is_send ? place.rank : operation.peer;
-    const uint32_t target = is_send ? operation.peer : place.rank;
+    const GlobalRank source = is_send ? place.rank : operation.peer;
+    const GlobalRank target = is_send ? operation.peer : place.rank;
     const auto [at, is_new] = pairs_.try_emplace(
         {source, target, operation.tag}, static_cast<uint32_t>(graph_.communicators.size()));
     if (is_new) {
@@ -286,7 +286,7 @@ class GraphTraceBuilder {
     trace.communicators = std::move(graph_.communicators);
     trace.operations.resize(trace.rank_count);
     const uint64_t serialized = Serialized();
-    for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
       trace.operations[rank] = std::move(layouts_[rank]).Take();
     }
     if (serialized > 0) {

@@ -19,7 +19,7 @@ namespace {
 // Operations of one rank, with what each waits for reduced to what the others do not imply.
 class RankGraphBuilder {
  public:
-  RankGraphBuilder(const Trace& trace, const TraceGraphOptions& options, uint32_t rank)
+  RankGraphBuilder(const Trace& trace, const TraceGraphOptions& options, GlobalRank rank)
       : trace_(trace), options_(options), rank_(rank) {}
 
   std::vector<GraphOperation> Build() {
@@ -90,7 +90,7 @@ class RankGraphBuilder {
     nodes.insert(nodes.end(), more.begin(), more.end());
   }
 
-  const std::vector<uint32_t>& MembersOf(const TraceOperation& operation) const {
+  const std::vector<GlobalRank>& MembersOf(const TraceOperation& operation) const {
     return trace_.communicators[trace_.CommunicatorOf(rank_, operation.communicator)].ranks;
   }
 
@@ -99,7 +99,7 @@ class RankGraphBuilder {
                    operation.count * DatatypeBytes(operation.datatype));
   }
 
-  GraphOperation Message(CollectiveKind kind, const TraceOperation& operation, uint32_t peer,
+  GraphOperation Message(CollectiveKind kind, const TraceOperation& operation, GlobalRank peer,
                          uint64_t bytes) const {
     GraphOperation message;
     message.kind = kind;
@@ -110,7 +110,7 @@ class RankGraphBuilder {
   }
 
   Nodes AddCall(const TraceOperation& operation, const Nodes& waits_for) {
-    const std::vector<uint32_t>& members = MembersOf(operation);
+    const std::vector<GlobalRank>& members = MembersOf(operation);
     if (operation.kind == CollectiveKind::kSend || operation.kind == CollectiveKind::kRecv) {
       if (members[operation.peer] == rank_) return waits_for;  // a copy within the rank
       return {AddStep(MessageOf(operation), waits_for)};
@@ -124,7 +124,7 @@ class RankGraphBuilder {
     return {AddStep(call, waits_for)};
   }
 
-  Nodes Expand(const TraceOperation& operation, const std::vector<uint32_t>& members,
+  Nodes Expand(const TraceOperation& operation, const std::vector<GlobalRank>& members,
                const Nodes& waits_for) {
     const auto size = static_cast<uint32_t>(members.size());
     const auto own =
@@ -148,7 +148,7 @@ class RankGraphBuilder {
 
   // In step s a rank sends block (own - s) to the next and receives the one before from the one
   // before it, which it sends in the next step. Blocks divide the buffer as evenly as bytes allow.
-  Nodes Ring(const TraceOperation& operation, const std::vector<uint32_t>& members, uint32_t own,
+  Nodes Ring(const TraceOperation& operation, const std::vector<GlobalRank>& members, uint32_t own,
              uint32_t steps, uint64_t buffer_bytes, const Nodes& waits_for) {
     const auto size = static_cast<uint32_t>(members.size());
     const auto bytes_of = [&](uint32_t block) {
@@ -178,8 +178,8 @@ class RankGraphBuilder {
   }
 
   // The place of a rank in the chain is its distance from the beginning; each sends to the next.
-  Nodes Chain(const TraceOperation& operation, const std::vector<uint32_t>& members, uint32_t place,
-              uint32_t own, const Nodes& waits_for) {
+  Nodes Chain(const TraceOperation& operation, const std::vector<GlobalRank>& members,
+              uint32_t place, uint32_t own, const Nodes& waits_for) {
     const auto size = static_cast<uint32_t>(members.size());
     const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
     Nodes ends = waits_for;
@@ -195,7 +195,7 @@ class RankGraphBuilder {
     return ends;
   }
 
-  Nodes Pairs(const TraceOperation& operation, const std::vector<uint32_t>& members, uint32_t own,
+  Nodes Pairs(const TraceOperation& operation, const std::vector<GlobalRank>& members, uint32_t own,
               uint64_t bytes, const Nodes& waits_for) {
     const bool is_root = own == operation.root;
     const bool is_all = operation.kind == CollectiveKind::kAllToAll;
@@ -265,12 +265,12 @@ class RankGraphBuilder {
 
   const Trace& trace_;
   const TraceGraphOptions& options_;
-  const uint32_t rank_;
+  const GlobalRank rank_;
   std::vector<GraphOperation> nodes_;
   std::vector<uint32_t> step_of_;  // by node: its step, of nodes that run side by side
   Precedence precedence_;          // of steps
   std::vector<Nodes> ends_;        // by operation of the trace
-  std::map<std::tuple<CollectiveKind, uint32_t, uint64_t>, uint32_t> last_message_;
+  std::map<std::tuple<CollectiveKind, GlobalRank, uint64_t>, uint32_t> last_message_;
   std::map<uint32_t, Nodes> last_of_stream_;
   std::map<uint32_t, Nodes> last_of_communicator_;            // by its number in the program
   std::map<std::pair<uint32_t, uint32_t>, size_t> group_of_;  // its first call
@@ -278,7 +278,7 @@ class RankGraphBuilder {
 
 uint64_t OperationsOf(const Trace& trace, bool expand_collectives) {
   uint64_t count = 0;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     for (const TraceOperation& operation : trace.operations[rank]) {
       count += 2;
       if (!expand_collectives || operation.kind == CollectiveKind::kCompute) continue;
@@ -357,9 +357,9 @@ class ComputationJoiner {
 // Until here the tag of a message is its communicator. Those of a pair are numbered in the order of
 // its first Sends on them.
 void NumberTags(DependencyGraph& graph) {
-  std::map<std::pair<uint32_t, uint32_t>, std::map<uint64_t, uint64_t>> tags;
+  std::map<std::pair<GlobalRank, GlobalRank>, std::map<uint64_t, uint64_t>> tags;
   for (const CollectiveKind kind : {CollectiveKind::kSend, CollectiveKind::kRecv}) {
-    for (uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < graph.ranks.size(); ++rank) {
       for (GraphOperation& operation : graph.ranks[rank]) {
         if (operation.kind != kind) continue;
         const bool is_send = kind == CollectiveKind::kSend;
@@ -386,7 +386,7 @@ std::optional<DependencyGraph> GraphOfTrace(const Trace& trace, const TraceGraph
   graph.origin = trace.origin;
   graph.source_files = trace.source_files;
   graph.communicators = trace.communicators;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     graph.ranks.push_back(ComputationJoiner(RankGraphBuilder(trace, options, rank).Build()).Join());
   }
   NumberTags(graph);

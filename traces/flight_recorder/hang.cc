@@ -210,7 +210,8 @@ void HoldUncapturedRanks(const std::vector<Hang>& hangs, CapturedJob& job, Trace
   for (const Hang& hang : hangs) {
     if (!hang.late.empty()) continue;  // it hangs without them
     const std::string& name = job.groups()[hang.group].name;
-    for (const uint32_t rank : hang.without_dump) {
+    for (const uint32_t number : hang.without_dump) {
+      const GlobalRank rank{number};
       std::vector<TraceOperation>& program = trace.operations[rank];
       for (auto operation = program.rbegin(); operation != program.rend(); ++operation) {
         if (trace.communicators[trace.CommunicatorOf(rank, operation->communicator)].name != name) {

@@ -103,7 +103,7 @@ class GoalGraph {
     operation.kind = from.kind == GoalKind::kSend ? CollectiveKind::kSend : CollectiveKind::kRecv;
     operation.count = from.size;
     operation.stated_bytes = from.size;
-    operation.peer = from.peer;
+    operation.peer = GlobalRank{from.peer};
     operation.tag = from.tag;
     return operation;
   }

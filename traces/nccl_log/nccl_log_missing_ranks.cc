@@ -88,10 +88,10 @@ class Reconstructor {
         diagnostics_(diagnostics) {}
 
   void Run() {
-    uint32_t first = 0;
+    GlobalRank first{0};
     while (calls_.by_rank()[first].empty()) ++first;
     const auto program = CallsByFamily(first);
-    for (uint32_t rank = first + 1; rank < placement_.rank_count; ++rank) {
+    for (GlobalRank rank{first + 1}; rank < placement_.rank_count; ++rank) {
       if (calls_.by_rank()[rank].empty() || CallsByFamily(rank) == program) continue;
       diagnostics_.Error(
           calls_.PlaceOf(calls_[calls_.by_rank()[rank].front()]), "missing_ranks",
@@ -108,13 +108,13 @@ class Reconstructor {
                                      calls_.missing().size(), calls, kReconstructedCallsMax));
       return;
     }
-    for (const uint32_t rank : calls_.missing()) RepeatProgram(first, rank);
+    for (const uint32_t rank : calls_.missing()) RepeatProgram(first, GlobalRank{rank});
     NoteReconstruction(first);
   }
 
  private:
   // Families a rank's kept calls use, by how many calls.
-  std::map<uint32_t, uint64_t> CallsByFamily(uint32_t rank) const {
+  std::map<uint32_t, uint64_t> CallsByFamily(GlobalRank rank) const {
     std::map<uint32_t, uint64_t> calls;
     for (const uint32_t i : calls_.by_rank()[rank]) {
       if (calls_[i].dropped) continue;
@@ -130,7 +130,7 @@ class Reconstructor {
            placement_.families[family].size == placement_.rank_count;
   }
 
-  void RepeatProgram(uint32_t from, uint32_t to) {
+  void RepeatProgram(GlobalRank from, GlobalRank to) {
     const std::vector<TraceOperation>& program = trace_.OperationsOf(from);
     // One more than where an operation of the program is in the copy; 0: nowhere.
     std::vector<uint32_t> place(program.size() + 1);

@@ -46,8 +46,8 @@ bool PlacedCalls::AllAreDropped() const {
                      [](const LoggedCall& call) { return call.dropped; });
 }
 
-uint32_t PlacedCalls::RankOfHandle(uint32_t handle) const {
-  return *placement_.endpoints[placement_.endpoint_of[handle]].rank;
+GlobalRank PlacedCalls::RankOfHandle(uint32_t handle) const {
+  return GlobalRank{*placement_.endpoints[placement_.endpoint_of[handle]].rank};
 }
 
 uint32_t PlacedCalls::CommunicatorOf(const LoggedCall& call) const {

@@ -38,7 +38,7 @@ class PlacedCalls {
   uint64_t calls_with_other_time() const { return logged_.calls_with_other_time; }
   const Placement& placement() const { return placement_; }
   const CommunicatorHandle& Handle(uint32_t handle) const { return logged_.handles[handle]; }
-  uint32_t RankOfHandle(uint32_t handle) const;  // global
+  GlobalRank RankOfHandle(uint32_t handle) const;
   // Returns the communicator of a placed call as an index into those of the placement.
   uint32_t CommunicatorOf(const LoggedCall& call) const;
   uint32_t CommunicatorRankOf(const LoggedCall& call) const;

@@ -25,14 +25,14 @@ void LogTraceBuilder::AddCalls(const std::vector<uint32_t>& group_of, bool with_
   // In the order of the log, so that communicators are numbered as they are first used.
   streams_.resize(trace_.rank_count);
   clocks_.resize(trace_.rank_count);
-  for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
     trace_.operations[rank].reserve(calls_.by_rank()[rank].size());
   }
   uint64_t calls_added = 0;
   for (uint32_t i = 0; i < calls_.size(); ++i) {
     const LoggedCall& call = calls_[i];
     if (call.dropped) continue;
-    const uint32_t rank = calls_.RankOfHandle(call.handle);
+    const GlobalRank rank = calls_.RankOfHandle(call.handle);
     TraceOperation operation;
     operation.kind = call.kind;
     operation.communicator = CommunicatorOf(calls_.CommunicatorOf(call));
@@ -53,12 +53,12 @@ void LogTraceBuilder::AddCalls(const std::vector<uint32_t>& group_of, bool with_
   if (with_times) NoteTimes(calls_added);
 }
 
-uint32_t LogTraceBuilder::StreamOf(uint32_t rank, uint64_t stream) {
+uint32_t LogTraceBuilder::StreamOf(GlobalRank rank, uint64_t stream) {
   auto& numbers = streams_[rank];
   return numbers.try_emplace(stream, static_cast<uint32_t>(numbers.size())).first->second;
 }
 
-void LogTraceBuilder::AddGap(const LoggedCall& call, uint32_t rank, TraceOperation& operation) {
+void LogTraceBuilder::AddGap(const LoggedCall& call, GlobalRank rank, TraceOperation& operation) {
   constexpr uint64_t kHost = UINT64_MAX;           // no address of a stream
   constexpr int64_t kGapNsMax = int64_t{1} << 50;  // 13 days
   HostClock& clock = clocks_[rank];
@@ -114,7 +114,7 @@ uint32_t LogTraceBuilder::CommunicatorOf(uint32_t communicator) {
       communicator, static_cast<uint32_t>(trace_.communicators.size()));
   if (is_new) {
     const JoinedCommunicator& joined = calls_.placement().communicators[communicator];
-    trace_.communicators.push_back({.name = joined.name, .ranks = joined.ranks});
+    trace_.communicators.push_back({.name = joined.name, .ranks = GlobalRanksOf(joined.ranks)});
     StateGraph(joined, trace_.communicators.back());
   }
   return entry->second;

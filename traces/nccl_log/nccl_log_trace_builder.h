@@ -25,7 +25,7 @@ class LogTraceBuilder {
   void AddCalls(const std::vector<uint32_t>& group_of, bool with_times);
   // Returns the trace's index of a communicator of the placement.
   uint32_t CommunicatorOf(uint32_t communicator);
-  std::vector<TraceOperation>& OperationsOf(uint32_t rank) { return trace_.operations[rank]; }
+  std::vector<TraceOperation>& OperationsOf(GlobalRank rank) { return trace_.operations[rank]; }
   Trace Take() && { return std::move(trace_); }
 
  private:
@@ -36,9 +36,9 @@ class LogTraceBuilder {
     uint32_t last_group = 0;  // of the previous call
   };
   // Returns the stream's number within its rank, in the order of first use.
-  uint32_t StreamOf(uint32_t rank, uint64_t stream);
+  uint32_t StreamOf(GlobalRank rank, uint64_t stream);
   // Adds the time since the rank's previous call, if it is not 0, and makes the call wait for it.
-  void AddGap(const LoggedCall& call, uint32_t rank, TraceOperation& operation);
+  void AddGap(const LoggedCall& call, GlobalRank rank, TraceOperation& operation);
   void NoteTimes(uint64_t calls_added);
 
   // Adds the communicator's rings and trees if the lines of its ranks give them completely.

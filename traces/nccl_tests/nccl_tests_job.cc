@@ -124,9 +124,9 @@ void NcclTestsJob::AddProgramsOfRanks(Trace& trace) const {
     number = static_cast<uint32_t>(trace.communicators.size());
     TraceCommunicator& communicator = trace.communicators.emplace_back();
     communicator.name = fmt::format("{} ranks", ranks);
-    for (uint32_t rank = 0; rank < ranks; ++rank) communicator.ranks.push_back(rank);
+    for (GlobalRank rank{0}; rank < ranks; ++rank) communicator.ranks.push_back(rank);
   }
-  const auto program_of = [&](uint32_t rank) {
+  const auto program_of = [&](GlobalRank rank) {
     std::vector<TraceOperation> program;
     uint32_t groups = 0;
     for (const PlacedCall& call : calls_) {
@@ -146,7 +146,7 @@ void NcclTestsJob::AddProgramsOfRanks(Trace& trace) const {
   };
   // The first rank that is in as many tables as this one.
   std::map<uint32_t, uint32_t> program_by_bound;
-  for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+  for (GlobalRank rank{0}; rank < rank_count_; ++rank) {
     if (send_count_ > 0) {
       trace.operations[rank] = program_of(rank);
       continue;

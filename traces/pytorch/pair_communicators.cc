@@ -24,12 +24,12 @@ bool IsLoneMessage(const TraceOperation& operation) {
 class Rendezvous {
  public:
   explicit Rendezvous(const Trace& trace) : trace_(trace), works_(trace.rank_count) {
-    for (uint32_t rank = 0; rank < trace.rank_count; ++rank) AddRank(rank);
+    for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) AddRank(rank);
   }
 
   // Returns the communicators of the lone messages that wait when nothing moves any more.
   std::set<uint32_t> StalledCommunicators() {
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
       for (uint32_t work = 0; work < works_[rank].size(); ++work) {
         if (works_[rank][work].waits_for == 0) ready_.emplace_back(rank, work);
       }
@@ -53,8 +53,8 @@ class Rendezvous {
  private:
   using WorkId = std::pair<uint32_t, uint32_t>;  // rank, and place in works_
   // Names a collective by communicator and number, a message also by sender and receiver.
-  using MeetingId = std::tuple<uint32_t, uint32_t, uint32_t, uint64_t>;
-  static constexpr uint32_t kAllRanks = UINT32_MAX;
+  using MeetingId = std::tuple<uint32_t, GlobalRank, GlobalRank, uint64_t>;
+  static constexpr GlobalRank kAllRanks = GlobalRank::kNone;
 
   struct Work {  // a call, or a group of messages
     uint32_t communicator = 0;
@@ -69,14 +69,14 @@ class Rendezvous {
     std::vector<WorkId> works = {};
   };
 
-  void AddRank(uint32_t rank) {
+  void AddRank(GlobalRank rank) {
     std::vector<Work>& works = works_[rank];
     const std::vector<TraceOperation>& operations = std::as_const(trace_.operations)[rank];
     std::vector<uint32_t> work_of(operations.size());
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> work_of_group;
     std::map<uint32_t, uint32_t> last_of_stream;
     std::map<uint32_t, uint32_t> last_of_communicator;
-    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint64_t> count;  // of meetings so far
+    std::map<std::tuple<uint32_t, GlobalRank, GlobalRank>, uint64_t> count;  // of meetings so far
     for (size_t i = 0; i < operations.size(); ++i) {
       const TraceOperation& operation = operations[i];
       const uint32_t communicator = trace_.CommunicatorOf(rank, operation.communicator);
@@ -109,12 +109,13 @@ class Rendezvous {
     ++works[number].waits_for;
   }
 
-  void AddMeeting(uint32_t rank, const TraceOperation& operation, uint32_t communicator,
-                  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint64_t>& count, Work& work) {
+  void AddMeeting(GlobalRank rank, const TraceOperation& operation, uint32_t communicator,
+                  std::map<std::tuple<uint32_t, GlobalRank, GlobalRank>, uint64_t>& count,
+                  Work& work) {
     if (operation.kind == CollectiveKind::kCompute) return;
-    const std::vector<uint32_t>& ranks = trace_.communicators[communicator].ranks;
-    uint32_t from = kAllRanks;
-    uint32_t to = kAllRanks;
+    const std::vector<GlobalRank>& ranks = trace_.communicators[communicator].ranks;
+    GlobalRank from = kAllRanks;
+    GlobalRank to = kAllRanks;
     if (IsSendOrRecv(operation.kind)) {
       const bool is_send = operation.kind == CollectiveKind::kSend;
       from = is_send ? rank : ranks[operation.peer];
@@ -160,7 +161,7 @@ class Rendezvous {
 class PairSeparator {
  public:
   explicit PairSeparator(Trace& trace) : trace_(trace), stream_count_(trace.rank_count) {
-    for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
       for (const TraceOperation& operation : std::as_const(trace.operations)[rank]) {
         stream_count_[rank] = std::max(stream_count_[rank], operation.stream + 1);
       }
@@ -168,7 +169,7 @@ class PairSeparator {
   }
 
   void Separate(uint32_t communicator) {
-    const std::vector<uint32_t> ranks = trace_.communicators[communicator].ranks;
+    const std::vector<GlobalRank> ranks = trace_.communicators[communicator].ranks;
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> communicator_of;  // by ranks in it
     for (uint32_t own = 0; own < ranks.size(); ++own) {
       std::map<uint32_t, uint32_t> stream_of;  // by communicator
@@ -203,7 +204,7 @@ class PairSeparator {
 
 void SeparatePairsInCircles(Trace& trace, ImportReport& report) {
   bool has_lone_messages = false;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     has_lone_messages = has_lone_messages ||
                         std::ranges::any_of(std::as_const(trace.operations)[rank], IsLoneMessage);
   }

@@ -79,7 +79,7 @@ class Builder {
     if (!HasCalls()) return std::nullopt;
     MarkIterations(job_, report_);
     Trace trace = EmptyTrace();
-    for (auto& [rank, calls] : job_.calls()) EmitRank(rank, calls, trace);
+    for (auto& [rank, calls] : job_.calls()) EmitRank(GlobalRank{rank}, calls, trace);
     if (!is_complete || has_silent_ranks) {
       if (!ReconstructMissingRanks(job_, {repeats_point_to_point, has_silent_ranks}, trace, report_,
                                    Where(), diagnostics_)) {
@@ -200,13 +200,13 @@ class Builder {
         if (communicator != kNotAMember) continue;
         communicator = static_cast<uint32_t>(trace.communicators.size());
         const CapturedGroup& group = job_.groups()[call.operation.communicator];
-        trace.communicators.push_back({.name = group.name, .ranks = group.ranks});
+        trace.communicators.push_back({.name = group.name, .ranks = GlobalRanksOf(group.ranks)});
       }
     }
     return trace;
   }
 
-  void EmitRank(uint32_t rank, const std::vector<CapturedCall>& calls, Trace& trace) {
+  void EmitRank(GlobalRank rank, const std::vector<CapturedCall>& calls, Trace& trace) {
     std::vector<TraceOperation>& program = trace.operations[rank];
     uint32_t groups = 0;  // numbers of groups, those of Sends and Recvs and those of AllToAllvs
     for (const CapturedCall& call : calls) groups = std::max(groups, call.operation.group);

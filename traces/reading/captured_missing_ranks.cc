@@ -27,7 +27,8 @@ struct Family {
 };
 
 // The family that a group of these ranks belongs to in a job of `rank_count`.
-std::optional<Family> FamilyOf(const std::vector<uint32_t>& ranks, uint32_t rank_count) {
+template <typename Rank>
+std::optional<Family> FamilyOf(const std::vector<Rank>& ranks, uint32_t rank_count) {
   const auto size = static_cast<uint32_t>(ranks.size());
   if (size == 0) return std::nullopt;
   const uint32_t stride = size == 1 ? 1 : ranks[1] - ranks[0];
@@ -43,16 +44,16 @@ std::optional<Family> FamilyOf(const std::vector<uint32_t>& ranks, uint32_t rank
 }
 
 // The lowest rank of the family's group that `rank` is in.
-uint32_t FirstIn(const Family& family, uint32_t rank) {
+GlobalRank FirstIn(const Family& family, GlobalRank rank) {
   const uint32_t block = family.size * family.stride;
-  return rank / block * block + rank % family.stride;
+  return GlobalRank{rank / block * block + rank % family.stride};
 }
 
 // The ranks of that group.
-std::vector<uint32_t> GroupIn(const Family& family, uint32_t rank) {
-  const uint32_t first = FirstIn(family, rank);
-  std::vector<uint32_t> ranks;
-  for (uint32_t i = 0; i < family.size; ++i) ranks.push_back(first + i * family.stride);
+std::vector<GlobalRank> GroupIn(const Family& family, GlobalRank rank) {
+  const GlobalRank first = FirstIn(family, rank);
+  std::vector<GlobalRank> ranks;
+  for (uint32_t i = 0; i < family.size; ++i) ranks.emplace_back(first + i * family.stride);
   return ranks;
 }
 
@@ -138,7 +139,7 @@ class Reconstructor {
     const bool shares = !repetition_.of_point_to_point && AllAreInAllGroups();
     if (!shares && IsTooMuch(operations * MissingCount(), where, diagnostics)) return false;
     uint32_t shared = UINT32_MAX;
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
       if (job_.calls().contains(rank)) continue;
       if (shared == UINT32_MAX || !shares) shared = trace_.operations.AddProgram(ProgramOf(rank));
       trace_.operations.SetProgram(rank, shared);
@@ -197,7 +198,7 @@ class Reconstructor {
         });
   }
 
-  static bool Contains(const std::vector<uint32_t>& ranks, uint32_t rank) {
+  static bool Contains(const std::vector<GlobalRank>& ranks, GlobalRank rank) {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
   }
 
@@ -206,10 +207,10 @@ class Reconstructor {
     uint64_t operations = 0;
     std::set<uint32_t> completed;
     for (uint32_t c = 0; c < trace_.communicators.size(); ++c) {
-      const std::vector<uint32_t>& ranks = trace_.communicators[c].ranks;
-      std::vector<uint32_t> without;
+      const std::vector<GlobalRank>& ranks = trace_.communicators[c].ranks;
+      std::vector<GlobalRank> without;
       std::vector<TraceOperation> program;
-      for (const uint32_t rank : ranks) {
+      for (const GlobalRank rank : ranks) {
         std::vector<TraceOperation> collectives = CollectivesOf(rank, c);
         if (collectives.empty()) {
           without.push_back(rank);
@@ -220,7 +221,7 @@ class Reconstructor {
       if (program.empty()) continue;
       operations += program.size() * without.size();
       if (IsTooMuch(operations, where, diagnostics)) return false;
-      for (const uint32_t rank : without) {
+      for (const GlobalRank rank : without) {
         std::vector<TraceOperation>& calls = trace_.operations[rank];
         uint32_t stream = 0;
         for (const TraceOperation& call : calls) stream = std::max(stream, call.stream + 1);
@@ -240,7 +241,7 @@ class Reconstructor {
   }
 
   // The rank's collectives of the communicator, as another rank makes them.
-  std::vector<TraceOperation> CollectivesOf(uint32_t rank, uint32_t communicator) const {
+  std::vector<TraceOperation> CollectivesOf(GlobalRank rank, uint32_t communicator) const {
     std::vector<TraceOperation> collectives;
     for (TraceOperation operation : trace_.operations[rank]) {
       if (operation.kind == CollectiveKind::kCompute || operation.communicator != communicator ||
@@ -258,7 +259,7 @@ class Reconstructor {
 
   void IndexFamilies() {
     for (uint32_t c = 0; c < trace_.communicators.size(); ++c) {
-      const std::vector<uint32_t>& ranks = trace_.communicators[c].ranks;
+      const std::vector<GlobalRank>& ranks = trace_.communicators[c].ranks;
       AddFamily(c, FamilyOf(ranks, trace_.rank_count));
     }
   }
@@ -275,12 +276,12 @@ class Reconstructor {
   }
 
   // The communicator of `rank` that is what `communicator` is for the template; UINT32_MAX: none.
-  uint32_t Translate(uint32_t communicator, uint32_t rank) {
+  uint32_t Translate(uint32_t communicator, GlobalRank rank) {
     if (PlaceIn(communicator, rank)) return communicator;
     const auto family = families_[communicator];
     if (!family) return UINT32_MAX;
     const uint32_t ordinal = ordinals_[communicator];
-    const uint32_t first = FirstIn(*family, rank);
+    const GlobalRank first = FirstIn(*family, rank);
     std::vector<uint32_t>& same = same_ranks_[{*family, first}];
     while (same.size() <= ordinal) {
       const auto added = static_cast<uint32_t>(trace_.communicators.size());
@@ -292,7 +293,7 @@ class Reconstructor {
     return same[ordinal];
   }
 
-  std::vector<TraceOperation> ProgramOf(uint32_t rank) {
+  std::vector<TraceOperation> ProgramOf(GlobalRank rank) {
     const std::vector<TraceOperation> source = trace_.operations[template_];
     std::vector<TraceOperation> program;
     std::vector<uint32_t> place(source.size() + 1);
@@ -330,8 +331,8 @@ class Reconstructor {
   }
 
   // The rank's place in the communicator, if it is in it.
-  std::optional<uint32_t> PlaceIn(uint32_t communicator, uint32_t rank) {
-    const std::vector<uint32_t>& ranks = trace_.communicators[communicator].ranks;
+  std::optional<uint32_t> PlaceIn(uint32_t communicator, GlobalRank rank) {
+    const std::vector<GlobalRank>& ranks = trace_.communicators[communicator].ranks;
     if (const auto family = families_[communicator]) {
       if (FirstIn(*family, rank) != ranks.front()) return std::nullopt;
       return (rank - ranks.front()) / family->stride;
@@ -348,7 +349,7 @@ class Reconstructor {
   Repetition repetition_;
   Trace& trace_;
   ImportReport& report_;
-  uint32_t template_;
+  GlobalRank template_;
   FamiliesOfGroups families_of_groups_;
   std::vector<std::optional<Family>> families_;  // by communicator
   std::vector<uint32_t> ordinals_;               // by communicator: among those of the same ranks

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/units/job_ids.h"
+
 namespace railyard {
 
 // Holds the program of each rank of a job, i.e. its operations in the order in which it enqueues
@@ -24,25 +26,27 @@ class RankPrograms {
     program_of_rank_.resize(rank_count);
   }
   size_t size() const { return program_of_rank_.size(); }  // ranks
-  const Program& operator[](size_t rank) const { return programs_[program_of_rank_[rank]]; }
+  const Program& operator[](GlobalRank rank) const { return programs_[program_of_rank_[rank]]; }
   // Returns the rank's program; a change applies to all ranks that share it.
-  Program& operator[](size_t rank) { return programs_[program_of_rank_[rank]]; }
+  Program& operator[](GlobalRank rank) { return programs_[program_of_rank_[rank]]; }
 
   // Returns the number of programs, including those that no rank has.
   uint32_t program_count() const { return static_cast<uint32_t>(programs_.size()); }
   const Program& program(uint32_t index) const { return programs_[index]; }
   Program& program(uint32_t index) { return programs_[index]; }
-  uint32_t program_of_rank(size_t rank) const { return program_of_rank_[rank]; }
+  uint32_t program_of_rank(GlobalRank rank) const { return program_of_rank_[rank]; }
   uint32_t AddProgram(Program program) {
     programs_.push_back(std::move(program));
     return program_count() - 1;
   }
-  void SetProgram(size_t rank, uint32_t program) { program_of_rank_[rank] = program; }
-  void SwapPrograms(size_t a, size_t b) { std::swap(program_of_rank_[a], program_of_rank_[b]); }
+  void SetProgram(GlobalRank rank, uint32_t program) { program_of_rank_[rank] = program; }
+  void SwapPrograms(GlobalRank a, GlobalRank b) {
+    std::swap(program_of_rank_[a], program_of_rank_[b]);
+  }
   // Returns the ranks that run each program, in order.
-  std::vector<std::vector<uint32_t>> RanksOfPrograms() const {
-    std::vector<std::vector<uint32_t>> ranks(programs_.size());
-    for (uint32_t rank = 0; rank < program_of_rank_.size(); ++rank) {
+  std::vector<std::vector<GlobalRank>> RanksOfPrograms() const {
+    std::vector<std::vector<GlobalRank>> ranks(programs_.size());
+    for (GlobalRank rank{0}; rank < program_of_rank_.size(); ++rank) {
       ranks[program_of_rank_[rank]].push_back(rank);
     }
     return ranks;

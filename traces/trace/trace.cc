@@ -150,6 +150,13 @@ TraceOperation AsComputation(const TraceOperation& call) {
           .source_line = call.source_line};
 }
 
+std::vector<GlobalRank> GlobalRanksOf(const std::vector<uint32_t>& numbers) {
+  std::vector<GlobalRank> ranks;
+  ranks.reserve(numbers.size());
+  for (const uint32_t number : numbers) ranks.emplace_back(number);
+  return ranks;
+}
+
 uint64_t OperationBytes(const TraceOperation& operation, uint32_t communicator_size) {
   const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
   switch (operation.kind) {

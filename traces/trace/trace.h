@@ -100,8 +100,8 @@ struct ExpertCall {
 inline constexpr uint32_t kTokenBytesMax = 1u << 24;
 
 struct TraceCommunicator {
-  std::string name;             // stable within the trace, e.g. "0x3f2a" (commId) or "comm0"
-  std::vector<uint32_t> ranks;  // global rank (GPU number in the job) of each communicator rank
+  std::string name;               // stable within the trace, e.g. "0x3f2a" (commId) or "comm0"
+  std::vector<GlobalRank> ranks;  // by communicator rank
   // Rings and trees by channel as a log states them, in communicator ranks. If they are empty,
   // NCCL's rules determine them.
   std::vector<std::vector<uint32_t>> rings{};        // in the ring's order, rank 0 first
@@ -161,14 +161,17 @@ struct Trace {
   std::string file{};  // the trace file from which it was read; may be empty
 
   // Returns the index of the communicator to which a rank's program refers by this number.
-  CommunicatorIndex CommunicatorOf(uint32_t rank, uint32_t number) const {
+  CommunicatorIndex CommunicatorOf(GlobalRank rank, uint32_t number) const {
     return CommunicatorIndex{NumbersAreIndices(rank) ? number
                                                      : communicators_of_rank[rank][number]};
   }
-  bool NumbersAreIndices(uint32_t rank) const {
+  bool NumbersAreIndices(GlobalRank rank) const {
     return communicators_of_rank.empty() || communicators_of_rank[rank].empty();
   }
 };
+
+// Converts the numbers of global ranks as files state them.
+std::vector<GlobalRank> GlobalRanksOf(const std::vector<uint32_t>& numbers);
 
 // Returns the payload of one call in bytes as NCCL's tuner and nccl-tests count it: the larger of
 // the send and receive buffers over the ranks (AllGather, ReduceScatter, AllToAll, Gather, Scatter:

@@ -76,7 +76,7 @@ class TraceChecker {
     // The communicator a rank was last seen in, plus one: finds doubles without a set.
     std::vector<size_t> seen_in(trace_.rank_count, 0);
     for (size_t c = 0; c < trace_.communicators.size(); ++c) {
-      const std::vector<uint32_t>& ranks = trace_.communicators[c].ranks;
+      const std::vector<GlobalRank>& ranks = trace_.communicators[c].ranks;
       if (ranks.empty()) {
         Error(fmt::format("communicators[{}].ranks", c), "is empty (a communicator has ranks)");
       }
@@ -121,10 +121,10 @@ class TraceChecker {
   }
 
   // Ranks that share a program and what its numbers of communicators stand for.
-  std::vector<std::vector<uint32_t>> AlikeRanks() const {
-    std::vector<std::vector<uint32_t>> alike;
-    for (std::vector<uint32_t>& ranks : trace_.operations.RanksOfPrograms()) {
-      const auto own = std::stable_partition(ranks.begin(), ranks.end(), [&](uint32_t rank) {
+  std::vector<std::vector<GlobalRank>> AlikeRanks() const {
+    std::vector<std::vector<GlobalRank>> alike;
+    for (std::vector<GlobalRank>& ranks : trace_.operations.RanksOfPrograms()) {
+      const auto own = std::stable_partition(ranks.begin(), ranks.end(), [&](GlobalRank rank) {
         return trace_.NumbersAreIndices(rank);
       });
       for (auto rank = own; rank != ranks.end(); ++rank) alike.push_back({*rank});
@@ -136,11 +136,11 @@ class TraceChecker {
 
   void CheckOperations() {
     // Ranks that are alike are checked once, and named by the first of them.
-    const std::vector<std::vector<uint32_t>> ranks = AlikeRanks();
+    const std::vector<std::vector<GlobalRank>> ranks = AlikeRanks();
     // The callers on each communicator: alike ranks and the first such operation of each.
     std::vector<std::vector<std::pair<size_t, size_t>>> callers(trace_.communicators.size());
     for (size_t alike = 0; alike < ranks.size(); ++alike) {
-      const uint32_t rank = ranks[alike].front();
+      const GlobalRank rank = ranks[alike].front();
       const std::vector<TraceOperation>& operations = trace_.operations[rank];
       for (size_t i = 0; i < operations.size(); ++i) {
         CheckOperation(rank, i, operations[i]);
@@ -156,9 +156,9 @@ class TraceChecker {
     // Membership, communicator by communicator, so that it needs one mark per rank only.
     std::vector<size_t> member_of(trace_.rank_count, 0);
     for (size_t c = 0; c < callers.size(); ++c) {
-      for (const uint32_t rank : trace_.communicators[c].ranks) member_of[rank] = c + 1;
+      for (const GlobalRank rank : trace_.communicators[c].ranks) member_of[rank] = c + 1;
       for (const auto& [alike, i] : callers[c]) {
-        for (const uint32_t rank : ranks[alike]) {
+        for (const GlobalRank rank : ranks[alike]) {
           if (member_of[rank] == c + 1) continue;
           Error(Field(rank, i, "communicator"),
                 fmt::format("rank {} is not in communicator {}", rank, c));
@@ -168,8 +168,8 @@ class TraceChecker {
   }
 
   // Ranks that do anything at all are in each iteration.
-  void CheckIterations(const std::vector<std::vector<uint32_t>>& ranks) {
-    std::optional<std::pair<uint32_t, std::ptrdiff_t>> first;  // rank, and iterations it begins
+  void CheckIterations(const std::vector<std::vector<GlobalRank>>& ranks) {
+    std::optional<std::pair<GlobalRank, std::ptrdiff_t>> first;  // rank, and iterations it begins
     for (uint32_t program = 0; program < ranks.size(); ++program) {
       const std::vector<TraceOperation>& operations = trace_.operations.program(program);
       if (ranks[program].empty() || operations.empty()) continue;
@@ -184,22 +184,22 @@ class TraceChecker {
     }
   }
 
-  static std::string Field(uint32_t rank, size_t index, std::string_view name) {
+  static std::string Field(GlobalRank rank, size_t index, std::string_view name) {
     return fmt::format("ranks[{}].operations[{}].{}", rank, index, name);
   }
 
   // Returns nullopt if no communicator has that number.
-  std::optional<uint32_t> CommunicatorOf(uint32_t rank, const TraceOperation& operation) const {
+  std::optional<uint32_t> CommunicatorOf(GlobalRank rank, const TraceOperation& operation) const {
     const uint32_t number = operation.communicator;
     if (number >= NumbersOf(rank)) return std::nullopt;
     return trace_.CommunicatorOf(rank, number);
   }
-  size_t NumbersOf(uint32_t rank) const {
+  size_t NumbersOf(GlobalRank rank) const {
     return trace_.NumbersAreIndices(rank) ? trace_.communicators.size()
                                           : trace_.communicators_of_rank[rank].size();
   }
 
-  void CheckOperation(uint32_t rank, size_t i, const TraceOperation& operation) {
+  void CheckOperation(GlobalRank rank, size_t i, const TraceOperation& operation) {
     CheckOrder(rank, i, operation);
     if (operation.kind == CollectiveKind::kCompute) {
       if (operation.count != 0) {
@@ -262,7 +262,7 @@ class TraceChecker {
     }
   }
 
-  void CheckExpert(uint32_t rank, size_t i, const TraceOperation& operation, uint32_t size) {
+  void CheckExpert(GlobalRank rank, size_t i, const TraceOperation& operation, uint32_t size) {
     const ExpertCall& expert = operation.expert;
     if (operation.all_to_all == 0) {
       Error(Field(rank, i, "expert"), "is set without all_to_all (expert kernels run AllToAllvs)");
@@ -288,7 +288,7 @@ class TraceChecker {
   }
 
   // Checks the fields that say when the operation may begin.
-  void CheckOrder(uint32_t rank, size_t i, const TraceOperation& operation) {
+  void CheckOrder(GlobalRank rank, size_t i, const TraceOperation& operation) {
     if (operation.stream >= kStreamsPerRankMax) {
       Error(Field(rank, i, "stream"),
             fmt::format("{} is out of range (0 to {})", operation.stream, kStreamsPerRankMax - 1));

@@ -155,7 +155,7 @@ class TraceFileReader {
   }
 
   bool AddRank() {
-    const uint32_t rank = rank_message_.rank();
+    const GlobalRank rank{rank_message_.rank()};
     if (rank >= trace_.rank_count) {
       return Error(fmt::format("rank {} does not exist (0 to {})", rank, trace_.rank_count - 1));
     }
@@ -182,7 +182,7 @@ class TraceFileReader {
     return true;
   }
 
-  bool AddLoop(uint32_t rank, std::vector<TraceOperation>& operations) {
+  bool AddLoop(GlobalRank rank, std::vector<TraceOperation>& operations) {
     const protos::TraceLoop& loop = rank_message_.loop();
     std::string defect = rank_message_.operations_size() > 0
                              ? "has a loop and operations in one message (one of both was expected)"
@@ -202,7 +202,7 @@ class TraceFileReader {
     return Error(fmt::format("rank {}, operation {}: {}", rank, operations.size(), defect));
   }
 
-  bool AddCommunicators(uint32_t rank) {
+  bool AddCommunicators(GlobalRank rank) {
     const auto& communicators = rank_message_.communicators();
     trace_.communicators_of_rank.resize(trace_.rank_count);
     std::vector<uint32_t>& of_rank = trace_.communicators_of_rank[rank];
@@ -220,8 +220,8 @@ class TraceFileReader {
     return true;
   }
 
-  bool ShareProgram(uint32_t rank) {
-    const uint32_t same_as = rank_message_.same_as();
+  bool ShareProgram(GlobalRank rank) {
+    const GlobalRank same_as{rank_message_.same_as()};
     if (same_as >= rank) {
       return Error(fmt::format("rank {} does the same as rank {} (a lower rank was expected)", rank,
                                same_as));
@@ -248,7 +248,7 @@ class TraceFileReader {
   Trace trace_;
   protos::TraceRank rank_message_;
   int64_t message_begin_ = 0;
-  uint32_t rank_ = 0;
+  GlobalRank rank_{};
   uint64_t operation_count_ = 0;
   uint64_t operations_expected_ = 0;
   uint64_t numbers_count_ = 0;  // of communicators, in the lists of ranks
@@ -261,13 +261,13 @@ class TraceFileWriter {
 
   void Write() {
     FindAllLoops();
-    for (uint32_t rank = 0; rank < trace_.operations.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.operations.size(); ++rank) {
       has_numbers_ =
           has_numbers_ || !(trace_.operations[rank].empty() || trace_.NumbersAreIndices(rank));
     }
     WriteHeader();
     std::vector<std::optional<uint32_t>> first_of_program(trace_.operations.program_count());
-    for (uint32_t rank = 0; rank < trace_.operations.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.operations.size(); ++rank) {
       const uint32_t program = trace_.operations.program_of_rank(rank);
       std::optional<uint32_t>& first = first_of_program[program];
       if (first && !trace_.operations[rank].empty()) {
@@ -285,7 +285,7 @@ class TraceFileWriter {
  private:
   void FindAllLoops() {
     std::vector<bool> is_used(trace_.operations.program_count());
-    for (uint32_t rank = 0; rank < trace_.operations.size(); ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.operations.size(); ++rank) {
       is_used[trace_.operations.program_of_rank(rank)] = true;
     }
     for (const bool used : is_used) {
@@ -320,7 +320,7 @@ class TraceFileWriter {
     Put(header);
   }
 
-  void WriteProgram(uint32_t rank, const std::vector<TraceOperation>& operations,
+  void WriteProgram(GlobalRank rank, const std::vector<TraceOperation>& operations,
                     const std::vector<ProgramLoop>& loops) {
     size_t written = 0;
     for (const ProgramLoop& loop : loops) {
@@ -341,7 +341,7 @@ class TraceFileWriter {
     WriteOperations(rank, operations, written, operations.size());
   }
 
-  void WriteOperations(uint32_t rank, const std::vector<TraceOperation>& operations, size_t begin,
+  void WriteOperations(GlobalRank rank, const std::vector<TraceOperation>& operations, size_t begin,
                        size_t end) {
     for (size_t at = begin; at < end;) {
       Begin(rank);
@@ -352,13 +352,13 @@ class TraceFileWriter {
     }
   }
 
-  void AddCommunicators(uint32_t rank) {
+  void AddCommunicators(GlobalRank rank) {
     if (trace_.NumbersAreIndices(rank)) return;
     const std::vector<uint32_t>& of_rank = trace_.communicators_of_rank[rank];
     message_.mutable_communicators()->Add(of_rank.begin(), of_rank.end());
   }
 
-  void Begin(uint32_t rank) {
+  void Begin(GlobalRank rank) {
     message_.Clear();
     message_.set_rank(rank);
   }

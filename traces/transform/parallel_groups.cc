@@ -6,19 +6,19 @@
 
 namespace railyard {
 
-Place PlaceOf(const TraceDivision& division, uint32_t rank) {
+Place PlaceOf(const TraceDivision& division, GlobalRank rank) {
   return {.tensor = rank % division.tensor,
           .data = rank / division.tensor % division.data,
           .stage = rank / division.tensor / division.data};
 }
 
-uint32_t RankOf(const TraceDivision& division, const Place& place) {
-  return place.tensor + division.tensor * (place.data + division.data * place.stage);
+GlobalRank RankOf(const TraceDivision& division, const Place& place) {
+  return GlobalRank{place.tensor + division.tensor * (place.data + division.data * place.stage)};
 }
 
-std::vector<uint32_t> GroupRanks(GroupKind kind, const TraceDivision& division,
-                                 const Place& place) {
-  std::vector<uint32_t> ranks;
+std::vector<GlobalRank> GroupRanks(GroupKind kind, const TraceDivision& division,
+                                   const Place& place) {
+  std::vector<GlobalRank> ranks;
   const auto add = [&](const Place& member) { ranks.push_back(RankOf(division, member)); };
   switch (kind) {
     case GroupKind::kTensor:
@@ -42,7 +42,7 @@ std::vector<uint32_t> GroupRanks(GroupKind kind, const TraceDivision& division,
       break;
     case GroupKind::kAll:
     case GroupKind::kOther:
-      for (uint32_t i = 0; i < division.ranks(); ++i) ranks.push_back(i);
+      for (GlobalRank i{0}; i < division.ranks(); ++i) ranks.push_back(i);
       break;
   }
   return ranks;
@@ -56,14 +56,14 @@ ParallelGroups::ParallelGroups(const Trace& trace, const TraceDivision& division
   }
   // Calls of experts exchange tokens; those of data parallel ranks sum gradients or share weights.
   std::vector<bool> exchanges_only(trace.communicators.size(), true);
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     for (const TraceOperation& operation : trace.operations[rank]) {
       if (operation.kind == CollectiveKind::kCompute || IsSendOrRecv(operation.kind)) continue;
       if (operation.kind == CollectiveKind::kAllToAll) continue;
       exchanges_only[trace.CommunicatorOf(rank, operation.communicator)] = false;
     }
   }
-  std::map<std::vector<uint32_t>, uint32_t> of_same_ranks;
+  std::map<std::vector<GlobalRank>, uint32_t> of_same_ranks;
   for (uint32_t i = 0; i < trace.communicators.size(); ++i) {
     kinds_.push_back(Classify(i, exchanges_only[i]));
     numbers_.push_back(of_same_ranks[trace.communicators[i].ranks]++);
@@ -71,7 +71,7 @@ ParallelGroups::ParallelGroups(const Trace& trace, const TraceDivision& division
 }
 
 GroupKind ParallelGroups::Classify(uint32_t communicator, bool exchanges_only) const {
-  const std::vector<uint32_t>& ranks = trace_.communicators[communicator].ranks;
+  const std::vector<GlobalRank>& ranks = trace_.communicators[communicator].ranks;
   const Place first = PlaceOf(division_, ranks.front());
   const auto is = [&](GroupKind kind) { return ranks == GroupRanks(kind, division_, first); };
   // With one degree alone a group is of all ranks as well: it counts as that degree's. If all data
@@ -87,21 +87,21 @@ GroupKind ParallelGroups::Classify(uint32_t communicator, bool exchanges_only) c
   if (division_.tensor > 1 && is(GroupKind::kTensor)) return GroupKind::kTensor;
   if (division_.pipeline > 1 && is(GroupKind::kStages)) return GroupKind::kStages;
   if (is(GroupKind::kAll)) return GroupKind::kAll;
-  const bool joins_stages = std::all_of(ranks.begin(), ranks.end(), [&](uint32_t rank) {
+  const bool joins_stages = std::all_of(ranks.begin(), ranks.end(), [&](GlobalRank rank) {
     const Place place = PlaceOf(division_, rank);
     return place.tensor == first.tensor && place.data == first.data;
   });
   return joins_stages ? GroupKind::kStages : GroupKind::kOther;
 }
 
-int32_t ParallelGroups::StagesTo(uint32_t rank, const TraceOperation& message) const {
+int32_t ParallelGroups::StagesTo(GlobalRank rank, const TraceOperation& message) const {
   const uint32_t communicator = trace_.CommunicatorOf(rank, message.communicator);
-  const uint32_t peer = trace_.communicators[communicator].ranks[message.peer];
+  const GlobalRank peer = trace_.communicators[communicator].ranks[message.peer];
   return static_cast<int32_t>(PlaceOf(division_, peer).stage) -
          static_cast<int32_t>(PlaceOf(division_, rank).stage);
 }
 
-bool ParallelGroups::AreAlike(uint32_t a, const TraceOperation& x, uint32_t b,
+bool ParallelGroups::AreAlike(GlobalRank a, const TraceOperation& x, GlobalRank b,
                               const TraceOperation& y) const {
   if (x.kind != y.kind || x.count != y.count || x.datatype != y.datatype || x.root != y.root ||
       x.stream != y.stream || x.after != y.after || x.begins_iteration != y.begins_iteration) {
@@ -116,7 +116,7 @@ bool ParallelGroups::AreAlike(uint32_t a, const TraceOperation& x, uint32_t b,
   return kinds_[of_x] == GroupKind::kStages ? StagesTo(a, x) == StagesTo(b, y) : x.peer == y.peer;
 }
 
-bool ParallelGroups::AreAlike(uint32_t a, uint32_t b) const {
+bool ParallelGroups::AreAlike(GlobalRank a, GlobalRank b) const {
   const auto& x = trace_.operations[a];
   const auto& y = trace_.operations[b];
   return std::equal(x.begin(), x.end(), y.begin(), y.end(),

@@ -17,8 +17,8 @@ struct Place {
   uint32_t data = 0;
   uint32_t stage = 0;
 };
-Place PlaceOf(const TraceDivision& division, uint32_t rank);
-uint32_t RankOf(const TraceDivision& division, const Place& place);
+Place PlaceOf(const TraceDivision& division, GlobalRank rank);
+GlobalRank RankOf(const TraceDivision& division, const Place& place);
 
 enum class GroupKind : uint8_t {
   kTensor,
@@ -32,7 +32,8 @@ enum class GroupKind : uint8_t {
 
 // Returns the ranks of the group of `place`; for kStages, those of all stages. Precondition: `kind`
 // is not kOther.
-std::vector<uint32_t> GroupRanks(GroupKind kind, const TraceDivision& division, const Place& place);
+std::vector<GlobalRank> GroupRanks(GroupKind kind, const TraceDivision& division,
+                                   const Place& place);
 
 class ParallelGroups {
  public:
@@ -45,13 +46,13 @@ class ParallelGroups {
   // Returns the number of earlier communicators with the same ranks.
   uint32_t NumberOf(uint32_t communicator) const { return numbers_[communicator]; }
   // Returns true if two ranks make equal calls, each on its own groups.
-  bool AreAlike(uint32_t a, uint32_t b) const;
+  bool AreAlike(GlobalRank a, GlobalRank b) const;
   // Returns the number of stages from that of `rank` to that of the message's peer.
-  int32_t StagesTo(uint32_t rank, const TraceOperation& message) const;
+  int32_t StagesTo(GlobalRank rank, const TraceOperation& message) const;
 
  private:
   GroupKind Classify(uint32_t communicator, bool exchanges_only) const;
-  bool AreAlike(uint32_t a, const TraceOperation& x, uint32_t b, const TraceOperation& y) const;
+  bool AreAlike(GlobalRank a, const TraceOperation& x, GlobalRank b, const TraceOperation& y) const;
 
   const Trace& trace_;
   const TraceDivision& division_;

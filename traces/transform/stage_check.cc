@@ -14,7 +14,7 @@ namespace {
 // Size, datatype and communicator (its number among those of the same ranks) of each Send.
 using Sends = std::vector<std::tuple<uint64_t, Datatype, uint32_t>>;
 
-bool IsFirstAndLast(const std::vector<uint32_t>& ranks, const TraceDivision& division) {
+bool IsFirstAndLast(const std::vector<GlobalRank>& ranks, const TraceDivision& division) {
   return ranks.size() == 2 && PlaceOf(division, ranks[0]).stage == 0 &&
          PlaceOf(division, ranks[1]).stage + 1 == division.pipeline;
 }
@@ -28,10 +28,10 @@ class StageChecker {
   bool Run() {
     forward_.resize(trace_.rank_count);
     backward_.resize(trace_.rank_count);
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
       if (!CheckProgram(rank)) return false;
     }
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
       if (!CheckSends(rank)) return false;
     }
     return true;
@@ -43,7 +43,7 @@ class StageChecker {
     return false;
   }
 
-  bool CheckProgram(uint32_t rank) {
+  bool CheckProgram(GlobalRank rank) {
     bool is_backward = false;  // a backward pass of this iteration has begun
     for (size_t i = 0; i < trace_.operations[rank].size(); ++i) {
       const TraceOperation& operation = trace_.operations[rank][i];
@@ -56,10 +56,10 @@ class StageChecker {
   }
 
   // Returns why the call depends on the number of stages; nullptr if it does not.
-  const char* CheckCall(uint32_t rank, const TraceOperation& operation, bool& is_backward) {
+  const char* CheckCall(GlobalRank rank, const TraceOperation& operation, bool& is_backward) {
     const uint32_t communicator = trace_.CommunicatorOf(rank, operation.communicator);
     if (groups_.KindOf(communicator) != GroupKind::kStages) return nullptr;
-    const std::vector<uint32_t>& ranks = trace_.communicators[communicator].ranks;
+    const std::vector<GlobalRank>& ranks = trace_.communicators[communicator].ranks;
     const bool is_of_all = ranks.size() == groups_.division().pipeline;
     if (!IsSendOrRecv(operation.kind)) {
       if (is_of_all || IsFirstAndLast(ranks, groups_.division())) return nullptr;
@@ -85,7 +85,7 @@ class StageChecker {
   }
 
   // Any stage may come to stand beside any other.
-  bool CheckSends(uint32_t rank) {
+  bool CheckSends(GlobalRank rank) {
     const TraceDivision& division = groups_.division();
     Place place = PlaceOf(division, rank);
     const uint32_t stage = place.stage;

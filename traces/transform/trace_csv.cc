@@ -13,7 +13,7 @@ void WriteTraceCsv(const Trace& trace, const std::function<void(const std::strin
   write(
       "rank,operation,kind,communicator,ranks,count,datatype,bytes,root,peer,stream,group,after,"
       "gap_ps,measured_ps,begins_iteration\n");
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     const auto& operations = trace.operations[rank];
     for (size_t i = 0; i < operations.size(); ++i) {
       const TraceOperation& operation = operations[i];

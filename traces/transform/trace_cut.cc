@@ -35,8 +35,8 @@ class TraceCutter {
     result_.source_files = trace_.source_files;
     result_.operations.resize(result_.rank_count);
     FindIterations();
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
-      if (new_rank_[rank] == kGone) continue;
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
+      if (new_rank_[rank] == GlobalRank::kNone) continue;
       if (!CutRank(rank)) return std::nullopt;
     }
     if (!has_calls_) {
@@ -53,19 +53,19 @@ class TraceCutter {
   }
 
   bool NumberRanks() {
-    new_rank_.assign(trace_.rank_count, kGone);
+    new_rank_.assign(trace_.rank_count, GlobalRank::kNone);
     if (cut_.ranks.empty()) {
-      for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) new_rank_[rank] = rank;
+      for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) new_rank_[rank] = rank;
       result_.rank_count = trace_.rank_count;
       return true;
     }
-    for (const uint32_t rank : cut_.ranks) {
+    for (const GlobalRank rank : cut_.ranks) {
       if (rank >= trace_.rank_count) {
         Error("ranks", fmt::format("rank {} does not exist (expected 0 to {})", rank,
                                    trace_.rank_count - 1));
         return false;
       }
-      if (new_rank_[rank] == kGone) new_rank_[rank] = result_.rank_count++;
+      if (new_rank_[rank] == GlobalRank::kNone) new_rank_[rank] = GlobalRank{result_.rank_count++};
     }
     return true;
   }
@@ -91,8 +91,8 @@ class TraceCutter {
       std::vector<uint32_t>& numbers = member_.emplace_back(communicator.ranks.size(), kGone);
       left.name = communicator.name;
       for (size_t i = 0; i < communicator.ranks.size(); ++i) {
-        const uint32_t rank = new_rank_[communicator.ranks[i]];
-        if (rank == kGone) continue;
+        const GlobalRank rank = new_rank_[communicator.ranks[i]];
+        if (rank == GlobalRank::kNone) continue;
         numbers[i] = static_cast<uint32_t>(left.ranks.size());
         left.ranks.push_back(rank);
       }
@@ -100,7 +100,7 @@ class TraceCutter {
         left.rings = communicator.rings;
         left.tree_parents = communicator.tree_parents;
       }
-      if (left.ranks.empty()) left.ranks.push_back(0);
+      if (left.ranks.empty()) left.ranks.emplace_back(0);
     }
     return true;
   }
@@ -122,7 +122,7 @@ class TraceCutter {
 
   // Returns the fate of each of the rank's operations. Nothing says whether computation is in a
   // window of calls: of it, only what calls wait for stays, as kWait.
-  std::vector<Fate> FatesOf(uint32_t rank) const {
+  std::vector<Fate> FatesOf(GlobalRank rank) const {
     const std::vector<TraceOperation>& operations = trace_.operations[rank];
     std::vector<Fate> fates;
     fates.reserve(operations.size());
@@ -175,8 +175,8 @@ class TraceCutter {
 
   // Finds the iterations of which any rank keeps an operation: they are those of the result.
   void FindIterations() {
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
-      if (new_rank_[rank] == kGone) continue;
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
+      if (new_rank_[rank] == GlobalRank::kNone) continue;
       const std::vector<Fate> fates = FatesOf(rank);
       uint64_t iteration = 0;
       for (size_t i = 0; i < fates.size(); ++i) {
@@ -195,7 +195,7 @@ class TraceCutter {
     return operation;
   }
 
-  bool CutRank(uint32_t rank) {
+  bool CutRank(GlobalRank rank) {
     const std::vector<TraceOperation>& operations = trace_.operations[rank];
     const std::vector<Fate> fates = FatesOf(rank);
     std::vector<TraceOperation> left;
@@ -232,7 +232,7 @@ class TraceCutter {
     return true;
   }
 
-  bool Place(uint32_t rank, uint32_t i, Fate fate, TraceOperation& operation) {
+  bool Place(GlobalRank rank, uint32_t i, Fate fate, TraceOperation& operation) {
     if (operation.kind == CollectiveKind::kCompute) {
       if (fate == Fate::kWait) operation.compute_before_ps = 0;
       return true;
@@ -267,7 +267,7 @@ class TraceCutter {
   const std::string& file_;
   Diagnostics& diagnostics_;
   Trace result_;
-  std::vector<uint32_t> new_rank_;             // by rank
+  std::vector<GlobalRank> new_rank_;           // by rank
   std::vector<std::vector<uint32_t>> member_;  // by communicator, by communicator rank
   std::vector<bool> is_kept_;                  // by communicator
   std::set<uint64_t> iterations_;              // of which something is left

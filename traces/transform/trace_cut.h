@@ -24,7 +24,7 @@ struct TraceCut {
   // The ranks to keep, in order, or empty for all; they become ranks 0, 1 and so on. Communicators
   // then have only the ranks that are kept, and calls keep their sizes. A call with a single rank
   // left, and messages from and to removed ranks, become computation of length 0.
-  std::vector<uint32_t> ranks = {};
+  std::vector<GlobalRank> ranks = {};
   // The names of communicators whose calls are kept, or empty for all; other calls become
   // computation of length 0.
   std::vector<std::string> communicators = {};

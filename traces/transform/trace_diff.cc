@@ -14,12 +14,12 @@
 namespace railyard {
 namespace {
 
-const TraceCommunicator& CommunicatorOf(const Trace& trace, uint32_t rank,
+const TraceCommunicator& CommunicatorOf(const Trace& trace, GlobalRank rank,
                                         const TraceOperation& operation) {
   return trace.communicators[trace.CommunicatorOf(rank, operation.communicator)];
 }
 
-std::string NameOf(const Trace& trace, uint32_t rank, const TraceOperation& operation) {
+std::string NameOf(const Trace& trace, GlobalRank rank, const TraceOperation& operation) {
   std::string name(CollectiveKindName(operation.kind));
   if (operation.kind != CollectiveKind::kCompute) {
     const size_t size = CommunicatorOf(trace, rank, operation).ranks.size();
@@ -57,7 +57,7 @@ class SameCommunicators {
   SameCommunicators(const Trace& a, const Trace& b) : a_(a), b_(b) {}
 
   // Returns in what they differ; empty if they may be the same.
-  std::string_view Compare(uint32_t rank, const TraceOperation& x, const TraceOperation& y) {
+  std::string_view Compare(GlobalRank rank, const TraceOperation& x, const TraceOperation& y) {
     if (x.kind == CollectiveKind::kCompute || y.kind == CollectiveKind::kCompute) return {};
     const TraceCommunicator& first = CommunicatorOf(a_, rank, x);
     const TraceCommunicator& second = CommunicatorOf(b_, rank, y);
@@ -98,7 +98,7 @@ TraceDifferences DiffTraces(const Trace& a, const Trace& b) {
     add(fmt::format("{} ranks and {}", a.rank_count, b.rank_count));
   }
   SameCommunicators communicators(a, b);
-  for (uint32_t rank = 0; rank < std::min(a.rank_count, b.rank_count); ++rank) {
+  for (GlobalRank rank{0}; rank < std::min(a.rank_count, b.rank_count); ++rank) {
     const auto& x = a.operations[rank];
     const auto& y = b.operations[rank];
     if (x.size() != y.size()) {

@@ -14,7 +14,7 @@ namespace {
 // Returns the largest number of iterations of any rank; ranks without operations do not count.
 uint64_t IterationsOf(const Trace& trace) {
   uint64_t iterations = 0;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     const auto begins =
         std::count_if(trace.operations[rank].begin(), trace.operations[rank].end(),
                       [](const TraceOperation& operation) { return operation.begins_iteration; });
@@ -35,12 +35,12 @@ void Append(const Trace& job, size_t number, bool keeps_iterations, Trace& merge
   std::vector<uint32_t> own;
   for (TraceCommunicator communicator : job.communicators) {
     communicator.name = fmt::format("{}/{}", number, communicator.name);
-    for (uint32_t& rank : communicator.ranks) rank += first_rank;
+    for (GlobalRank& rank : communicator.ranks) rank = GlobalRank{rank + first_rank};
     own.push_back(static_cast<uint32_t>(merged.communicators.size()));
     merged.communicators.push_back(std::move(communicator));
   }
   std::vector<uint32_t> program_of(job.operations.program_count(), UINT32_MAX);
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
     uint32_t& program = program_of[job.operations.program_of_rank(rank)];
     if (program == UINT32_MAX) {
       std::vector<TraceOperation> operations = job.operations[rank];
@@ -50,7 +50,7 @@ void Append(const Trace& job, size_t number, bool keeps_iterations, Trace& merge
       }
       program = merged.operations.AddProgram(std::move(operations));
     }
-    merged.operations.SetProgram(first_rank + rank, program);
+    merged.operations.SetProgram(GlobalRank{first_rank + rank}, program);
     std::vector<uint32_t>& numbers = merged.communicators_of_rank[first_rank + rank];
     numbers = job.NumbersAreIndices(rank) ? own : job.communicators_of_rank[rank];
     if (!job.NumbersAreIndices(rank)) {

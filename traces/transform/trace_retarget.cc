@@ -38,7 +38,7 @@ class TraceRetargeter {
     result_.source_files = trace_.source_files;
     result_.rank_count = static_cast<uint32_t>(to_.ranks());
     result_.operations.resize(result_.rank_count);
-    for (uint32_t rank = 0; rank < result_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < result_.rank_count; ++rank) {
       if (!AddRank(rank)) return std::nullopt;
     }
     if (!CheckTrace(result_, file_, diagnostics_)) return std::nullopt;
@@ -108,14 +108,14 @@ class TraceRetargeter {
 
   // Ranks that differ in a degree that changes make the same calls.
   bool CheckAlike() {
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
       Place place = PlaceOf(from_, rank);
       if (from_.data != to_.data || ExpertsChange()) {
         place.data = ExpertsChange() ? 0 : place.data % from_.expert;
       }
       if (from_.tensor != to_.tensor) place.tensor = 0;
       if (StagesChange() && place.stage > 0 && place.stage + 1 < from_.pipeline) place.stage = 1;
-      const uint32_t like = RankOf(from_, place);
+      const GlobalRank like = RankOf(from_, place);
       if (like == rank || groups_.AreAlike(like, rank)) continue;
       return Error(fmt::format("ranks[{}]", rank),
                    fmt::format("its calls differ from those of rank {}, so that the program of a "
@@ -139,9 +139,9 @@ class TraceRetargeter {
     return source;
   }
 
-  bool AddRank(uint32_t rank) {
+  bool AddRank(GlobalRank rank) {
     const Place place = PlaceOf(to_, rank);
-    const uint32_t source = RankOf(from_, SourceOf(place));
+    const GlobalRank source = RankOf(from_, SourceOf(place));
     std::vector<TraceOperation> operations = trace_.operations[source];
     for (size_t i = 0; i < operations.size(); ++i) {
       TraceOperation& operation = operations[i];
@@ -165,7 +165,7 @@ class TraceRetargeter {
         continue;
       }
       const uint64_t old_size = trace_.communicators[old].ranks.size();
-      std::vector<uint32_t> ranks = RanksOf(kind, old, place);
+      std::vector<GlobalRank> ranks = RanksOf(kind, old, place);
       if (!is_message && old_size > 1 && ranks.size() == 1) {
         operation = AsComputation(operation);
         continue;
@@ -206,14 +206,14 @@ class TraceRetargeter {
   }
 
   // Returns the ranks of the new communicator that the rank at `place` uses for an old one.
-  std::vector<uint32_t> RanksOf(GroupKind kind, uint32_t old, const Place& place) const {
-    std::vector<uint32_t> ranks;
+  std::vector<GlobalRank> RanksOf(GroupKind kind, uint32_t old, const Place& place) const {
+    std::vector<GlobalRank> ranks;
     if (kind == GroupKind::kStages) {
-      const std::vector<uint32_t>& old_ranks = trace_.communicators[old].ranks;
+      const std::vector<GlobalRank>& old_ranks = trace_.communicators[old].ranks;
       if (StagesChange() && old_ranks.size() == from_.pipeline) {
         ranks = GroupRanks(kind, to_, place);
       } else {  // the first and the last, or some of as many as before
-        for (const uint32_t rank : old_ranks) {
+        for (const GlobalRank rank : old_ranks) {
           uint32_t stage = PlaceOf(from_, rank).stage;
           if (stage + 1 == from_.pipeline) stage = to_.pipeline - 1;
           ranks.push_back(RankOf(to_, {place.tensor, place.data, stage}));
@@ -231,10 +231,10 @@ class TraceRetargeter {
       return Communicator({GroupKind::kStages, false}, old,
                           GroupRanks(GroupKind::kStages, to_, place));
     }
-    std::vector<uint32_t> ranks = {RankOf(to_, place),
-                                   RankOf(to_, {place.tensor, place.data, neighbor})};
+    std::vector<GlobalRank> ranks = {RankOf(to_, place),
+                                     RankOf(to_, {place.tensor, place.data, neighbor})};
     // Its ranks stay in the order of their stages, as they were.
-    const std::vector<uint32_t>& old_ranks = trace_.communicators[old].ranks;
+    const std::vector<GlobalRank>& old_ranks = trace_.communicators[old].ranks;
     const bool is_ascending = old_ranks[0] < old_ranks[1];
     if (is_ascending != (distance > 0)) std::swap(ranks[0], ranks[1]);
     return Communicator({GroupKind::kStages, true}, old, std::move(ranks));
@@ -250,7 +250,7 @@ class TraceRetargeter {
 
   // Old communicators of the same ranks stay different, by their order; and so do those of which
   // the new ones are the same.
-  uint32_t Communicator(Role role, uint32_t old, std::vector<uint32_t> ranks) {
+  uint32_t Communicator(Role role, uint32_t old, std::vector<GlobalRank> ranks) {
     const auto [at, is_new] = communicator_of_.try_emplace(
         std::tuple(role, trace_.communicators[old].ranks.size(), groups_.NumberOf(old), ranks),
         static_cast<uint32_t>(result_.communicators.size()));
@@ -268,7 +268,7 @@ class TraceRetargeter {
   Diagnostics& diagnostics_;
   ParallelGroups groups_;
   Trace result_;
-  std::map<std::tuple<Role, size_t, uint32_t, std::vector<uint32_t>>, uint32_t> communicator_of_;
+  std::map<std::tuple<Role, size_t, uint32_t, std::vector<GlobalRank>>, uint32_t> communicator_of_;
 };
 
 }  // namespace

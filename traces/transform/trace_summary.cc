@@ -40,17 +40,17 @@ class Summarizer {
     summary_.ranks_per_block = static_cast<uint32_t>(DivideUp(trace_.rank_count, blocks));
     const size_t rows = DivideUp(trace_.rank_count, summary_.ranks_per_block);
     summary_.matrix.assign(rows, std::vector<uint64_t>(rows, 0));
-    for (const std::vector<uint32_t>& ranks : trace_.operations.RanksOfPrograms()) {
+    for (const std::vector<GlobalRank>& ranks : trace_.operations.RanksOfPrograms()) {
       if (ranks.empty()) continue;
       ++summary_.programs;
-      for (const uint32_t rank : ranks) AddRank(rank);
+      for (const GlobalRank rank : ranks) AddRank(rank);
     }
     if (!has_pairs_) summary_.matrix.clear();
     return summary_;
   }
 
  private:
-  void AddRank(uint32_t rank) {
+  void AddRank(GlobalRank rank) {
     uint64_t iterations = 1;
     for (const TraceOperation& operation : trace_.operations[rank]) {
       if (operation.begins_iteration) ++iterations;
@@ -61,14 +61,14 @@ class Summarizer {
     }
   }
 
-  void Add(uint32_t rank, const TraceOperation& operation) {
+  void Add(GlobalRank rank, const TraceOperation& operation) {
     TraceSummary::Kind& kind = summary_.kinds[static_cast<size_t>(operation.kind)];
     ++kind.calls;
     kind.gap_ps += static_cast<uint64_t>(operation.compute_before_ps);
     if (operation.kind == CollectiveKind::kCompute) return;
     const uint32_t communicator = trace_.CommunicatorOf(rank, operation.communicator);
     ++summary_.communicators[communicator].calls;
-    const std::vector<uint32_t>& members = trace_.communicators[communicator].ranks;
+    const std::vector<GlobalRank>& members = trace_.communicators[communicator].ranks;
     const uint64_t bytes = OperationBytes(operation, static_cast<uint32_t>(members.size()));
     kind.bytes += bytes;
     kind.smallest = std::min(kind.smallest, bytes);
@@ -77,11 +77,11 @@ class Summarizer {
     if (HasPairs(operation.kind)) AddPairs(rank, operation, members);
   }
 
-  void AddPairs(uint32_t rank, const TraceOperation& operation,
-                const std::vector<uint32_t>& members) {
+  void AddPairs(GlobalRank rank, const TraceOperation& operation,
+                const std::vector<GlobalRank>& members) {
     has_pairs_ = true;
     const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
-    const auto add = [&](uint32_t to) {
+    const auto add = [&](GlobalRank to) {
       if (to == rank) return;
       summary_.matrix[rank / summary_.ranks_per_block][to / summary_.ranks_per_block] += bytes;
     };
@@ -90,7 +90,7 @@ class Summarizer {
     } else if (operation.kind == CollectiveKind::kGather) {
       add(members[operation.root]);
     } else if (operation.kind == CollectiveKind::kAllToAll || members[operation.root] == rank) {
-      for (const uint32_t to : members) add(to);
+      for (const GlobalRank to : members) add(to);
     }
   }
 
@@ -158,7 +158,7 @@ std::string SummaryText(const Trace& trace, const TraceSummary& summary, uint32_
   text +=
       "\noperations (A AllReduce, G AllGather, R ReduceScatter, B Broadcast, D Reduce, X AllToAll, "
       "H Gather, S Scatter, s Send, r Recv, . Compute)\n";
-  for (uint32_t rank = 0; rank < std::min(ranks_shown, trace.rank_count); ++rank) {
+  for (GlobalRank rank{0}; rank < std::min(ranks_shown, trace.rank_count); ++rank) {
     const auto& operations = trace.operations[rank];
     fmt::format_to(append, "rank {:<6}", rank);
     for (size_t i = 0; i < std::min(operations.size(), kTimelineLetters); ++i) {

@@ -10,6 +10,8 @@
 
 #include <boost/container/small_vector.hpp>
 
+#include "simulator/units/rank_index.h"
+
 namespace railyard {
 
 // Represents the set of ranks whose contributions a piece of data contains.
@@ -18,17 +20,17 @@ class Contributors {
   Contributors() = default;
   // Makes an empty set.
   explicit Contributors(uint32_t rank_count) : words_((rank_count + 63) / 64) {}
-  Contributors(uint32_t rank_count, uint32_t rank) : Contributors(rank_count) { Add(rank); }
+  Contributors(uint32_t rank_count, RankIndex rank) : Contributors(rank_count) { Add(rank); }
 
   // Returns false if the rank is in the set already.
-  bool Add(uint32_t rank) {
+  bool Add(RankIndex rank) {
     uint64_t& word = words_[rank / 64];
     const uint64_t bit = uint64_t{1} << rank % 64;
     const bool is_new = (word & bit) == 0;
     word |= bit;
     return is_new;
   }
-  bool Has(uint32_t rank) const { return (words_[rank / 64] >> rank % 64 & 1) != 0; }
+  bool Has(RankIndex rank) const { return (words_[rank / 64] >> rank % 64 & 1) != 0; }
   // Adds the ranks of `other` and returns -1; if a rank is in both sets, returns that rank and adds
   // nothing.
   int64_t Merge(const Contributors& other) {

@@ -94,7 +94,7 @@ std::string WhatIsWrong(const std::shared_ptr<const ExplicitAlgorithm>& algorith
          .root = algorithm->root,
          .in_place = algorithm->is_in_place,
          .is_whole = true},
-        algorithm->rank_count, [&](uint32_t) -> const CollectiveSchedule& { return schedule; },
+        algorithm->rank_count, [&](RankIndex) -> const CollectiveSchedule& { return schedule; },
         &place, slots_each);
   };
   if (const std::string wrong = check(0); !wrong.empty()) {

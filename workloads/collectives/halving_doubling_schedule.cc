@@ -26,17 +26,17 @@ HalvingDoublingSchedule::HalvingDoublingSchedule(HalvingDoublingParameters param
             "a halving-doubling schedule needs two ranks and a chunk size");
 }
 
-bool HalvingDoublingSchedule::IsFolded(uint32_t rank) const {
+bool HalvingDoublingSchedule::IsFolded(RankIndex rank) const {
   return rank < 2 * folded_ && rank % 2 == 0;
 }
-bool HalvingDoublingSchedule::TakesFolded(uint32_t rank) const {
+bool HalvingDoublingSchedule::TakesFolded(RankIndex rank) const {
   return rank < 2 * folded_ && rank % 2 == 1;
 }
-uint32_t HalvingDoublingSchedule::PlaceOf(uint32_t rank) const {
+uint32_t HalvingDoublingSchedule::PlaceOf(RankIndex rank) const {
   return rank < 2 * folded_ ? rank / 2 : rank - folded_;
 }
-uint32_t HalvingDoublingSchedule::RankAt(uint32_t place) const {
-  return place < folded_ ? 2 * place + 1 : place + folded_;
+RankIndex HalvingDoublingSchedule::RankAt(uint32_t place) const {
+  return RankIndex{place < folded_ ? 2 * place + 1 : place + folded_};
 }
 
 LanePeers HalvingDoublingSchedule::PeersOf(const LaneId& lane) const {
@@ -47,7 +47,7 @@ LanePeers HalvingDoublingSchedule::PeersOf(const LaneId& lane) const {
     if (TakesFolded(lane.rank))
       peers.push_back({RankIndex{lane.rank - 1}, ConnectionUse::kExchange});
     for (uint32_t d = 0; d < halvings_; ++d) {
-      peers.push_back({RankIndex{RankAt(PlaceOf(lane.rank) ^ 1u << d)}, ConnectionUse::kExchange});
+      peers.push_back({RankAt(PlaceOf(lane.rank) ^ 1u << d), ConnectionUse::kExchange});
     }
   }
   return {peers, peers};
@@ -61,27 +61,32 @@ HalvingDoublingSchedule::Range HalvingDoublingSchedule::Blocks(uint32_t channel,
   return {std::min(bytes, first * block), std::min(bytes, (first + count) * block)};
 }
 
-uint32_t HalvingDoublingSchedule::PhaseCount(uint32_t rank) const {
+uint32_t HalvingDoublingSchedule::PhaseCount(RankIndex rank) const {
   if (IsFolded(rank)) return 1;
   return 2 * halvings_ + (TakesFolded(rank) ? 2 : 0);
 }
 
-HalvingDoublingSchedule::Phase HalvingDoublingSchedule::PhaseOf(uint32_t channel, uint32_t rank,
+HalvingDoublingSchedule::Phase HalvingDoublingSchedule::PhaseOf(uint32_t channel, RankIndex rank,
                                                                 uint32_t number) const {
   const Range all = Blocks(channel, 0, places_);
   if (IsFolded(rank)) {
-    return {.peer = rank + 1, .sent = all, .received = all, .gathers = true, .is_first = true};
+    return {.peer = RankIndex{rank + 1},
+            .sent = all,
+            .received = all,
+            .gathers = true,
+            .is_first = true};
   }
   if (!TakesFolded(rank)) return ExchangeOf(channel, rank, number);
-  if (number == 0) return {.peer = rank - 1, .sent = {}, .received = all, .is_first = true};
+  if (number == 0)
+    return {.peer = RankIndex{rank - 1}, .sent = {}, .received = all, .is_first = true};
   if (number == 2 * halvings_ + 1) {
-    return {.peer = rank - 1, .sent = all, .received = {}, .gathers = true};
+    return {.peer = RankIndex{rank - 1}, .sent = all, .received = {}, .gathers = true};
   }
   return ExchangeOf(channel, rank, number - 1);
 }
 
 // Bit d of its place selects the half of its 2^(log p - d) blocks that a rank keeps in phase d.
-HalvingDoublingSchedule::Phase HalvingDoublingSchedule::ExchangeOf(uint32_t channel, uint32_t rank,
+HalvingDoublingSchedule::Phase HalvingDoublingSchedule::ExchangeOf(uint32_t channel, RankIndex rank,
                                                                    uint32_t number) const {
   const uint32_t place = PlaceOf(rank);
   const bool gathers = number >= halvings_;

@@ -43,21 +43,21 @@ class HalvingDoublingSchedule final : public ExchangeSchedule {
   // Describes one exchange of a rank with one peer: the bytes that it sends and those that it
   // receives.
   struct Phase {
-    uint32_t peer = 0;
+    RankIndex peer{};
     Range sent;
     Range received;
     bool gathers = false;   // else reduces
     bool is_first = false;  // of the rank: its data is its own contribution only
     bool ends = false;      // the received and reduced data is the result
   };
-  bool IsFolded(uint32_t rank) const;     // sends its contribution to the next rank
-  bool TakesFolded(uint32_t rank) const;  // the rank after a folded one
-  uint32_t PlaceOf(uint32_t rank) const;  // among the p, for a rank that is not folded
-  uint32_t RankAt(uint32_t place) const;
+  bool IsFolded(RankIndex rank) const;     // sends its contribution to the next rank
+  bool TakesFolded(RankIndex rank) const;  // the rank after a folded one
+  uint32_t PlaceOf(RankIndex rank) const;  // among the p, for a rank that is not folded
+  RankIndex RankAt(uint32_t place) const;
   Range Blocks(uint32_t channel, uint64_t first, uint64_t count) const;
-  uint32_t PhaseCount(uint32_t rank) const;
-  Phase PhaseOf(uint32_t channel, uint32_t rank, uint32_t number) const;
-  Phase ExchangeOf(uint32_t channel, uint32_t rank, uint32_t number) const;
+  uint32_t PhaseCount(RankIndex rank) const;
+  Phase PhaseOf(uint32_t channel, RankIndex rank, uint32_t number) const;
+  Phase ExchangeOf(uint32_t channel, RankIndex rank, uint32_t number) const;
   ExchangeOrder OrderOf(const Phase& phase) const;
 
   HalvingDoublingParameters parameters_;

@@ -9,7 +9,7 @@
 
 namespace railyard {
 
-HeadTable::HeadTable(std::vector<std::vector<uint32_t>> ranks_by_server)
+HeadTable::HeadTable(std::vector<std::vector<RankIndex>> ranks_by_server)
     : servers(std::move(ranks_by_server)) {
   size_t rank_count = 0;
   for (const auto& ranks : servers) rank_count += ranks.size();
@@ -25,10 +25,10 @@ HeadTable::HeadTable(std::vector<std::vector<uint32_t>> ranks_by_server)
   }
 }
 
-std::vector<LanePeer> HeadTable::HeadsOfSlice(uint32_t rank, ConnectionUse use) const {
+std::vector<LanePeer> HeadTable::HeadsOfSlice(RankIndex rank, ConnectionUse use) const {
   std::vector<LanePeer> peers;
   peers.reserve(servers.size());
-  for (const auto& ranks : servers) peers.push_back({RankIndex{ranks[head_of[rank]]}, use});
+  for (const auto& ranks : servers) peers.push_back({ranks[head_of[rank]], use});
   return peers;
 }
 

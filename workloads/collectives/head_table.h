@@ -12,14 +12,14 @@ namespace railyard {
 
 // Holds the GPUs of a communicator by server.
 struct HeadTable {
-  std::vector<std::vector<uint32_t>> servers;  // ranks by server, in the order of their GPUs
-  std::vector<uint32_t> server_of;             // by rank
-  std::vector<uint32_t> head_of;               // by rank: place in its server
+  std::vector<std::vector<RankIndex>> servers;  // ranks by server, in the order of their GPUs
+  std::vector<uint32_t> server_of;              // by rank
+  std::vector<uint32_t> head_of;                // by rank: place in its server
   // Precondition: all servers have the same number of ranks.
-  explicit HeadTable(std::vector<std::vector<uint32_t>> ranks_by_server);
+  explicit HeadTable(std::vector<std::vector<RankIndex>> ranks_by_server);
   uint32_t heads() const { return static_cast<uint32_t>(servers.front().size()); }
   // Returns the heads of a rank's slice on all servers, itself included, with connections of `use`.
-  std::vector<LanePeer> HeadsOfSlice(uint32_t rank, ConnectionUse use) const;
+  std::vector<LanePeer> HeadsOfSlice(RankIndex rank, ConnectionUse use) const;
 };
 
 struct SliceChunk {

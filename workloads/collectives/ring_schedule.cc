@@ -16,7 +16,7 @@ RingTable::RingTable(const std::vector<std::vector<uint32_t>>& rings)
   rank_at_.reserve(position_of_.size());
   for (uint32_t channel = 0; channel < channel_count_; ++channel) {
     for (uint32_t position = 0; position < rank_count_; ++position) {
-      const uint32_t rank = rings[channel][position];
+      const RankIndex rank{rings[channel][position]};
       rank_at_.push_back(rank);
       position_of_[channel * rank_count_ + rank] = position;
     }

@@ -21,17 +21,17 @@ class RingTable {
 
   uint32_t rank_count() const { return rank_count_; }
   uint32_t channel_count() const { return channel_count_; }
-  uint32_t RankAt(uint32_t channel, uint32_t position) const {
+  RankIndex RankAt(uint32_t channel, uint32_t position) const {
     return rank_at_[channel * rank_count_ + position];
   }
-  uint32_t PositionOf(uint32_t channel, uint32_t rank) const {
+  uint32_t PositionOf(uint32_t channel, RankIndex rank) const {
     return position_of_[channel * rank_count_ + rank];
   }
 
  private:
   uint32_t rank_count_ = 0;
   uint32_t channel_count_ = 0;
-  std::vector<uint32_t> rank_at_;
+  std::vector<RankIndex> rank_at_;
   std::vector<uint32_t> position_of_;
 };
 

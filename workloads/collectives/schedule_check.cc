@@ -27,13 +27,14 @@ struct Message {
 class ScheduleRun {
  public:
   ScheduleRun(const ScheduleSubject& subject, uint32_t rank_count,
-              const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of, uint32_t slots)
+              const std::function<const CollectiveSchedule&(RankIndex)>& schedule_of,
+              uint32_t slots)
       : subject_(subject),
         rank_count_(rank_count),
         slots_(slots),
         buffer_bytes_(BufferBytes(subject, rank_count)),
         result_(subject, rank_count) {
-    for (uint32_t rank = 0; rank < rank_count; ++rank) schedules_.push_back(&schedule_of(rank));
+    for (RankIndex rank{0}; rank < rank_count; ++rank) schedules_.push_back(&schedule_of(rank));
   }
 
   std::string Check() {
@@ -232,11 +233,11 @@ class ScheduleRun {
     return parts;
   }
 
-  bool IsInBlockOf(uint32_t rank, uint64_t offset) const {
+  bool IsInBlockOf(RankIndex rank, uint64_t offset) const {
     return offset / subject_.block_bytes == rank;
   }
 
-  Parts LoadLocal(uint32_t rank, const Step& step) const {
+  Parts LoadLocal(RankIndex rank, const Step& step) const {
     Parts parts;
     const Contributors own(rank_count_, rank);
     if (!step.gathers) {
@@ -252,7 +253,7 @@ class ScheduleRun {
 
   void Execute(size_t index, const Step& step, std::optional<Parts> operand) {
     const Lane& lane = lanes_[index];
-    const uint32_t rank = lane.id.rank;
+    const RankIndex rank = lane.id.rank;
     if (step.load_local) Take(lane, LoadLocal(rank, step), operand);
     if (step.load_kept) Take(lane, LoadKept(index, step), operand);
     if (!error_.empty()) return;
@@ -368,7 +369,7 @@ class ScheduleRun {
 }  // namespace
 
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
-                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of,
+                          const std::function<const CollectiveSchedule&(RankIndex)>& schedule_of,
                           SchedulePlace* place, uint32_t slots) {
   ScheduleRun run(subject, rank_count, schedule_of, slots);
   std::string error = run.Check();

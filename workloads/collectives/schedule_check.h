@@ -37,7 +37,7 @@ struct SchedulePlace {
 // waits while `slots` messages on the connection have not been received. `schedule_of(rank)` lets
 // point-to-point schedules, which are per rank, be checked together.
 std::string CheckSchedule(const ScheduleSubject& subject, uint32_t rank_count,
-                          const std::function<const CollectiveSchedule&(uint32_t)>& schedule_of,
+                          const std::function<const CollectiveSchedule&(RankIndex)>& schedule_of,
                           SchedulePlace* place = nullptr, uint32_t slots = 0);
 
 }  // namespace railyard

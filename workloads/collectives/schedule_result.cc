@@ -13,14 +13,14 @@ ScheduleResult::ScheduleResult(const ScheduleSubject& subject, uint32_t rank_cou
     : subject_(subject),
       rank_count_(rank_count),
       is_point_to_point_(IsPointToPoint(subject)),
-      all_(rank_count, 0),
+      all_(rank_count),
       stored_(rank_count) {
-  for (uint32_t rank = 0; rank < rank_count; ++rank) all_.Add(rank);
+  for (RankIndex rank{0}; rank < rank_count; ++rank) all_.Add(rank);
 }
 
-void ScheduleResult::Store(uint32_t rank, int32_t received_from, uint64_t begin, uint64_t bytes) {
-  uint32_t peer = 0;
-  if (is_point_to_point_) peer = received_from < 0 ? rank : static_cast<uint32_t>(received_from);
+void ScheduleResult::Store(RankIndex rank, int32_t received_from, uint64_t begin, uint64_t bytes) {
+  RankIndex peer{0};
+  if (is_point_to_point_) peer = received_from < 0 ? rank : RankIndex{received_from};
   const uint64_t end = begin + bytes;
   auto& ranges = stored_[rank];
   // Rings walk downwards through the vector: most ranges continue the last one.
@@ -44,7 +44,7 @@ std::string ScheduleResult::CheckValue(uint64_t offset, uint64_t bytes,
     case CollectiveKind::kReduce:
     case CollectiveKind::kReduceScatter:
       if (contributors == all_) return {};
-      for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+      for (RankIndex rank{0}; rank < rank_count_; ++rank) {
         if (contributors.Has(rank)) continue;
         return fmt::format("stores {} B at offset {} without the contribution of rank {}", bytes,
                            offset, rank);
@@ -55,21 +55,21 @@ std::string ScheduleResult::CheckValue(uint64_t offset, uint64_t bytes,
       if (offset + bytes > (block + 1) * subject_.block_bytes) {
         return "stores a chunk that lies in two blocks";
       }
-      if (contributors != Contributors(rank_count_, static_cast<uint32_t>(block))) {
+      if (contributors != Contributors(rank_count_, RankIndex{block})) {
         return fmt::format("stores at offset {} what is not of rank {}", offset, block);
       }
       return {};
     }
     case CollectiveKind::kAllToAll: {
       if (is_point_to_point_) return {};  // a message comes from its sender only
-      const auto sender = static_cast<uint32_t>(offset / subject_.block_bytes % rank_count_);
+      const RankIndex sender{offset / subject_.block_bytes % rank_count_};
       if (contributors != Contributors(rank_count_, sender)) {
         return fmt::format("stores at offset {} what is not of rank {}", offset, sender);
       }
       return {};
     }
     case CollectiveKind::kBroadcast:
-      if (contributors != Contributors(rank_count_, subject_.root)) {
+      if (contributors != Contributors(rank_count_, RankIndex{subject_.root})) {
         return fmt::format("stores what is not of the root {}", subject_.root);
       }
       return {};
@@ -78,12 +78,12 @@ std::string ScheduleResult::CheckValue(uint64_t offset, uint64_t bytes,
   }
 }
 
-std::string ScheduleResult::Check(uint32_t rank) {
+std::string ScheduleResult::Check(RankIndex rank) {
   const uint64_t block = subject_.block_bytes;
   auto& ranges = stored_[rank];
   if (subject_.is_whole && subject_.in_place) {
     const uint64_t own = (uint64_t{rank} * rank_count_ + rank) * block;  // it is there already
-    ranges.push_back({.begin = own, .end = own + block});
+    ranges.push_back({.peer = RankIndex{0}, .begin = own, .end = own + block});
   }
   std::sort(ranges.begin(), ranges.end(), [](const StoredRange& a, const StoredRange& b) {
     return a.peer != b.peer ? a.peer < b.peer : a.begin < b.begin;
@@ -103,9 +103,9 @@ std::string ScheduleResult::Check(uint32_t rank) {
     } else if (subject_.kind == CollectiveKind::kReduce && rank != subject_.root) {
       end = 0;
     }
-    error = CheckCoverage(rank, 0, begin, end, next);
+    error = CheckCoverage(rank, RankIndex{0}, begin, end, next);
   } else {
-    for (uint32_t peer = 0; error.empty() && peer < rank_count_; ++peer) {
+    for (RankIndex peer{0}; error.empty() && peer < rank_count_; ++peer) {
       error = CheckCoverage(rank, peer, 0, ReceivesFrom(rank, peer) ? block : 0, next);
     }
   }
@@ -116,14 +116,14 @@ std::string ScheduleResult::Check(uint32_t rank) {
   return error;
 }
 
-bool ScheduleResult::ReceivesFrom(uint32_t rank, uint32_t peer) const {
+bool ScheduleResult::ReceivesFrom(RankIndex rank, RankIndex peer) const {
   if (rank == peer && subject_.in_place) return false;
   if (subject_.kind == CollectiveKind::kGather) return rank == subject_.root;
   if (subject_.kind == CollectiveKind::kScatter) return peer == subject_.root;
   return true;
 }
 
-std::string ScheduleResult::CheckCoverage(uint32_t rank, uint32_t peer, uint64_t begin,
+std::string ScheduleResult::CheckCoverage(RankIndex rank, RankIndex peer, uint64_t begin,
                                           uint64_t end, size_t& next) const {
   const auto& ranges = stored_[rank];
   const std::string source = is_point_to_point_ ? fmt::format(" of rank {}", peer) : "";

@@ -19,25 +19,25 @@ class ScheduleResult {
 
   // Stores bytes of the rank's result. In a point-to-point schedule, bytes received from another
   // rank are that rank's part of the result.
-  void Store(uint32_t rank, int32_t received_from, uint64_t begin, uint64_t bytes);
+  void Store(RankIndex rank, int32_t received_from, uint64_t begin, uint64_t bytes);
   // Checks that the stored value is the final value of its place. Returns an empty string if it is,
   // else the error.
   std::string CheckValue(uint64_t offset, uint64_t bytes, const Contributors& contributors) const;
   // Checks, after all stores, that they are the whole result of the rank, each byte once. Returns
   // an empty string if so, else the error.
-  std::string Check(uint32_t rank);
+  std::string Check(RankIndex rank);
 
  private:
   // Describes a part of a result that a step stored; its peer is 0 unless it is point-to-point.
   struct StoredRange {
-    uint32_t peer = 0;
+    RankIndex peer{};
     uint64_t begin = 0;
     uint64_t end = 0;
   };
 
-  bool ReceivesFrom(uint32_t rank, uint32_t peer) const;
+  bool ReceivesFrom(RankIndex rank, RankIndex peer) const;
   // Checks the ranges of `peer` from `next` on and advances `next` past them.
-  std::string CheckCoverage(uint32_t rank, uint32_t peer, uint64_t begin, uint64_t end,
+  std::string CheckCoverage(RankIndex rank, RankIndex peer, uint64_t begin, uint64_t end,
                             size_t& next) const;
 
   const ScheduleSubject& subject_;

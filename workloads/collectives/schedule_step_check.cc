@@ -18,7 +18,7 @@ const LanePeer* FindPeer(uint32_t rank, const std::vector<LanePeer>& by_rank) {
   return at != by_rank.end() && at->rank == rank ? &*at : nullptr;
 }
 
-bool IsOwnBlock(const ScheduleSubject& subject, uint32_t rank_count, uint32_t rank,
+bool IsOwnBlock(const ScheduleSubject& subject, uint32_t rank_count, RankIndex rank,
                 uint64_t offset) {
   const uint64_t block = offset / subject.block_bytes;
   return (subject.kind == CollectiveKind::kAllToAll ? block % rank_count : block) == rank;
@@ -26,7 +26,7 @@ bool IsOwnBlock(const ScheduleSubject& subject, uint32_t rank_count, uint32_t ra
 
 // The pieces lie in the buffer, and what is loaded of an AllGather or AllToAll in the rank's own
 // blocks, but for what switches gather, where nothing of others' is loaded.
-std::string CheckPlaces(const ScheduleSubject& subject, uint32_t rank_count, uint32_t rank,
+std::string CheckPlaces(const ScheduleSubject& subject, uint32_t rank_count, RankIndex rank,
                         const Step& step) {
   if (IsPointToPoint(subject)) return {};
   const uint64_t buffer_bytes = BufferBytes(subject, rank_count);
@@ -80,7 +80,7 @@ std::vector<LanePeer> PeersNamed(int32_t named, const std::vector<LanePeer>& by_
   return {{RankIndex{named}, ConnectionUse::kRing}};
 }
 
-std::string CheckStep(const ScheduleSubject& subject, uint32_t rank_count, uint32_t rank,
+std::string CheckStep(const ScheduleSubject& subject, uint32_t rank_count, RankIndex rank,
                       const LanePeers& peers, const Step& step) {
   // Only peers that the lane lists, each another rank.
   const auto is_peer = [&](int32_t named, const std::vector<LanePeer>& listed) {

@@ -18,7 +18,7 @@ std::vector<LanePeer> PeersNamed(int32_t named, const std::vector<LanePeer>& by_
 
 // Returns an empty string if the step is correct, else the error. `peers`, each direction sorted by
 // rank, are those of the step's lane of `rank`.
-std::string CheckStep(const ScheduleSubject& subject, uint32_t rank_count, uint32_t rank,
+std::string CheckStep(const ScheduleSubject& subject, uint32_t rank_count, RankIndex rank,
                       const LanePeers& peers, const Step& step);
 
 }  // namespace railyard

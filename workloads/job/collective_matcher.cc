@@ -31,7 +31,7 @@ CollectiveMatcher::CollectiveMatcher(const Trace& trace, std::vector<JobCollecti
 }
 
 CollectiveIndex CollectiveMatcher::Match(const TraceOperation& operation, CommunicatorIndex number,
-                                         uint32_t rank) {
+                                         RankIndex rank) {
   Communicator& communicator = communicators_[number];
   const uint32_t call = communicator.call_counts[rank]++;
   if (call < communicator.collectives.size()) {
@@ -60,7 +60,7 @@ CollectiveIndex CollectiveMatcher::Match(const TraceOperation& operation, Commun
 }
 
 void CollectiveMatcher::CheckSame(const TraceOperation& operation, CommunicatorIndex number,
-                                  uint32_t rank, uint64_t call) {
+                                  RankIndex rank, uint64_t call) {
   Communicator& communicator = communicators_[number];
   JobCollective& first = collectives_[communicator.collectives[call]];
   const char* differs = nullptr;
@@ -92,7 +92,7 @@ void CollectiveMatcher::CheckSame(const TraceOperation& operation, CommunicatorI
   first_call.count = first.count;
   first_call.datatype = first.datatype;
   first_call.root = first.root;
-  const uint32_t first_rank = communicator.first_ranks[call];
+  const RankIndex first_rank = communicator.first_ranks[call];
   const auto choice = [](Algorithm algorithm, Protocol protocol) {
     if (algorithm == Algorithm::kUnstated && protocol == Protocol::kUnstated) return std::string();
     return fmt::format(" by {}/{}", AlgorithmName(algorithm), ProtocolName(protocol));
@@ -114,7 +114,7 @@ void CollectiveMatcher::CheckCounts() {
   for (size_t i = 0; i < communicators_.size(); ++i) {
     const Communicator& communicator = communicators_[i];
     if (communicator.mismatched || communicator.collectives.empty()) continue;
-    for (uint32_t rank = 0; rank < communicator.call_counts.size(); ++rank) {
+    for (RankIndex rank{0}; rank < communicator.call_counts.size(); ++rank) {
       const uint64_t calls = communicator.call_counts[rank];
       if (calls == communicator.collectives.size()) continue;
       const JobCollective& missing = collectives_[communicator.collectives[calls]];

@@ -21,13 +21,13 @@ class CollectiveMatcher {
   // Returns the collective of `rank`'s next call on the communicator with that index. A call that
   // differs from that of the first rank is an error with a note, once per communicator.
   CollectiveIndex Match(const TraceOperation& operation, CommunicatorIndex communicator,
-                        uint32_t rank);
+                        RankIndex rank);
   // Returns the number of calls that `rank` has made so far. AddCalls counts further calls, which
   // were matched for another rank with the same program.
-  uint32_t CallsOf(CommunicatorIndex communicator, uint32_t rank) const {
+  uint32_t CallsOf(CommunicatorIndex communicator, RankIndex rank) const {
     return communicators_[communicator].call_counts[rank];
   }
-  void AddCalls(CommunicatorIndex communicator, uint32_t rank, uint32_t calls) {
+  void AddCalls(CommunicatorIndex communicator, RankIndex rank, uint32_t calls) {
     communicators_[communicator].call_counts[rank] += calls;
   }
   // Reports an error for every rank that made fewer calls than another of its communicator.
@@ -36,11 +36,11 @@ class CollectiveMatcher {
  private:
   struct Communicator {
     std::vector<CollectiveIndex> collectives;  // by call
-    std::vector<uint32_t> first_ranks;         // by call: the rank that called first
+    std::vector<RankIndex> first_ranks;        // by call: the rank that called first
     std::vector<uint32_t> call_counts;         // by communicator rank
     bool mismatched = false;
   };
-  void CheckSame(const TraceOperation& operation, CommunicatorIndex communicator, uint32_t rank,
+  void CheckSame(const TraceOperation& operation, CommunicatorIndex communicator, RankIndex rank,
                  uint64_t call);
 
   const Trace& trace_;

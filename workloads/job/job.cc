@@ -16,8 +16,6 @@
 namespace railyard {
 namespace {
 
-constexpr uint32_t kNotAMember = UINT32_MAX;
-
 // The calls that AlltoAll, Gather and Scatter of NCCL's API become when enqueued (taskAppend in
 // src/enqueue.cc, from 2.28). Equal lists, such as those of all ranks of an AlltoAll, are kept
 // once.
@@ -25,7 +23,7 @@ class P2pExpander {
  public:
   explicit P2pExpander(std::vector<P2pCall>& calls) : calls_(calls) {}
 
-  void Expand(const TraceOperation& operation, uint32_t rank, uint32_t size,
+  void Expand(const TraceOperation& operation, RankIndex rank, uint32_t size,
               JobOperation& expanded) {
     const bool all = operation.kind == CollectiveKind::kAllToAll;
     const bool gather = operation.kind == CollectiveKind::kGather;
@@ -61,7 +59,7 @@ class JobBuilder {
         collective_matcher_(trace, job_.collectives, diagnostics),
         p2p_matcher_(trace, job_.collectives, job_.p2p_calls, diagnostics),
         expander_(job_.p2p_calls),
-        rank_in_(trace.communicators.size(), kNotAMember) {}
+        rank_in_(trace.communicators.size(), RankIndex::kNone) {}
 
   std::optional<Job> Build() {
     job_.communicators = trace_.communicators;
@@ -70,20 +68,20 @@ class JobBuilder {
     job_.source_files = trace_.source_files;
     job_.parts.resize(1);
     job_.parts[0].global_ranks.resize(trace_.rank_count);
-    std::iota(job_.parts[0].global_ranks.begin(), job_.parts[0].global_ranks.end(), 0u);
+    std::iota(job_.parts[0].global_ranks.begin(), job_.parts[0].global_ranks.end(), GlobalRank{0});
     job_.operations.resize(trace_.rank_count);
     job_.called.resize(trace_.rank_count);
     job_.iteration_begins.resize(job_.operations.program_count());
     job_.memberships.resize(trace_.rank_count);
     for (uint32_t i = 0; i < trace_.communicators.size(); ++i) {
       const auto& ranks = trace_.communicators[i].ranks;
-      for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
-        job_.memberships[ranks[rank]].emplace_back(CommunicatorIndex{i}, RankIndex{rank});
+      for (RankIndex rank{0}; rank < ranks.size(); ++rank) {
+        job_.memberships[ranks[rank]].emplace_back(CommunicatorIndex{i}, rank);
       }
     }
     Reserve();
     std::vector<std::optional<FirstOfProgram>> firsts(trace_.operations.program_count());
-    for (uint32_t rank = 0; rank < trace_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
       const uint32_t program = trace_.operations.program_of_rank(rank);
       std::optional<FirstOfProgram>& first = firsts[program];
       if (!first) {
@@ -104,7 +102,7 @@ class JobBuilder {
 
  private:
   struct FirstOfProgram {
-    uint32_t rank = 0;
+    GlobalRank rank{};
     bool means_the_same = false;
   };
   // Whether its operations are the same for every rank that runs it.
@@ -142,11 +140,11 @@ class JobBuilder {
   void Reserve() {
     std::vector<uint64_t> collectives(trace_.communicators.size());
     CallCounts total;
-    const std::vector<std::vector<uint32_t>> ranks = trace_.operations.RanksOfPrograms();
+    const std::vector<std::vector<GlobalRank>> ranks = trace_.operations.RanksOfPrograms();
     for (uint32_t program = 0; program < ranks.size(); ++program) {
       if (ranks[program].empty()) continue;
       const CallCounts counts = CountCalls(trace_.operations.program(program));
-      for (const uint32_t rank : ranks[program]) {
+      for (const GlobalRank rank : ranks[program]) {
         for (const auto& [number, calls] : counts.collectives) {
           uint64_t& most = collectives[trace_.CommunicatorOf(rank, number)];
           most = std::max(most, calls);
@@ -161,7 +159,7 @@ class JobBuilder {
   }
 
   // The calls of both are of the same collectives.
-  void ShareCalls(uint32_t global_rank, uint32_t with) {
+  void ShareCalls(GlobalRank global_rank, GlobalRank with) {
     job_.operations.SetProgram(global_rank, job_.operations.program_of_rank(with));
     job_.called.SetProgram(global_rank, job_.called.program_of_rank(with));
     for (const auto& [communicator, rank] : job_.memberships[with]) {
@@ -173,7 +171,7 @@ class JobBuilder {
   }
 
   // `alike` is a rank that has the same program in the trace.
-  void AddRank(uint32_t global_rank, std::optional<uint32_t> alike) {
+  void AddRank(GlobalRank global_rank, std::optional<GlobalRank> alike) {
     for (const auto& [communicator, rank] : job_.memberships[global_rank])
       rank_in_[communicator] = rank;
     const auto& calls = trace_.operations[global_rank];
@@ -193,8 +191,8 @@ class JobBuilder {
         continue;
       }
       const CommunicatorIndex communicator = trace_.CommunicatorOf(global_rank, call.communicator);
-      const uint32_t rank = rank_in_[communicator];
-      SIM_CHECK(rank != kNotAMember, "a call on a communicator the rank is not in");
+      const RankIndex rank = rank_in_[communicator];
+      SIM_CHECK(rank != RankIndex::kNone, "a call on a communicator the rank is not in");
       if (IsSendOrRecv(call.kind)) {
         const size_t count_before = operations.size();
         operation_of[i] = p2p_matcher_.Add(call, communicator, rank, operations, called);
@@ -229,12 +227,12 @@ class JobBuilder {
       NoteIterations(global_rank, calls, operation_of);
     }
     for (const auto& membership : job_.memberships[global_rank]) {
-      rank_in_[membership.first] = kNotAMember;
+      rank_in_[membership.first] = RankIndex::kNone;
     }
   }
 
   // Whether the communicators that two ranks' calls are on have as many ranks.
-  bool AreAsLarge(uint32_t a, uint32_t b) const {
+  bool AreAsLarge(GlobalRank a, GlobalRank b) const {
     const std::vector<CollectiveIndex>& of_a = job_.called[a];
     const std::vector<CollectiveIndex>& of_b = job_.called[b];
     const auto size = [this](CollectiveIndex collective) {
@@ -243,7 +241,7 @@ class JobBuilder {
     return std::ranges::equal(of_a, of_b, {}, size, size);
   }
 
-  void NoteIterations(uint32_t global_rank, const std::vector<TraceOperation>& calls,
+  void NoteIterations(GlobalRank global_rank, const std::vector<TraceOperation>& calls,
                       const std::vector<uint32_t>& operation_of) {
     const uint32_t program = job_.operations.program_of_rank(global_rank);
     for (size_t i = 0; i < calls.size(); ++i) {
@@ -278,7 +276,7 @@ class JobBuilder {
   P2pMatcher p2p_matcher_;
   P2pExpander expander_;
   // State of the global rank being added: its rank by communicator, and its operations.
-  std::vector<uint32_t> rank_in_;
+  std::vector<RankIndex> rank_in_;
   std::vector<JobOperation> operations_;
 };
 
@@ -295,12 +293,12 @@ PartIndex Job::PartOf(CommunicatorIndex communicator) const {
 std::vector<PartIndex> Job::PartsOfRanks() const {
   std::vector<PartIndex> part_of_rank(rank_count, PartIndex::kNone);
   for (PartIndex part{}; part < parts.size(); ++part) {
-    for (const uint32_t rank : parts[part].global_ranks) part_of_rank[rank] = part;
+    for (const GlobalRank rank : parts[part].global_ranks) part_of_rank[rank] = part;
   }
   return part_of_rank;
 }
 
-RankIndex Job::CommunicatorRank(CommunicatorIndex communicator, uint32_t rank) const {
+RankIndex Job::CommunicatorRank(CommunicatorIndex communicator, GlobalRank rank) const {
   const auto& of_rank = memberships[rank];
   const auto it =
       std::lower_bound(of_rank.begin(), of_rank.end(), std::pair{communicator, RankIndex{0}});
@@ -319,7 +317,7 @@ void PlanAllToAllsWhole(uint32_t rank_count, Job& job) {
   // Ranks of one program may differ in which of its calls are.
   std::map<std::pair<uint32_t, std::vector<uint32_t>>, uint32_t> program_with;
   std::set<uint32_t> changed;
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
     const std::vector<JobOperation>& operations = std::as_const(job.operations)[rank];
     std::vector<uint32_t> whole;
     for (uint32_t i = 0; i < operations.size(); ++i) {

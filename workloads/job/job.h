@@ -97,8 +97,8 @@ static_assert(sizeof(JobOperation) == 40);
 // Describes one of the jobs that share a fabric, as a part of the combined Job.
 struct JobPart {
   std::string name;
-  std::vector<uint32_t> global_ranks;  // by rank of the part
-  int64_t start_ps = 0;                // when its programs begin
+  std::vector<GlobalRank> global_ranks;  // by rank of the part
+  int64_t start_ps = 0;                  // when its programs begin
   // Each of its ranks delays every operation by an amount drawn once per rank from [0,
   // rank_skew_max_ps].
   int64_t rank_skew_max_ps = 0;
@@ -129,13 +129,13 @@ struct Job {
 
   // Returns the collective of a call. Precondition: `call` is one of the rank's operations and not
   // computation.
-  CollectiveIndex CollectiveOf(uint32_t rank, const JobOperation& call) const {
+  CollectiveIndex CollectiveOf(GlobalRank rank, const JobOperation& call) const {
     return called[rank][call.call];
   }
 
   // Returns the communicator rank of a global rank. Precondition: the global rank is in the
   // communicator.
-  RankIndex CommunicatorRank(CommunicatorIndex communicator, uint32_t rank) const;
+  RankIndex CommunicatorRank(CommunicatorIndex communicator, GlobalRank rank) const;
 };
 
 // Matches the k-th collective call of each communicator across its ranks, and sends with receives.

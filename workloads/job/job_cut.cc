@@ -47,7 +47,7 @@ void KeepFirstCollectives(uint64_t count, Job& job) {
   job.iteration_begins.assign(job.operations.program_count(), {});
   // Ranks that share operations may keep different ones of them.
   std::map<std::pair<uint32_t, std::vector<bool>>, uint32_t> numbers;
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
     const uint32_t program = whole.program_of_rank(rank);
     std::vector<bool> is_kept;
     for (const CollectiveIndex collective : job.called[rank]) is_kept.push_back(collective < count);

@@ -14,7 +14,7 @@ namespace {
 class Iterations {
  public:
   Iterations(const Job& job, PartIndex part) : job_(job) {
-    for (const uint32_t rank : job.parts[part].global_ranks) {
+    for (const GlobalRank rank : job.parts[part].global_ranks) {
       const uint32_t program = job.operations.program_of_rank(rank);
       auto [it, is_new] = calls_.try_emplace(program);
       if (!is_new) continue;
@@ -46,7 +46,7 @@ class Iterations {
   // The calls of a program, without computation. They are equal for all of its ranks, so the first
   // one's represent all.
   struct Calls {
-    uint32_t rank = 0;
+    GlobalRank rank{};
     std::span<const JobOperation> operations;
     std::vector<uint32_t> indices;  // into them
     size_t size() const { return indices.size(); }
@@ -84,7 +84,7 @@ class Iterations {
 IterationBegins StatedIterations(const Job& job, PartIndex part) {
   IterationBegins begins{.count = UINT64_MAX, .of_program = {}};
   begins.of_program.resize(job.operations.program_count());
-  for (const uint32_t rank : job.parts[part].global_ranks) {
+  for (const GlobalRank rank : job.parts[part].global_ranks) {
     const uint32_t program = job.operations.program_of_rank(rank);
     const std::vector<uint32_t>& stated = job.iteration_begins[program];
     std::vector<uint32_t>& of_program = begins.of_program[program];
@@ -100,7 +100,7 @@ IterationBegins StatedIterations(const Job& job, PartIndex part) {
 
 IterationBegins FindIterations(const Job& job, PartIndex part) {
   const auto& ranks = job.parts[part].global_ranks;
-  const bool is_stated = std::any_of(ranks.begin(), ranks.end(), [&](uint32_t rank) {
+  const bool is_stated = std::any_of(ranks.begin(), ranks.end(), [&](GlobalRank rank) {
     return !job.iteration_begins[job.operations.program_of_rank(rank)].empty();
   });
   return is_stated ? StatedIterations(job, part) : Iterations(job, part).Begins();

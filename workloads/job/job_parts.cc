@@ -29,7 +29,7 @@ void Append(std::vector<Item> items, std::vector<Item>& to) {
 void AddCommunicators(const JobPart& part, std::vector<TraceCommunicator> added, Job& joined) {
   for (TraceCommunicator& communicator : added) {
     communicator.name = part.name + "/" + communicator.name;
-    for (uint32_t& rank : communicator.ranks) rank = part.global_ranks[rank];
+    for (GlobalRank& rank : communicator.ranks) rank = part.global_ranks[rank];
   }
   Append(std::move(added), joined.communicators);
 }
@@ -41,7 +41,7 @@ void AddPrograms(const JobPart& part, RankPrograms<Item> added, RankPrograms<Ite
   for (uint32_t program = 0; program < added.program_count(); ++program) {
     joined.AddProgram(std::move(added.program(program)));
   }
-  for (uint32_t rank = 0; rank < part.global_ranks.size(); ++rank) {
+  for (GlobalRank rank{0}; rank < part.global_ranks.size(); ++rank) {
     joined.SetProgram(part.global_ranks[rank], first + added.program_of_rank(rank));
   }
 }
@@ -79,7 +79,7 @@ void Add(Job job, Job& joined) {
   Append(std::move(job.collectives), joined.collectives);
   Append(std::move(job.p2p_calls), joined.p2p_calls);
   Append(std::move(job.source_files), joined.source_files);
-  for (uint32_t rank = 0; rank < part.global_ranks.size(); ++rank) {
+  for (GlobalRank rank{0}; rank < part.global_ranks.size(); ++rank) {
     auto& memberships = joined.memberships[part.global_ranks[rank]];
     memberships = std::move(job.memberships[rank]);
     for (auto& membership : memberships) membership.first = offsets.In(membership.first);
@@ -94,7 +94,7 @@ void Add(Job job, Job& joined) {
 Job JoinJobs(std::vector<Job> jobs) {
   Job joined;
   for (const Job& job : jobs) {
-    for (const uint32_t rank : job.parts.front().global_ranks) {
+    for (const GlobalRank rank : job.parts.front().global_ranks) {
       joined.rank_count = std::max(joined.rank_count, rank + 1);
     }
   }
@@ -105,16 +105,16 @@ Job JoinJobs(std::vector<Job> jobs) {
   return joined;
 }
 
-void SwapRanks(uint32_t a, uint32_t b, Job& job) {
-  const auto swap_in = [a, b](std::vector<uint32_t>& ranks) {
-    for (uint32_t& rank : ranks) {
+void SwapRanks(GlobalRank a, GlobalRank b, Job& job) {
+  const auto swap_in = [a, b](std::vector<GlobalRank>& ranks) {
+    for (GlobalRank& rank : ranks) {
       if (rank == a || rank == b) rank = rank == a ? b : a;
     }
   };
   job.operations.SwapPrograms(a, b);
   job.called.SwapPrograms(a, b);
   std::swap(job.memberships[a], job.memberships[b]);
-  for (const uint32_t rank : {a, b}) {
+  for (const GlobalRank rank : {a, b}) {
     for (const auto& [communicator, place] : job.memberships[rank]) {
       job.communicators[communicator].ranks[place] = rank;
     }
@@ -152,7 +152,7 @@ Job ReliableOf(const Job& job) {
 Job AloneOf(const Job& job, PartIndex part) {
   Job alone = job;
   const std::vector<PartIndex> part_of_rank = job.PartsOfRanks();
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
     // Parts share no program.
     if (part_of_rank[rank] == part) continue;
     alone.operations[rank].clear();

@@ -16,7 +16,7 @@ Job JoinJobs(std::vector<Job> jobs);
 
 // Exchanges the programs of two global ranks. Communicators and the part keep the order of their
 // ranks.
-void SwapRanks(uint32_t a, uint32_t b, Job& job);
+void SwapRanks(GlobalRank a, GlobalRank b, Job& job);
 // Extends the job to `rank_count` global ranks; new ranks have no program.
 void GrowTo(uint32_t rank_count, Job& job);
 

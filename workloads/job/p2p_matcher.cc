@@ -40,7 +40,7 @@ void P2pMatcher::Reserve(size_t groups, size_t sends, size_t recvs) {
 }
 
 uint32_t P2pMatcher::Add(const TraceOperation& operation, CommunicatorIndex communicator,
-                         uint32_t rank, std::vector<JobOperation>& operations,
+                         RankIndex rank, std::vector<JobOperation>& operations,
                          std::vector<CollectiveIndex>& called) {
   uint32_t index = static_cast<uint32_t>(groups_.size());
   if (operation.group != 0) {
@@ -76,11 +76,12 @@ uint32_t P2pMatcher::Add(const TraceOperation& operation, CommunicatorIndex comm
 
   const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
   const bool is_send = operation.kind == CollectiveKind::kSend;
-  pending_.push_back({index, {is_send, RankIndex{operation.peer}, bytes, operation.expert}});
+  const RankIndex peer{operation.peer};
+  pending_.push_back({index, {is_send, peer, bytes, operation.expert}});
   Endpoint endpoint;
   endpoint.communicator = communicator;
-  endpoint.source = is_send ? rank : operation.peer;
-  endpoint.target = is_send ? operation.peer : rank;
+  endpoint.source = is_send ? rank : peer;
+  endpoint.target = is_send ? peer : rank;
   endpoint.group = index;
   endpoint.bytes = bytes;
   endpoint.source_file = operation.source_file;
@@ -268,7 +269,7 @@ void P2pMatcher::DescribeCollectives() {
     bool exchange = true;
   };
   std::vector<Sums> sums(groups_.size());
-  std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> members;  // root, communicator rank, group
+  std::vector<std::tuple<uint32_t, RankIndex, uint32_t>> members;  // root, communicator rank, group
   members.reserve(groups_.size());
   for (uint32_t i = 0; i < groups_.size(); ++i) {
     const uint32_t root = FindRoot(i);
@@ -281,7 +282,7 @@ void P2pMatcher::DescribeCollectives() {
   std::sort(members.begin(), members.end());
   for (size_t i = 0; i < members.size();) {
     const uint32_t root = std::get<0>(members[i]);
-    const uint32_t rank = std::get<1>(members[i]);
+    const RankIndex rank = std::get<1>(members[i]);
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
     int64_t measured_ps = 0;

@@ -28,7 +28,7 @@ class P2pMatcher {
   // after the computation of all its calls. If the call begins a new operation, it is appended to
   // `operations`, and its collective to `called`. Returns the operation of the call, an index into
   // `operations`.
-  uint32_t Add(const TraceOperation& operation, CommunicatorIndex communicator, uint32_t rank,
+  uint32_t Add(const TraceOperation& operation, CommunicatorIndex communicator, RankIndex rank,
                std::vector<JobOperation>& operations, std::vector<CollectiveIndex>& called);
   // Completes a global rank and gives its operations their calls.
   void FinishRank(std::vector<JobOperation>& operations);
@@ -43,7 +43,7 @@ class P2pMatcher {
   struct Group {
     CollectiveIndex collective{};
     CommunicatorIndex communicator{};
-    uint32_t rank = 0;
+    RankIndex rank{};
     uint64_t sent_bytes = 0;       // to others
     uint64_t received_bytes = 0;   // from others
     int64_t measured_ps = 0;       // its longest call; 0 if unknown
@@ -54,8 +54,8 @@ class P2pMatcher {
   };
   struct Endpoint {
     CommunicatorIndex communicator{};
-    uint32_t source = 0;
-    uint32_t target = 0;
+    RankIndex source{};
+    RankIndex target{};
     uint32_t group = 0;
     uint64_t bytes = 0;
     uint32_t source_file = 0;

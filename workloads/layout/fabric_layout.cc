@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "workloads/layout/gpu_of_rank.h"
+
 namespace railyard {
 namespace {
 
@@ -90,7 +92,7 @@ std::vector<std::vector<uint32_t>> MeshLanes(const FabricGraph& graph,
 std::vector<DeviceId> NeighboursOfFirst(const FabricGraph& graph,
                                         const std::vector<GpuIndex>& gpus) {
   std::vector<DeviceId> neighbours;
-  const int32_t server = graph.device(graph.gpus()[gpus.front()]).server;
+  const ServerIndex server = graph.device(graph.gpus()[gpus.front()]).server;
   for (const GpuIndex gpu : gpus) {
     const DeviceId device = graph.gpus()[gpu];
     if (graph.device(device).server == server) neighbours.push_back(device);
@@ -139,12 +141,15 @@ CommunicatorCpu CpuOf(CpuVendor vendor) {
 }
 
 std::vector<GpuIndex> GpusOf(const TraceCommunicator& communicator) {
-  return {communicator.ranks.begin(), communicator.ranks.end()};
+  std::vector<GpuIndex> gpus;
+  gpus.reserve(communicator.ranks.size());
+  for (const GlobalRank rank : communicator.ranks) gpus.push_back(GpuOf(rank));
+  return gpus;
 }
 
 CommunicatorLayout LayoutOf(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
   CommunicatorLayout layout;
-  std::map<int32_t, uint32_t> node_of_server;
+  std::map<ServerIndex, uint32_t> node_of_server;
   for (const GpuIndex gpu : gpus) {
     const Device& device = graph.device(graph.gpus()[gpu]);
     const auto node =

@@ -13,7 +13,7 @@ namespace railyard {
 // Converts the vendor. An unknown vendor counts as Intel.
 CommunicatorCpu CpuOf(CpuVendor vendor);
 
-// Returns the GPUs of the communicator's ranks: rank r of a job runs on GPU r (ADR 0066).
+// Returns the GPUs of the communicator's ranks.
 std::vector<GpuIndex> GpusOf(const TraceCommunicator& communicator);
 
 // Returns the layout that NCCL would detect for a communicator's GPUs, which are in rank order.

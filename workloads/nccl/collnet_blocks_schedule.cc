@@ -65,8 +65,8 @@ uint32_t CollnetBlocksSchedule::LaneCount(RankIndex /*rank*/, uint32_t /*channel
 LanePeers CollnetBlocksSchedule::PeersOf(const LaneId& lane) const {
   const ConnectionUse within = Gathers() ? ConnectionUse::kExchange : ConnectionUse::kTree;
   std::vector<LanePeer> others;
-  for (const uint32_t rank : table_->servers[table_->server_of[lane.rank]]) {
-    if (rank != lane.rank) others.push_back({RankIndex{rank}, within});
+  for (const RankIndex rank : table_->servers[table_->server_of[lane.rank]]) {
+    if (rank != lane.rank) others.push_back({rank, within});
   }
   std::vector<LanePeer> rail = table_->HeadsOfSlice(lane.rank, ConnectionUse::kNetworkSum);
   switch (static_cast<Part>(lane.lane)) {
@@ -89,7 +89,7 @@ Step CollnetBlocksSchedule::ChunkAt(uint32_t head, uint64_t chunk) const {
   const uint64_t block_bytes = parameters_.block_bytes;
   const uint64_t server = chunk / chunks_of_block_ * blocks_of_chunk_;
   const uint64_t within_bytes = chunk % chunks_of_block_ * parameters_.chunk_bytes;
-  const uint32_t owner = table_->servers[server][head];
+  const RankIndex owner = table_->servers[server][head];
   Step step;
   step.pieces = static_cast<uint32_t>(std::min(blocks_of_chunk_, table_->servers.size() - server));
   step.bytes = step.pieces * std::min(parameters_.chunk_bytes, block_bytes - within_bytes);

@@ -38,8 +38,8 @@ uint32_t CollnetDirectSchedule::LaneCount(RankIndex /*rank*/, uint32_t /*channel
 LanePeers CollnetDirectSchedule::PeersOf(const LaneId& lane) const {
   const auto others = [&](ConnectionUse use) {
     std::vector<LanePeer> peers;
-    for (const uint32_t rank : table_->servers[table_->server_of[lane.rank]]) {
-      if (rank != lane.rank) peers.push_back({RankIndex{rank}, use});
+    for (const RankIndex rank : table_->servers[table_->server_of[lane.rank]]) {
+      if (rank != lane.rank) peers.push_back({rank, use});
     }
     return peers;
   };

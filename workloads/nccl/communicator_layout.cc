@@ -11,13 +11,13 @@ uint32_t CommunicatorLayout::node_count() const {
   return count;
 }
 
-std::vector<std::vector<uint32_t>> RanksByNode(const CommunicatorLayout& layout) {
-  std::vector<std::vector<uint32_t>> nodes(layout.node_count());
-  for (uint32_t rank = 0; rank < layout.ranks.size(); ++rank) {
+std::vector<std::vector<RankIndex>> RanksByNode(const CommunicatorLayout& layout) {
+  std::vector<std::vector<RankIndex>> nodes(layout.node_count());
+  for (RankIndex rank{0}; rank < layout.ranks.size(); ++rank) {
     nodes[layout.ranks[rank].node].push_back(rank);
   }
   for (auto& ranks : nodes) {
-    std::stable_sort(ranks.begin(), ranks.end(), [&](uint32_t a, uint32_t b) {
+    std::stable_sort(ranks.begin(), ranks.end(), [&](RankIndex a, RankIndex b) {
       return layout.ranks[a].local_index < layout.ranks[b].local_index;
     });
   }

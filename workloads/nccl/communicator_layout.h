@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/units/rank_index.h"
+#include "simulator/units/server_index.h"
+
 namespace railyard {
 
 enum class GpuGeneration : uint8_t { kVolta, kAmpere, kHopper, kBlackwell };
@@ -32,7 +35,7 @@ struct PciePlace {
 struct RankPlace {
   uint32_t node = 0;         // nodes numbered in order of first appearance in rank order
   uint32_t local_index = 0;  // the GPU's index in its server, < gpus_per_server
-  int32_t server = -1;       // of the fabric; -1 if unknown
+  ServerIndex server = ServerIndex::kNone;  // of the fabric; kNone if unknown
   PciePlace pcie{};
 };
 struct CommunicatorLayout {
@@ -58,6 +61,6 @@ struct CommunicatorLayout {
 };
 
 // Returns the ranks of each node in the order of their GPUs.
-std::vector<std::vector<uint32_t>> RanksByNode(const CommunicatorLayout& layout);
+std::vector<std::vector<RankIndex>> RanksByNode(const CommunicatorLayout& layout);
 
 }  // namespace railyard

@@ -69,7 +69,7 @@ bool IsUsable(const RankPlace& place, const NcclSettings& settings) {
 
 // The plan for NICs that cannot be used.
 void AvoidNics(const CommunicatorLayout& layout, const NcclSettings& settings,
-               const std::vector<std::vector<uint32_t>>& nodes, RingPlan& plan) {
+               const std::vector<std::vector<RankIndex>>& nodes, RingPlan& plan) {
   plan.pattern = RingPattern::kOneRail;
   if (settings.nic_policy != NicPolicy::kReplan) return;
   const auto gpus = static_cast<uint32_t>(nodes.front().size());
@@ -94,7 +94,7 @@ uint32_t GeneralRingCount(uint32_t gpus, uint32_t rings_max) {
 }
 
 RingPlan ChooseRings(const CommunicatorLayout& layout, const NcclSettings& settings,
-                     const std::vector<std::vector<uint32_t>>& nodes,
+                     const std::vector<std::vector<RankIndex>>& nodes,
                      std::vector<std::string>& assumptions) {
   const uint32_t gpus = static_cast<uint32_t>(nodes.front().size());
   if (IsOverPcie(layout)) {
@@ -166,7 +166,7 @@ RingPlan PlanMesh(size_t ring_count, size_t node_count, std::vector<std::string>
 }
 
 // Appends a node's part of one of RCCL's rings between servers, which leaves by the last GPU's NIC.
-void AppendRcclNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& node_ranks,
+void AppendRcclNode(const CommunicatorLayout& layout, const std::vector<RankIndex>& node_ranks,
                     const std::vector<uint32_t>& rccl_ring, std::vector<uint32_t>& order,
                     std::vector<uint32_t>& sending_nic) {
   for (const uint32_t gpu : rccl_ring) order.push_back(node_ranks[gpu]);
@@ -174,7 +174,7 @@ void AppendRcclNode(const CommunicatorLayout& layout, const std::vector<uint32_t
 }
 
 // Does the same as AppendNode for a mesh.
-void AppendMeshNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& node_ranks,
+void AppendMeshNode(const CommunicatorLayout& layout, const std::vector<RankIndex>& node_ranks,
                     const std::vector<uint32_t>& mesh_ring, uint32_t ring,
                     std::vector<uint32_t>& order, std::vector<uint32_t>& sending_nic) {
   const auto enter = std::find(mesh_ring.begin(), mesh_ring.end(), ring % mesh_ring.size());
@@ -184,7 +184,7 @@ void AppendMeshNode(const CommunicatorLayout& layout, const std::vector<uint32_t
 }
 
 // Appends node `node`'s part of ring `ring`: the ranks in order; the NIC the last one leaves by.
-void AppendNode(const CommunicatorLayout& layout, const std::vector<uint32_t>& node_ranks,
+void AppendNode(const CommunicatorLayout& layout, const std::vector<RankIndex>& node_ranks,
                 uint32_t node, uint32_t ring, RingPattern pattern, const NcclSettings& settings,
                 std::vector<uint32_t>& order, std::vector<uint32_t>& sending_nic) {
   const uint32_t gpus = static_cast<uint32_t>(node_ranks.size());
@@ -334,7 +334,7 @@ void NoteVersion(const CommunicatorLayout& layout, const NcclSettings& settings,
   }
 }
 
-using NodeRanks = std::vector<std::vector<uint32_t>>;
+using NodeRanks = std::vector<std::vector<RankIndex>>;
 
 // Chooses the rings: RCCL's, those of a mesh of NVLinks, or those of NCCL's search.
 RingPlan PlanRings(const CommunicatorLayout& layout, const NcclSettings& settings,
@@ -400,7 +400,7 @@ void AddRing(const CommunicatorLayout& layout, const NcclSettings& settings, con
       AppendMeshNode(layout, ranks, channels.mesh_rings[ring], ring, order, sending_nic);
     }
   } else if (nodes.size() == 1) {
-    order = nodes.front();
+    order.assign(nodes.front().begin(), nodes.front().end());
   } else {
     for (uint32_t node = 0; node < nodes.size(); ++node) {
       const uint32_t rail = plan.rails.empty() ? ring : plan.rails[ring % plan.rails.size()];

@@ -111,7 +111,7 @@ bool IsOf(const ExplicitAlgorithm& algorithm, const JobCollective& collective,
 
 // Ranks by node, in the order of their GPUs; nullptr unless every node has as many.
 std::shared_ptr<const HeadTable> MakeHeadTable(const CommunicatorLayout& layout) {
-  std::vector<std::vector<uint32_t>> nodes = RanksByNode(layout);
+  std::vector<std::vector<RankIndex>> nodes = RanksByNode(layout);
   const auto is_equal = [&](const auto& ranks) { return ranks.size() == nodes.front().size(); };
   if (!std::all_of(nodes.begin(), nodes.end(), is_equal)) return nullptr;
   return std::make_shared<HeadTable>(std::move(nodes));
@@ -132,8 +132,8 @@ CommunicatorLayout AsUsed(CommunicatorLayout layout, const NcclSettings& setting
 // Returns the speed on the slowest node; 0 if no node has two GPUs with places in PCIe's tree.
 double SlowestPcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& settings) {
   double slowest = 0;
-  for (const std::vector<uint32_t>& ranks : RanksByNode(layout)) {
-    const auto has_place = [&](uint32_t rank) { return layout.ranks[rank].pcie.host_bridge >= 0; };
+  for (const std::vector<RankIndex>& ranks : RanksByNode(layout)) {
+    const auto has_place = [&](RankIndex rank) { return layout.ranks[rank].pcie.host_bridge >= 0; };
     if (ranks.size() < 2 || !std::all_of(ranks.begin(), ranks.end(), has_place)) continue;
     const double gb_per_s = PcieRingGbPerS(layout, settings, ranks);
     slowest = slowest == 0 ? gb_per_s : std::min(slowest, gb_per_s);

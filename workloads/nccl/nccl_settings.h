@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/units/server_index.h"
 #include "workloads/nccl/allowed_values.h"
 
 namespace railyard {
@@ -27,7 +28,7 @@ enum class PathType : uint8_t {
 
 // Identifies the NIC of a server's GPU.
 struct NicPlace {
-  int32_t server = 0;
+  ServerIndex server{};
   uint32_t local_index = 0;
   bool operator==(const NicPlace&) const = default;
 };

@@ -73,7 +73,7 @@ std::vector<std::vector<TreePlace>> BuildPlaces(
     tree.resize(layout.ranks.size());
     // A node's ranks along the channel's chain.
     const auto rank_at = [&](uint32_t node, uint32_t position) {
-      const std::vector<uint32_t>& ranks = nodes[node];
+      const std::vector<RankIndex>& ranks = nodes[node];
       if (!mesh_rings.empty()) {
         const std::vector<uint32_t>& ring = mesh_rings[channel % graph_channels];
         const auto head = std::find(ring.begin(), ring.end(), head_of(channel, node));
@@ -88,8 +88,8 @@ std::vector<std::vector<TreePlace>> BuildPlaces(
     const bool second = channel / graph_channels % 2 == 1;
     for (uint32_t node = 0; node < node_count; ++node) {
       for (uint32_t position = 0; position + 1 < nodes[node].size(); ++position) {
-        const uint32_t upper = rank_at(node, position);
-        const uint32_t lower = rank_at(node, position + 1);
+        const RankIndex upper = rank_at(node, position);
+        const RankIndex lower = rank_at(node, position + 1);
         tree[upper].down[0] = static_cast<int32_t>(lower);
         tree[lower].up = static_cast<int32_t>(upper);
       }

@@ -27,7 +27,7 @@ uint32_t NvlsSchedule::BatchCount(RankIndex /*rank*/, uint32_t channel) const {
   return LoopCount(channel) != 0 ? 1 : 0;
 }
 
-std::span<const NvlsSchedule::Part> NvlsSchedule::PartsOf(uint32_t rank, uint32_t channel) const {
+std::span<const NvlsSchedule::Part> NvlsSchedule::PartsOf(RankIndex rank, uint32_t channel) const {
   static constexpr std::array kAllGather = {Part::kDown, Part::kGather};
   static constexpr std::array kReduceScatter = {Part::kScatter, Part::kUp};
   // The root's reduction goes straight down.
@@ -48,7 +48,7 @@ uint32_t NvlsSchedule::LaneCount(RankIndex rank, uint32_t channel, uint32_t /*ba
 
 // connectNvls (src/graph/connect.cc): even channels have the first tree over the servers, odd ones
 // the second; the head of a slice meets the heads of the same slice.
-TreePlace NvlsSchedule::TreeOf(uint32_t rank, uint32_t channel) const {
+TreePlace NvlsSchedule::TreeOf(RankIndex rank, uint32_t channel) const {
   const auto servers = static_cast<uint32_t>(table_->servers.size());
   if (servers == 1 || parameters_.network_sum) return {};
   TreePlace place = PlaceInDoubleTree(servers, table_->server_of[rank], channel % 2 == 1);
@@ -70,8 +70,8 @@ LanePeers NvlsSchedule::PeersOf(const LaneId& lane) const {
   const auto& ranks = table_->servers[table_->server_of[lane.rank]];
   const bool of_head = part == Part::kUp || part == Part::kDown;
   for (size_t i = 0; i < (of_head ? ranks.size() : heads_); ++i) {
-    operands.push_back({RankIndex{ranks[i]}, ConnectionUse::kSwitchOperand});
-    results.push_back({RankIndex{ranks[i]}, ConnectionUse::kSwitchResult});
+    operands.push_back({ranks[i], ConnectionUse::kSwitchOperand});
+    results.push_back({ranks[i], ConnectionUse::kSwitchResult});
   }
   const TreePlace place = TreeOf(lane.rank, lane.channel);
   std::vector<LanePeer> children;
@@ -138,7 +138,7 @@ SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head)
     chunk.offset_bytes += share.offset_bytes;
     return chunk;
   }
-  const uint32_t rank = table_->servers.front()[head];
+  const RankIndex rank = table_->servers.front()[head];
   const uint64_t within_bytes = loop * chunk_bytes;
   return {rank * parameters_.block_bytes + share.offset_bytes + within_bytes,
           std::min(chunk_bytes, share.bytes - within_bytes)};

@@ -62,9 +62,9 @@ class NvlsSchedule final : public CollectiveSchedule {
   // Names the role of a lane. A rank numbers its lanes in this order and has no lane for a role
   // that it does not need.
   enum class Part : uint8_t { kScatter, kUp, kDown, kGather };
-  std::span<const Part> PartsOf(uint32_t rank, uint32_t channel) const;
+  std::span<const Part> PartsOf(RankIndex rank, uint32_t channel) const;
   Part PartOf(const LaneId& lane) const { return PartsOf(lane.rank, lane.channel)[lane.lane]; }
-  TreePlace TreeOf(uint32_t rank, uint32_t channel) const;  // among servers
+  TreePlace TreeOf(RankIndex rank, uint32_t channel) const;  // among servers
   uint64_t LoopCount(uint32_t channel) const;
   SliceChunk ChunkOf(uint32_t channel, uint64_t loop, uint32_t head) const;
 

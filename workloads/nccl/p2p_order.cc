@@ -33,8 +33,8 @@ P2pOrder::P2pOrder(const CommunicatorLayout& layout, uint32_t version, uint32_t 
 // node sizes. Before, the nodes are the groups, or all ranks are one group if node sizes differ.
 void P2pOrder::MakeGroups(const CommunicatorLayout& layout) {
   const uint32_t rank_count = static_cast<uint32_t>(layout.ranks.size());
-  std::vector<std::vector<uint32_t>> nodes(node_count_);
-  for (uint32_t rank = 0; rank < rank_count; ++rank) {
+  std::vector<std::vector<RankIndex>> nodes(node_count_);
+  for (RankIndex rank{0}; rank < rank_count; ++rank) {
     nodes[layout.ranks[rank].node].push_back(rank);
   }
   uint32_t node_ranks_max = 0;
@@ -55,7 +55,7 @@ void P2pOrder::MakeGroups(const CommunicatorLayout& layout) {
   }
   member_.reserve(rank_count);
   if (version_ < 22800 && !uniform) {
-    for (uint32_t rank = 0; rank < rank_count; ++rank) member_.push_back(rank);
+    for (RankIndex rank{0}; rank < rank_count; ++rank) member_.push_back(rank);
   } else {
     for (const auto& ranks : nodes) member_.insert(member_.end(), ranks.begin(), ranks.end());
   }
@@ -78,7 +78,7 @@ void P2pOrder::OrderGroups() {
   }
 }
 
-uint32_t P2pOrder::SendPeer(uint32_t rank, uint32_t round) const {
+RankIndex P2pOrder::SendPeer(RankIndex rank, uint32_t round) const {
   const uint32_t group_count = static_cast<uint32_t>(group_delta_at_.size());
   const Place& place = place_[rank];
   const uint32_t group = (place.group + group_delta_at_[round / group_size_]) % group_count;
@@ -86,7 +86,7 @@ uint32_t P2pOrder::SendPeer(uint32_t rank, uint32_t round) const {
   return member_[group * group_size_ + local];
 }
 
-uint32_t P2pOrder::RecvPeer(uint32_t rank, uint32_t round) const {
+RankIndex P2pOrder::RecvPeer(RankIndex rank, uint32_t round) const {
   const uint32_t group_count = static_cast<uint32_t>(group_delta_at_.size());
   const Place& place = place_[rank];
   const uint32_t group =
@@ -95,7 +95,7 @@ uint32_t P2pOrder::RecvPeer(uint32_t rank, uint32_t round) const {
   return member_[group * group_size_ + local];
 }
 
-uint32_t P2pOrder::RoundOf(uint32_t from, uint32_t to) const {
+uint32_t P2pOrder::RoundOf(RankIndex from, RankIndex to) const {
   const uint32_t group_count = static_cast<uint32_t>(group_delta_at_.size());
   const Place& a = place_[from];
   const Place& b = place_[to];

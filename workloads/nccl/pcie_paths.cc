@@ -48,7 +48,7 @@ PathType P2pLevelOf(const CommunicatorLayout& layout, const NcclSettings& settin
 }
 
 LocalTransport LocalTransportOf(const CommunicatorLayout& layout, const NcclSettings& settings,
-                                uint32_t from, uint32_t to) {
+                                RankIndex from, RankIndex to) {
   const PathType level = P2pLevelOf(layout, settings);
   if (layout.nvlink && level >= PathType::kNvl) return LocalTransport::kNvlink;
   const PciePlace& a = layout.ranks[from].pcie;
@@ -61,7 +61,7 @@ LocalTransport LocalTransportOf(const CommunicatorLayout& layout, const NcclSett
 }
 
 double PcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& settings,
-                      std::span<const uint32_t> ranks) {
+                      std::span<const RankIndex> ranks) {
   std::map<LinkKey, double> load;  // in rings
   std::map<LinkKey, double> gb_per_s;
   const auto count = [&](const LinkKey& link, double rings, double rate_gb_per_s) {
@@ -72,8 +72,8 @@ double PcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& sett
     return static_cast<double>(bps) / 8e9 * kNcclShareOfPayload;
   };
   for (size_t i = 0; i < ranks.size(); ++i) {
-    const uint32_t from = ranks[i];
-    const uint32_t to = ranks[(i + 1) % ranks.size()];
+    const RankIndex from = ranks[i];
+    const RankIndex to = ranks[(i + 1) % ranks.size()];
     const PciePlace& a = layout.ranks[from].pcie;
     const PciePlace& b = layout.ranks[to].pcie;
     const bool by_memory =

@@ -27,12 +27,12 @@ enum class LocalTransport : uint8_t {
   kNone,
 };
 LocalTransport LocalTransportOf(const CommunicatorLayout& layout, const NcclSettings& settings,
-                                uint32_t from, uint32_t to);
+                                RankIndex from, RankIndex to);
 
 // Returns the speed in GB/s that NCCL's search finds for the ring over a server's ranks in their
 // order: the highest of its speeds that every PCIe link and the links between sockets can carry.
 // Precondition: at least two ranks, all with PCIe places.
 double PcieRingGbPerS(const CommunicatorLayout& layout, const NcclSettings& settings,
-                      std::span<const uint32_t> ranks);
+                      std::span<const RankIndex> ranks);
 
 }  // namespace railyard

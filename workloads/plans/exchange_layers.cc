@@ -14,7 +14,7 @@ namespace railyard {
 ExchangeLayers::ExchangeLayers(const Plan& plan) {
   if (plan.layered || plan.parallelism.expert == 1) return;
   const RankGroups groups(plan.parallelism);
-  for (uint32_t rank = 0; rank < groups.rank_count(); ++rank) {
+  for (GlobalRank rank{0}; rank < groups.rank_count(); ++rank) {
     stage_of_rank_.push_back(groups.PlaceOf(rank)[static_cast<size_t>(Dimension::kPipeline)]);
   }
   if (std::holds_alternative<Training>(plan.job)) {
@@ -24,7 +24,7 @@ ExchangeLayers::ExchangeLayers(const Plan& plan) {
   }
 }
 
-ExchangeLayers::OfRank ExchangeLayers::Of(uint32_t rank) const {
+ExchangeLayers::OfRank ExchangeLayers::Of(GlobalRank rank) const {
   static const std::vector<uint32_t> kNoLayers;
   if (rank >= stage_of_rank_.size()) return {kNoLayers, 0};  // it does nothing but prefill
   return {of_stage_[stage_of_rank_[rank]], count_of_rank_[rank]};
@@ -63,7 +63,7 @@ void ExchangeLayers::AddInference(const Plan& plan) {
     }
   }
   const RankGroups groups(plan.parallelism);
-  for (uint32_t rank = 0; rank < groups.rank_count(); ++rank) {
+  for (GlobalRank rank{0}; rank < groups.rank_count(); ++rank) {
     const uint32_t group = groups.ExpertPlaceOf(groups.PlaceOf(rank)).group;
     count_of_rank_.push_back(of_stage_[stage_of_rank_[rank]].size() * passes_of_group[group]);
   }

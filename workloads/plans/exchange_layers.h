@@ -23,7 +23,7 @@ class ExchangeLayers {
   };
   // Returns the AllToAllvs of a rank; the result has none if the rank belongs to no expert-parallel
   // group. Precondition: layers are known.
-  OfRank Of(uint32_t rank) const;
+  OfRank Of(GlobalRank rank) const;
 
  private:
   void AddTraining(const Plan& plan);

@@ -54,12 +54,12 @@ uint64_t SentBytes(CollectiveKind kind, uint64_t bytes, uint64_t size) {
 
 PlanVolume VolumeOf(const Trace& trace) {
   PlanVolume volume;
-  const std::vector<std::vector<uint32_t>> ranks = trace.operations.RanksOfPrograms();
+  const std::vector<std::vector<GlobalRank>> ranks = trace.operations.RanksOfPrograms();
   for (uint32_t program = 0; program < ranks.size(); ++program) {
     if (ranks[program].empty()) continue;
     const ProgramCalls calls = CallsOf(trace.operations.program(program));
     volume.compute_ps = std::max(volume.compute_ps, calls.compute_ps);
-    for (const uint32_t rank : ranks[program]) {
+    for (const GlobalRank rank : ranks[program]) {
       std::map<std::string, uint64_t> sent;
       for (const auto& [number, count] : calls.calls) {
         const uint32_t communicator = trace.CommunicatorOf(rank, number);

@@ -20,7 +20,7 @@ size_t GroupEnd(const std::vector<TraceOperation>& program, size_t first) {
 }
 
 // nullopt for what is no call, or takes no time.
-std::optional<PlannedCall> CallAt(const Trace& trace, uint32_t rank, size_t first, size_t end) {
+std::optional<PlannedCall> CallAt(const Trace& trace, GlobalRank rank, size_t first, size_t end) {
   const std::vector<TraceOperation>& program = trace.operations[rank];
   const TraceOperation& operation = program[first];
   if (operation.kind == CollectiveKind::kCompute) return std::nullopt;
@@ -50,7 +50,7 @@ struct ExpertEvent {
   int64_t alone_ps = 0;
 };
 
-std::vector<ExpertEvent> ExpertEventsOf(const Trace& trace, uint32_t rank,
+std::vector<ExpertEvent> ExpertEventsOf(const Trace& trace, GlobalRank rank,
                                         const std::function<int64_t(const PlannedCall&)>& time_ps) {
   const std::vector<TraceOperation>& program = trace.operations[rank];
   std::vector<ExpertEvent> events;
@@ -72,7 +72,7 @@ std::vector<ExpertEvent> ExpertEventsOf(const Trace& trace, uint32_t rank,
 }
 
 // Ranks come to their AllToAllvs in the order of the numbers.
-void AddExpertTimes(const std::vector<uint32_t>& ranks,
+void AddExpertTimes(const std::vector<GlobalRank>& ranks,
                     const std::vector<std::vector<ExpertEvent>>& events,
                     std::vector<ExpertTime>& times) {
   std::vector<size_t> next(ranks.size());
@@ -111,7 +111,7 @@ std::vector<ExpertTime> ExpertTimesOf(const Trace& trace,
   for (const TraceCommunicator& communicator : trace.communicators) {
     if (GroupNameOf(communicator) != "expert") continue;
     std::vector<std::vector<ExpertEvent>> events;
-    for (const uint32_t rank : communicator.ranks) {
+    for (const GlobalRank rank : communicator.ranks) {
       events.push_back(ExpertEventsOf(trace, rank, time_ps));
     }
     AddExpertTimes(communicator.ranks, events, times);
@@ -123,7 +123,7 @@ std::string GroupNameOf(const TraceCommunicator& communicator) {
   return communicator.name.substr(0, communicator.name.find(' '));
 }
 
-void ForEachCall(const Trace& trace, uint32_t rank,
+void ForEachCall(const Trace& trace, GlobalRank rank,
                  const std::function<void(const PlannedCall&)>& visit) {
   const std::vector<TraceOperation>& program = trace.operations[rank];
   std::optional<PlannedCall> last;
@@ -138,7 +138,7 @@ void ForEachCall(const Trace& trace, uint32_t rank,
   }
 }
 
-RankTimeline TimelineOf(const Trace& trace, uint32_t rank,
+RankTimeline TimelineOf(const Trace& trace, GlobalRank rank,
                         const std::function<int64_t(const PlannedCall&)>& time_ps) {
   const std::vector<TraceOperation>& program = trace.operations[rank];
   RankTimeline timeline;

@@ -33,13 +33,13 @@ struct RankTimeline {
 
 // Visits calls in the order of the program. A group is one call; calls that only receive are left
 // out, and so are repetitions of the previous call.
-void ForEachCall(const Trace& trace, uint32_t rank,
+void ForEachCall(const Trace& trace, GlobalRank rank,
                  const std::function<void(const PlannedCall&)>& visit);
 
 // Computes a rank's timeline; `time_ps` returns the time of a call. Operations wait for those
 // before them on their stream and for one other, as the trace states. Sends and receives of a
 // pipeline take no time here.
-RankTimeline TimelineOf(const Trace& trace, uint32_t rank,
+RankTimeline TimelineOf(const Trace& trace, GlobalRank rank,
                         const std::function<int64_t(const PlannedCall&)>& time_ps);
 
 // Holds the time of a rank in AllToAllvs of experts. These synchronize the ranks of a group: no

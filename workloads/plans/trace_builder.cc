@@ -27,17 +27,17 @@ TraceBuilder::TraceBuilder(uint32_t rank_count) {
   trace_.operations.resize(rank_count);
 }
 
-uint32_t TraceBuilder::AddCommunicator(std::string name, std::vector<uint32_t> ranks) {
+uint32_t TraceBuilder::AddCommunicator(std::string name, std::vector<GlobalRank> ranks) {
   trace_.communicators.push_back({.name = std::move(name), .ranks = std::move(ranks)});
   return static_cast<uint32_t>(trace_.communicators.size()) - 1;
 }
 
-void TraceBuilder::SetCommunicators(uint32_t rank, std::vector<uint32_t> communicators) {
+void TraceBuilder::SetCommunicators(GlobalRank rank, std::vector<uint32_t> communicators) {
   trace_.communicators_of_rank.resize(trace_.rank_count);
   trace_.communicators_of_rank[rank] = std::move(communicators);
 }
 
-void TraceBuilder::SetProgram(uint32_t rank, std::vector<TraceOperation> operations) {
+void TraceBuilder::SetProgram(GlobalRank rank, std::vector<TraceOperation> operations) {
   const uint64_t hash = HashOf(operations);
   const auto [first, last] = first_rank_by_hash_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
@@ -50,11 +50,11 @@ void TraceBuilder::SetProgram(uint32_t rank, std::vector<TraceOperation> operati
   first_rank_by_hash_.emplace(hash, rank);
 }
 
-void TraceBuilder::SetProgram(const std::vector<uint32_t>& ranks,
+void TraceBuilder::SetProgram(const std::vector<GlobalRank>& ranks,
                               std::vector<TraceOperation> operations) {
   if (ranks.empty()) return;
   trace_.operations[ranks.front()] = std::move(operations);
-  for (const uint32_t rank : ranks) {
+  for (const GlobalRank rank : ranks) {
     trace_.operations.SetProgram(rank, trace_.operations.program_of_rank(ranks.front()));
   }
 }

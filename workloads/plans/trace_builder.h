@@ -16,19 +16,19 @@ class TraceBuilder {
   explicit TraceBuilder(uint32_t rank_count);
 
   // Adds a communicator and returns its number.
-  uint32_t AddCommunicator(std::string name, std::vector<uint32_t> ranks);
+  uint32_t AddCommunicator(std::string name, std::vector<GlobalRank> ranks);
   // Sets the communicators to which the numbers in the rank's program refer
   // (Trace::communicators_of_rank).
-  void SetCommunicators(uint32_t rank, std::vector<uint32_t> communicators);
+  void SetCommunicators(GlobalRank rank, std::vector<uint32_t> communicators);
   // Sets the program of a rank. Must be called at most once per rank, in any order.
-  void SetProgram(uint32_t rank, std::vector<TraceOperation> operations);
+  void SetProgram(GlobalRank rank, std::vector<TraceOperation> operations);
   // Sets the program of all these ranks, without looking for another rank with an equal program.
-  void SetProgram(const std::vector<uint32_t>& ranks, std::vector<TraceOperation> operations);
+  void SetProgram(const std::vector<GlobalRank>& ranks, std::vector<TraceOperation> operations);
   Trace Take(std::string origin);
 
  private:
   Trace trace_;
-  std::unordered_multimap<uint64_t, uint32_t> first_rank_by_hash_;
+  std::unordered_multimap<uint64_t, GlobalRank> first_rank_by_hash_;
 };
 
 }  // namespace railyard

@@ -90,7 +90,7 @@ CheckpointPlaces AddCheckpoints(const IterationBegins& iterations, uint64_t ever
 std::optional<uint32_t> CollectiveAcross(const CheckpointPlaces& places, const Job& job) {
   constexpr size_t kNone = SIZE_MAX;
   std::vector<size_t> checkpoints_before(job.collectives.size(), kNone);
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
     const std::vector<JobOperation>& operations = job.operations[rank];
     const std::vector<uint32_t>& of_rank = places[job.operations.program_of_rank(rank)];
     size_t passed = 0;

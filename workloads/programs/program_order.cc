@@ -124,7 +124,7 @@ void ProgramOrder::EndTrial(bool keep) {
   before_trial_.clear();
 }
 
-uint32_t ProgramOrder::LastFollowerOf(uint32_t rank, uint32_t index) const {
+uint32_t ProgramOrder::LastFollowerOf(GlobalRank rank, uint32_t index) const {
   const Links& links = LinksOf(rank);
   const Link& link = links.of[index];
   uint32_t last = index;

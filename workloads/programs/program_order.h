@@ -71,7 +71,7 @@ class ProgramOrder {
   // no other.
   template <typename MayBegin>
   void Start(MayBegin may_begin) {
-    for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < job_.rank_count; ++rank) {
       const auto& program = job_.operations[rank];
       const Links& links = LinksOf(rank);
       for (uint32_t index = 0; index < program.size(); ++index) {
@@ -91,10 +91,10 @@ class ProgramOrder {
                  MayBegin may_begin) {
     part_of_rank_ = job_.PartsOfRanks();
     std::unordered_map<uint32_t, std::vector<PartlyReleased>> released_of_program;
-    for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < job_.rank_count; ++rank) {
       if (job_.operations[rank].empty()) partly_released_[rank].clear();
     }
-    for (const uint32_t rank : job_.parts[part].global_ranks) {
+    for (const GlobalRank rank : job_.parts[part].global_ranks) {
       const uint32_t program = job_.operations.program_of_rank(rank);
       const auto [it, is_new] = released_of_program.try_emplace(program);
       if (is_new) it->second = ReleasedBy(program, first_of_rank[rank], now_ps);
@@ -112,13 +112,13 @@ class ProgramOrder {
   // Ends operation `index` of the rank at `now_ps`: calls may_begin(rank, index, begin_ps) for the
   // operations, except computation, that waited only for it.
   template <typename MayBegin>
-  void End(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin may_begin) {
+  void End(GlobalRank rank, uint32_t index, int64_t now_ps, MayBegin may_begin) {
     ReleaseFollowers(rank, index, now_ps, may_begin);
     EndComputation(rank, may_begin);
   }
 
   // Returns the last of the rank's operations that wait for operation `index`, or `index` itself.
-  uint32_t LastFollowerOf(uint32_t rank, uint32_t index) const;
+  uint32_t LastFollowerOf(GlobalRank rank, uint32_t index) const;
 
   // Returns when the last computation of a part ends, over all operations that have begun.
   int64_t computed_until_ps(PartIndex part) const { return computed_until_ps_[part]; }
@@ -160,7 +160,7 @@ class ProgramOrder {
     return static_cast<uint8_t>(links.of[index].waits_for);
   }
   static Links LinksOfProgram(const std::vector<JobOperation>& operations);
-  const Links& LinksOf(uint32_t rank) const {
+  const Links& LinksOf(GlobalRank rank) const {
     return links_[job_.operations.program_of_rank(rank)];
   }
 
@@ -169,7 +169,7 @@ class ProgramOrder {
   std::vector<PartlyReleased> ReleasedBy(uint32_t program, uint32_t first, int64_t now_ps) const;
 
   template <typename MayBegin>
-  void ReleaseFollowers(uint32_t rank, uint32_t index, int64_t now_ps, MayBegin& may_begin) {
+  void ReleaseFollowers(GlobalRank rank, uint32_t index, int64_t now_ps, MayBegin& may_begin) {
     const Links& links = LinksOf(rank);
     const std::vector<JobOperation>& program = job_.operations[rank];
     // The ranks that progress side by side are too many for the processor's prefetcher.
@@ -199,7 +199,7 @@ class ProgramOrder {
   }
 
   template <typename MayBegin>
-  void Release(uint32_t rank, uint32_t index, int64_t earliest_ps, MayBegin& may_begin) {
+  void Release(GlobalRank rank, uint32_t index, int64_t earliest_ps, MayBegin& may_begin) {
     const uint8_t waits_for = WaitsFor(LinksOf(rank), index);
     if (waits_for > 1) {
       std::vector<PartlyReleased>& waiting = partly_released_[rank];
@@ -222,7 +222,7 @@ class ProgramOrder {
   }
 
   template <typename MayBegin>
-  void Begin(uint32_t rank, uint32_t index, int64_t begin_ps, MayBegin& may_begin) {
+  void Begin(GlobalRank rank, uint32_t index, int64_t begin_ps, MayBegin& may_begin) {
     if (job_.operations[rank][index].is_compute()) {
       // Its length is the gap that has passed already.
       int64_t& until_ps = computed_until_ps_[part_of_rank_[rank]];
@@ -235,7 +235,7 @@ class ProgramOrder {
 
   // Computation is ended iteratively, because a chain of it may be long.
   template <typename MayBegin>
-  void EndComputation(uint32_t rank, MayBegin& may_begin) {
+  void EndComputation(GlobalRank rank, MayBegin& may_begin) {
     while (!computed_.empty()) {
       const Computed computed = computed_.back();
       computed_.pop_back();
@@ -243,7 +243,7 @@ class ProgramOrder {
     }
   }
 
-  int64_t StartOf(uint32_t rank) const { return job_.parts[part_of_rank_[rank]].start_ps; }
+  int64_t StartOf(GlobalRank rank) const { return job_.parts[part_of_rank_[rank]].start_ps; }
 
   const Job& job_;
   std::vector<PartIndex> part_of_rank_;
@@ -255,7 +255,7 @@ class ProgramOrder {
   std::vector<int64_t> computed_before_trial_ps_;
   uint64_t trial_ = 0;                   // number of the current trial
   std::vector<uint64_t> trial_of_rank_;  // by rank: last trial in which partly_released_ was copied
-  std::vector<std::pair<uint32_t, std::vector<PartlyReleased>>> before_trial_;
+  std::vector<std::pair<GlobalRank, std::vector<PartlyReleased>>> before_trial_;
 };
 
 }  // namespace railyard

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "simulator/execution/connections/lane_index.h"
 #include "simulator/state/field_table.h"
 #include "simulator/transport/contract/transport.h"
 #include "simulator/units/identifier.h"
@@ -26,7 +27,7 @@ inline constexpr uint32_t kConnectionsMax = 1u << 26;
 // Holds the ends of a connection and those of its mutable fields that not every slice accesses. A
 // record is one cache line, which the proxies of a network connection touch for each message.
 struct alignas(64) Connection {
-  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kNone = UINT32_MAX;  // no staged messages, no aggregations
 
   uint64_t tie = 0;  // orders its events; a function of its ends and use
   GpuIndex from_gpu{0};
@@ -134,8 +135,8 @@ struct alignas(128) MessageSlots {
   uint8_t costs = 0;            // class of the lane that sent last (CtaClock::AddCosts)
   bool is_closed = false;       // its programs were ended; its events have no effect
   NetworkProgress progress;
-  uint32_t sender = Connection::kNone;    // lane that owns the sending side
-  uint32_t receiver = Connection::kNone;  // lane that owns the receiving side
+  LaneIndex sender = LaneIndex::kNone;    // lane that owns the sending side
+  LaneIndex receiver = LaneIndex::kNone;  // lane that owns the receiving side
   std::array<SizeMark, kConnectionSlots> sizes{};
   int64_t flag_latency_ps = 0;  // NVLink: a flag's way, there or back
   // The next two fields are copied from a lane that waits for a message, so that the arrival need
@@ -162,8 +163,8 @@ struct alignas(128) MessageSlots {
                       field::NoState("costs", &S::costs, "the next lane that sends sets it"),
                       field::NoState("is_closed", &S::is_closed, kTable),
                       field::NoState("progress", &S::progress, kTable),
-                      field::Quiescent("sender", &S::sender, Connection::kNone),
-                      field::Quiescent("receiver", &S::receiver, Connection::kNone),
+                      field::Quiescent("sender", &S::sender, LaneIndex::kNone),
+                      field::Quiescent("receiver", &S::receiver, LaneIndex::kNone),
                       field::NoState("sizes", &S::sizes, "no message is under way"),
                       field::NoState("flag_latency_ps", &S::flag_latency_ps, kFixed),
                       field::NoState("receiver_free_ps", &S::receiver_free_ps, kLanes),

@@ -32,8 +32,7 @@ ConnectionTable::ConnectionTable(const FabricGraph& graph, FabricNetwork& networ
       communicator_counts_(graph.gpus().size()) {
   for (GpuIndex gpu{0}; gpu < graph.gpus().size(); ++gpu) {
     const Device& device = graph.device(graph.gpus()[gpu]);
-    const GpuPlace place = {static_cast<uint32_t>(device.server),
-                            static_cast<uint32_t>(device.local_index)};
+    const GpuPlace place = {device.server, static_cast<uint32_t>(device.local_index)};
     places_.push_back(place);
   }
 }

@@ -54,8 +54,6 @@ struct Aggregated {
 
 class ConnectionTable {
  public:
-  static constexpr uint32_t kNone = Connection::kNone;
-
   // Names the sinks of the flows of connections, by what the flows carry.
   struct Sinks {
     MessageSink* stores = nullptr;
@@ -96,7 +94,7 @@ class ConnectionTable {
   // communicator.
   ConnectionId Between(CommunicatorIndex communicator, uint32_t channel, RankIndex from,
                        RankIndex to, ConnectionUse use);
-  // Returns kNone if the connection is not open.
+  // Returns ConnectionId::kNone if the connection is not open.
   ConnectionId Find(CommunicatorIndex communicator, uint32_t channel, RankIndex from, RankIndex to,
                     ConnectionUse use) const;
   // Returns whether all connections of a collective, those of all its ranks, are open.
@@ -192,7 +190,7 @@ class ConnectionTable {
 
  private:
   struct GpuPlace {
-    uint32_t server = 0;
+    ServerIndex server{};
     uint32_t local_index = 0;
   };
   struct Communicator {

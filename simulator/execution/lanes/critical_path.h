@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
 
 #include "simulator/units/job_ids.h"
 #include "topologies/graph/fabric_graph.h"
@@ -27,15 +28,33 @@ enum class PathCause : uint8_t {
 inline constexpr size_t kPathCauseCount = 6;
 using PathTimes = std::array<int64_t, kPathCauseCount>;  // ps, by PathCause
 
-struct CriticalPath {
+// Holds what a path consists of. `Gpu` is what its GPUs are numbered by: an episode of the replay
+// cache numbers them by places, for it serves partitions of other GPUs.
+template <typename Gpu>
+struct PathRecord {
   int64_t origin_ps = 0;
   PathTimes spent_ps{};
-  int64_t worst_ps = 0;                   // time of the transfer or GPU that took longest
-  GpuIndex worst_from = GpuIndex::kNone;  // its GPUs; equal for the work of one GPU
-  GpuIndex worst_to = GpuIndex::kNone;
-  GpuIndex origin_gpu = GpuIndex::kNone;  // of the operation at which the path begins
+  int64_t worst_ps = 0;         // time of the transfer or GPU that took longest
+  Gpu worst_from = Gpu::kNone;  // its GPUs; equal for the work of one GPU
+  Gpu worst_to = Gpu::kNone;
+  Gpu origin_gpu = Gpu::kNone;  // of the operation at which the path begins
   CollectiveIndex collective = CollectiveIndex::kNone;
 
+  // Returns the path with `name(gpu)` in place of each GPU.
+  template <typename Name, typename Other = std::invoke_result_t<Name, Gpu>>
+  PathRecord<Other> Renamed(Name name) const {
+    const auto renamed = [&](Gpu gpu) { return gpu == Gpu::kNone ? Other::kNone : name(gpu); };
+    return {.origin_ps = origin_ps,
+            .spent_ps = spent_ps,
+            .worst_ps = worst_ps,
+            .worst_from = renamed(worst_from),
+            .worst_to = renamed(worst_to),
+            .origin_gpu = renamed(origin_gpu),
+            .collective = collective};
+  }
+};
+
+struct CriticalPath : PathRecord<GpuIndex> {
   int64_t SpentPs(PathCause cause) const { return spent_ps[static_cast<size_t>(cause)]; }
   int64_t EndPs() const { return std::accumulate(spent_ps.begin(), spent_ps.end(), origin_ps); }
   void Spend(PathCause cause, int64_t time_ps) { spent_ps[static_cast<size_t>(cause)] += time_ps; }
@@ -53,14 +72,6 @@ struct CriticalPath {
       worst_ps = time_ps;
       worst_from = from_gpu;
       worst_to = to_gpu;
-    }
-  }
-  // Replaces each GPU's number by `name(number)`, because GPUs in an episode of the replay cache
-  // are numbered by their places in the partition.
-  template <typename Name>
-  void Rename(Name name) {
-    for (GpuIndex* gpu : {&worst_from, &worst_to, &origin_gpu}) {
-      if (*gpu != GpuIndex::kNone) *gpu = GpuIndex{name(*gpu)};
     }
   }
   // Returns whether this path ends later than `other`. Ties are broken by GPU numbers and times, so

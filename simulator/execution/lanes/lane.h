@@ -15,8 +15,8 @@
 
 namespace railyard {
 
-using LaneIndex = Identifier<struct LaneIndexTag>;
 using ChannelIndex = Identifier<struct ChannelIndexTag>;  // a channel of a program that runs
+using LaneConnectionsIndex = Identifier<struct LaneConnectionsTag>;  // LaneConnections of a lane
 
 // Describes one rank's program of a collective. `operation` identifies it to the observer.
 // `schedule` must live until the program's last OnChannelFinished().
@@ -47,14 +47,14 @@ struct alignas(64) Lane {
   uint64_t tie = 0;     // orders its events; a function of the lane's identity
   ConnectionId receive_connection = ConnectionId::kNone;
   ConnectionId send_connection = ConnectionId::kNone;
-  FlowId send_flow;                    // NVLink flow of its messages' first leg
-  uint32_t steps_left = 0;             // of a row of steps with equal peers and bytes
-  uint32_t step_bytes = 0;             // of each
-  uint32_t first_bytes = 0;            // of a step's first slice
-  uint32_t slice_bytes = 0;            // of the current slice
-  uint32_t rest_bytes = 0;             // of the step, after the current slice
-  uint32_t peers = Connection::kNone;  // index of LaneConnections, if it has several peers
-  uint8_t slices_left = 0;             // of the step, the current slice included
+  FlowId send_flow;          // NVLink flow of its messages' first leg
+  uint32_t steps_left = 0;   // of a row of steps with equal peers and bytes
+  uint32_t step_bytes = 0;   // of each
+  uint32_t first_bytes = 0;  // of a step's first slice
+  uint32_t slice_bytes = 0;  // of the current slice
+  uint32_t rest_bytes = 0;   // of the step, after the current slice
+  LaneConnectionsIndex peers = LaneConnectionsIndex::kNone;  // if it has several peers
+  uint8_t slices_left = 0;  // of the step, the current slice included
   uint8_t slices_per_chunk = 0;
   uint8_t in_flight_messages = 0;  // credits of each connection
   CtaShare cta;
@@ -69,7 +69,7 @@ struct alignas(64) Lane {
   uint8_t loading : 4 = 0;       // connections whose load is in progress
   uint8_t awaits = 0;            // messages to be injected, or the switch's sum
 
-  bool HasSeveralPeers() const { return peers != Connection::kNone; }
+  bool HasSeveralPeers() const { return peers != LaneConnectionsIndex::kNone; }
 };
 static_assert(sizeof(Lane) == 64);
 
@@ -113,7 +113,7 @@ struct LaneConnections {
   bool begins_round = true;   // the current step is the first of its round
   uint32_t round_bytes = 0;   // of the round's steps; unused if it has one
   int64_t next_round_ps = 0;  // the next round does not begin earlier
-  uint32_t next_free = Connection::kNone;
+  LaneConnectionsIndex next_free = LaneConnectionsIndex::kNone;
 };
 
 }  // namespace railyard

@@ -12,7 +12,7 @@ bool IsOfOthers(const LanePeer& peer, const LaneId& lane) {
 }  // namespace
 
 bool LaneClaims::ClaimSide(LaneIndex id, ConnectionId connection, bool is_send) {
-  uint32_t MessageSlots::*const owner = is_send ? &MessageSlots::sender : &MessageSlots::receiver;
+  LaneIndex MessageSlots::*const owner = is_send ? &MessageSlots::sender : &MessageSlots::receiver;
   MessageSlots& slots = table_.slots(connection);
   if (slots.*owner == id) return true;
   if (slots.*owner != LaneIndex::kNone) {
@@ -77,7 +77,7 @@ bool LaneClaims::ClaimSends(LaneIndex id, const LanePeers& peers) {
   return true;
 }
 
-void LaneClaims::ReleaseSide(ConnectionId connection, uint32_t MessageSlots::*owner) {
+void LaneClaims::ReleaseSide(ConnectionId connection, LaneIndex MessageSlots::*owner) {
   if (connection == ConnectionId::kNone) return;
   table_.slots(connection).*owner = LaneIndex::kNone;
   const auto found = claimants_.find(connection);

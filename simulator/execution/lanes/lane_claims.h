@@ -36,7 +36,7 @@ class LaneClaims {
   bool ClaimSide(LaneIndex lane, ConnectionId connection, bool is_send);
   bool ClaimReceives(LaneIndex lane, const LanePeers& peers);
   bool ClaimSends(LaneIndex lane, const LanePeers& peers);
-  void ReleaseSide(ConnectionId connection, uint32_t MessageSlots::*owner);
+  void ReleaseSide(ConnectionId connection, LaneIndex MessageSlots::*owner);
 
   ConnectionTable& table_;
   LaneTable& lanes_;

@@ -271,7 +271,7 @@ void LaneRunner::ForgetEnded() {
 // --- Callbacks of transports ---------------------------------------------------------------------
 
 void LaneRunner::OnInjected(ConnectionId connection, int64_t left_ps) {
-  const LaneIndex sender{parts_.table.slots(connection).sender};
+  const LaneIndex sender = parts_.table.slots(connection).sender;
   Lane& lane = parts_.lanes.lane(sender);
   lane.free_ps = std::max(lane.free_ps, left_ps);
   if (paths_ != nullptr) [[unlikely]]
@@ -283,7 +283,7 @@ void LaneRunner::OnLoaded(ConnectionId connection) {
   const MessageSlots& slots = parts_.table.slots(connection);
   if (paths_ != nullptr) [[unlikely]]
     paths_->OnLoaded(connection, slots.consumed % kConnectionSlots);
-  const LaneIndex receiver{slots.receiver};
+  const LaneIndex receiver = slots.receiver;
   Lane& lane = parts_.lanes.lane(receiver);
   if (--lane.loading > 0) return;
   lane.is_loaded = true;
@@ -291,7 +291,7 @@ void LaneRunner::OnLoaded(ConnectionId connection) {
 }
 
 void LaneRunner::OnSwitchSum(ConnectionId connection) {
-  const LaneIndex id{parts_.table.slots(connection).receiver};
+  const LaneIndex id = parts_.table.slots(connection).receiver;
   Lane& lane = parts_.lanes.lane(id);
   lane.awaits = 0;
   const int64_t done_ps = std::max(parts_.engine.NowPs(), lane.free_ps);

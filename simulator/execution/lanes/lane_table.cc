@@ -106,10 +106,10 @@ LaneIndex LaneTable::OpenLane(ChannelIndex channel_id, uint32_t number) {
   return id;
 }
 
-uint32_t LaneTable::NewConnections(const LanePeers& listed) {
-  uint32_t index = free_connections_;
-  if (index == Connection::kNone) {
-    index = static_cast<uint32_t>(connections_.size());
+LaneConnectionsIndex LaneTable::NewConnections(const LanePeers& listed) {
+  LaneConnectionsIndex index = free_connections_;
+  if (index == LaneConnectionsIndex::kNone) {
+    index = LaneConnectionsIndex{connections_.size()};
     connections_.emplace_back();
   } else {
     free_connections_ = connections_[index].next_free;

@@ -105,7 +105,7 @@ class LaneTable {
   }
   static void SetRound(const LaneProgram& position, uint64_t step, LaneConnections& connections);
   LaneIndex NewLane();
-  uint32_t NewConnections(const LanePeers& listed);
+  LaneConnectionsIndex NewConnections(const LanePeers& listed);
 
   const ConnectionTable& table_;
   const CtaClock& clock_;
@@ -116,7 +116,7 @@ class LaneTable {
   std::vector<LaneConnections> connections_;
   ChannelIndex free_channel_ = ChannelIndex::kNone;
   LaneIndex free_lane_ = LaneIndex::kNone;
-  uint32_t free_connections_ = Connection::kNone;
+  LaneConnectionsIndex free_connections_ = LaneConnectionsIndex::kNone;
 };
 
 template <typename MayGrant, typename Grant>

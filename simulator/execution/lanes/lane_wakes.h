@@ -32,7 +32,7 @@ class LaneWakes {
     if (!slots.receiver_waits) return;
     slots.receiver_waits = false;
     const int64_t start_ps = std::max(seen_ps, slots.receiver_free_ps);
-    const LaneIndex receiver{slots.receiver};
+    const LaneIndex receiver = slots.receiver;
     if (start_ps > engine_.NowPs()) {
       WakeAt(start_ps, slots.receiver_tie, receiver);
     } else {
@@ -43,7 +43,7 @@ class LaneWakes {
   void WakeSender(MessageSlots& slots) {
     if (!slots.sender_waits) return;
     slots.sender_waits = false;
-    Wake(LaneIndex{slots.sender});
+    Wake(slots.sender);
   }
 
   bool empty() const { return woken_.empty(); }

@@ -44,7 +44,7 @@ void NetworkProxies::On(Phase phase, ConnectionId id) {
       Post(id);
       break;
     case Phase::kGranted:
-      if (slots.receiver != LaneIndex::kNone) Grant(LaneIndex{slots.receiver}, id);
+      if (slots.receiver != LaneIndex::kNone) Grant(slots.receiver, id);
       break;
   }
 }

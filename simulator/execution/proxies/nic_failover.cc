@@ -65,7 +65,7 @@ std::vector<NicWay> NicFailover::WaysAround(const Connection& connection,
   const auto device_of = [this](GpuIndex gpu) -> const Device& {
     return parts_.graph.device(parts_.graph.gpus()[gpu]);
   };
-  const int32_t from_server = device_of(connection.injecting_gpu).server;
+  const ServerIndex from_server = device_of(connection.injecting_gpu).server;
   const bool is_receivers = nics.contains(NicOf(connection.to_gpu));
   const auto own = static_cast<uint32_t>(
       device_of(is_receivers ? connection.to_gpu : connection.injecting_gpu).local_index);
@@ -103,7 +103,7 @@ bool NicFailover::TryToMove(ConnectionId id) {
   if (!MayMove(failed)) return false;
   std::set<DeviceId>& dead = DeadNicsOf(failed);
   for (const DeviceId gpu : parts_.graph.gpus()) {
-    const int32_t server = parts_.graph.device(gpu).server;
+    const ServerIndex server = parts_.graph.device(gpu).server;
     const auto nic = parts_.graph.NicOfGpu(gpu);
     const bool is_of_ends =
         server == parts_.graph.device(parts_.graph.gpus()[failed.injecting_gpu]).server ||

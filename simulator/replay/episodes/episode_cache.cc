@@ -26,7 +26,7 @@ uint32_t EpisodeCache::Add(Episode episode) {
   if (!Reserve(episode.operations.size() * (sizeof(EpisodeOperation) + sizeof(uint32_t)) +
                (episode.changes.size() + episode.changes_after_end.size()) *
                    sizeof(episode.changes.front()) +
-               episode.paths.size() * sizeof(CriticalPath))) {
+               episode.paths.size() * sizeof(EpisodePath))) {
     return kStateUnknown;
   }
   episode.end_order.resize(episode.operations.size());

@@ -25,6 +25,9 @@ struct EpisodeOperation {
   bool operator==(const EpisodeOperation&) const = default;
 };
 
+// Describes the critical path of an operation of an episode; its GPUs are places.
+using EpisodePath = PathRecord<EpisodePlace>;
+
 struct Episode {
   uint32_t begin_state = 0;  // numbers of the cache
   uint32_t end_state = 0;
@@ -32,7 +35,7 @@ struct Episode {
   int64_t duration_ps = 0;                     // to the instant found to be quiescent
   std::vector<EpisodeOperation> operations{};  // in the order in which they began
   std::vector<uint32_t> end_order{};           // of `operations`, in the order in which they ended
-  std::vector<CriticalPath> paths{};           // of `operations`, if paths are kept
+  std::vector<EpisodePath> paths{};            // of `operations`, if paths are kept
   CountChanges changes{};
   CountChanges changes_after_end{};  // of these, changes since its last operation ended
   // Is true if the changes after its end are known, and no payload was in flight then.

@@ -27,6 +27,10 @@ constexpr uint32_t kGapsMax = 1024;
 // Calls ahead of the one that is replayed.
 constexpr size_t kPrefetched = 8;
 
+// In an episode of the whole network, places are the numbers of the job's GPUs.
+EpisodePlace PlaceOfGpu(GpuIndex gpu) { return EpisodePlace{uint32_t{gpu}}; }
+GpuIndex GpuOfPlace(EpisodePlace place) { return GpuIndex{uint32_t{place}}; }
+
 // "operation 3, of rank 5, took from 0 to 12 ps, not from 0 to 13": the first that differs.
 std::string DescribeDifference(const std::vector<EpisodeOperation>& found,
                                const std::vector<EpisodeOperation>& expected) {
@@ -186,7 +190,7 @@ void EpisodeReplayer::AddCounts(std::vector<uint32_t> replayed) {
 std::optional<uint32_t> EpisodeReplayer::TryKnown(uint32_t state) {
   const StreamRunner::Pending first = run_.streams.pending().front();
   std::vector<uint32_t>& known =
-      cache_.Find(state, EpisodePlace{first.rank}, run_.plans.Of(run_.streams.CallOf(first)));
+      cache_.Find(state, PlaceOfGpu(GpuOf(first.rank)), run_.plans.Of(run_.streams.CallOf(first)));
   for (size_t i = 0; i < known.size(); ++i) {
     const Episode& episode = cache_.episode(known[i]);
     if (episode.begin_state != state || !Try(episode)) continue;
@@ -246,7 +250,8 @@ bool EpisodeReplayer::FollowEpisode(const Episode& episode, int64_t start_ps) {
     if (streams.pending().empty()) return false;
     const StreamRunner::Pending& first = streams.pending().front();
     const EpisodeOperation& stored = operations[beginning];
-    if (first.begin_ps != start_ps + stored.begin_ps || EpisodePlace{first.rank} != stored.place ||
+    if (first.begin_ps != start_ps + stored.begin_ps ||
+        PlaceOfGpu(GpuOf(first.rank)) != stored.place ||
         run_.plans.Of(streams.CallOf(first)) != stored.plan) {
       return false;
     }
@@ -274,7 +279,7 @@ void EpisodeReplayer::NoteTried(const Episode& episode, int64_t start_ps) {
     ledger.NoteReplayed(run_.calls.CollectiveNumberOf(tried_[i]), ReplayRule::kNetwork);
     CriticalPath path;
     if (keep_paths_) {
-      path = episode.paths[i];
+      path = {episode.paths[i].Renamed(&GpuOfPlace)};
       path.origin_ps += start_ps;
     }
     ledger.NoteEnd(tried_[i], start_ps + operation.begin_ps, start_ps + operation.end_ps, path);
@@ -296,7 +301,7 @@ void EpisodeReplayer::OnBegin(RunningIndex operation) {
   std::vector<EpisodeOperation>& operations = recording_->episode.operations;
   if (recorded_.size() <= operation) recorded_.resize(operation + 1);
   recorded_[operation] = static_cast<uint32_t>(operations.size());
-  operations.push_back({.place = EpisodePlace{running.call.rank},
+  operations.push_back({.place = PlaceOfGpu(running.call.gpu()),
                         .plan = run_.plans.Of(running.call),
                         .begin_ps = running.start_ps - recording_->begin.time_ps});
   if (keep_paths_) recording_->episode.paths.emplace_back();
@@ -309,7 +314,7 @@ void EpisodeReplayer::OnEnd(RunningIndex operation) {
   const int64_t begin_ps = recording_->begin.time_ps;
   episode.operations[recorded].end_ps = run_.engine.NowPs() - begin_ps;
   if (!keep_paths_) return;
-  episode.paths[recorded] = run_.streams.running()[operation].path;
+  episode.paths[recorded] = run_.streams.running()[operation].path.Renamed(&PlaceOfGpu);
   episode.paths[recorded].origin_ps -= begin_ps;
 }
 

@@ -109,7 +109,7 @@ NvlinkPartitions::NvlinkPartitions(const FabricGraph& graph,
 }
 
 NvlinkUse NvlinkPartitions::Join(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
-  std::map<int32_t, GpuIndex> first_of_server;
+  std::map<ServerIndex, GpuIndex> first_of_server;
   for (const GpuIndex gpu : gpus) {
     const auto [first, is_first] =
         first_of_server.try_emplace(graph.device(graph.gpus()[gpu]).server, gpu);

@@ -38,7 +38,7 @@ void PartitionMap::AddPartitionsOfNvlinks() {
   const Job& job = calls_.job();
   // By operations and their collectives, because many ranks may share both.
   std::map<std::pair<uint32_t, uint32_t>, bool> is_in_turn;
-  const auto are_in_turn = [&](uint32_t rank) {
+  const auto are_in_turn = [&](GlobalRank rank) {
     const auto [it, is_new] = is_in_turn.try_emplace(
         {job.operations.program_of_rank(rank), job.called.program_of_rank(rank)});
     if (is_new) {
@@ -50,8 +50,9 @@ void PartitionMap::AddPartitionsOfNvlinks() {
   };
   for (const NvlinkPartition& nvlinks : nvlinks_->partitions()) {
     Partition partition{.gpus = nvlinks.gpus, .links = nvlinks.links, .shape = nvlinks.shape};
-    partition.is_in_turn = std::ranges::all_of(
-        nvlinks.gpus, [&](GpuIndex gpu) { return gpu >= job.rank_count || are_in_turn(gpu); });
+    partition.is_in_turn = std::ranges::all_of(nvlinks.gpus, [&](GpuIndex gpu) {
+      return gpu >= job.rank_count || are_in_turn(RankOn(gpu));
+    });
     partition.is_faulty = MayFail(nvlinks.links, nvlinks.gpus);
     partitions_.push_back(std::move(partition));
   }
@@ -122,14 +123,14 @@ void PartitionMap::FindNeighbours() {
 
 // --- Calls ---------------------------------------------------------------------------------------
 
-bool PartitionMap::UsesNvlinks(uint32_t rank, const JobOperation& operation) const {
+bool PartitionMap::UsesNvlinks(GlobalRank rank, const JobOperation& operation) const {
   if (operation.is_compute()) return false;
   const Job& job = calls_.job();
   const JobCollective& collective = job.collectives[job.CollectiveOf(rank, operation)];
   return nvlinks_->UseOf(collective.communicator) != NvlinkUse::kNone;
 }
 
-bool PartitionMap::UsesNics(uint32_t rank, const JobOperation& operation) const {
+bool PartitionMap::UsesNics(GlobalRank rank, const JobOperation& operation) const {
   if (operation.is_compute()) return false;
   const Job& job = calls_.job();
   const JobCollective& collective = job.collectives[job.CollectiveOf(rank, operation)];

@@ -50,8 +50,8 @@ class PartitionMap {
   // its calls use the partition.
   bool IsOfPartitionAlone(PartitionIndex partition, CollectiveIndex collective) const;
   // These return true if a rank's operation uses NVLinks, or NICs; computation uses neither.
-  bool UsesNvlinks(uint32_t rank, const JobOperation& operation) const;
-  bool UsesNics(uint32_t rank, const JobOperation& operation) const;
+  bool UsesNvlinks(GlobalRank rank, const JobOperation& operation) const;
+  bool UsesNics(GlobalRank rank, const JobOperation& operation) const;
   // Returns true if traffic over the GPU's NVLinks and NIC crosses resources of the partition.
   bool IsMetAt(const Partition& partition, GpuIndex gpu) const;
   // Returns a class per communicator: collectives of one kind and size on communicators of one

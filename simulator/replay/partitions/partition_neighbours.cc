@@ -14,7 +14,7 @@ bool PartitionNeighbours::Touches(const Call& call, const Partition& partition) 
   return std::ranges::any_of(partition.gpus, [&](GpuIndex gpu) {
     const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
     return std::ranges::any_of(
-        gpus, [&](uint32_t other) { return graph_.NicOfGpu(graph_.gpus()[other]) == nic; });
+        gpus, [&](GpuIndex other) { return graph_.NicOfGpu(graph_.gpus()[other]) == nic; });
   });
 }
 
@@ -23,7 +23,7 @@ std::vector<PartitionNeighbours::NearCall> PartitionNeighbours::CallsNear(
     const Partition& partition, std::span<const CallNumber> numbers, int64_t now_ps) const {
   std::vector<NearCall> near;
   const auto add = [&](NearCall call) {
-    if (!partition.is_near[call.call.rank]) return;
+    if (!partition.is_near[call.call.gpu()]) return;
     call.is_own = std::ranges::find(numbers, calls_.NumberOf(call.call)) != numbers.end();
     near.push_back(call);
   };
@@ -79,7 +79,7 @@ bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<con
                                        int64_t now_ps, int64_t until_ps) {
   constexpr int64_t kEnded = -1;
   const int64_t least_launch_ps = map_.least_launch_ps();
-  const uint32_t rank = near.front().call.rank;
+  const GlobalRank rank = near.front().call.rank;
   const uint32_t first = near.front().call.index;
   const std::vector<JobOperation>& program = calls_.job().operations[rank];
   ends_ps_.clear();        // from `first` on, at the earliest

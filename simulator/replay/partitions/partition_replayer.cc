@@ -62,9 +62,9 @@ void PartitionReplayer::Follow(RunningIndex operation) {
       "a call that is replayed began otherwise");
   run_.ledger.NoteReplayed(episode.collective, episode.rule);
   if (keep_paths_) {
-    CriticalPath path = known.paths[static_cast<size_t>(stored - known.operations.begin())];
+    const EpisodePath& kept = known.paths[static_cast<size_t>(stored - known.operations.begin())];
+    CriticalPath path{kept.Renamed([&](EpisodePlace at) { return partition.gpus[at]; })};
     path.origin_ps += episode.begin_ps;
-    path.Rename([&](uint32_t at) { return partition.gpus[at]; });
     run_.streams.SetPath(operation, path);
   }
   run_.streams.EndAt(operation, episode.begin_ps + stored->end_ps);
@@ -330,7 +330,7 @@ void PartitionReplayer::FinishReplay(const Partition& partition, const CurrentEp
 
 void PartitionReplayer::Halt(PartIndex part) {
   for (PartitionIndex number{}; number < activities_.size(); ++number) {
-    if (run_.calls.PartOf(run_.map.partition(number).gpus.front()) != part) continue;
+    if (PartOf(number) != part) continue;
     Activity& activity = activities_[number];
     // Only what is not known ahead halts a part so: a limit in real time.
     if (activity.episode && activity.episode->is_replayed) throw SharedBuffers::NotIndependent();
@@ -344,7 +344,7 @@ void PartitionReplayer::Halt(PartIndex part) {
 void PartitionReplayer::Abort(PartIndex part) {
   for (PartitionIndex number{}; number < activities_.size(); ++number) {
     std::optional<CurrentEpisode>& episode = activities_[number].episode;
-    if (!episode || run_.calls.PartOf(run_.map.partition(number).gpus.front()) != part) continue;
+    if (!episode || PartOf(number) != part) continue;
     SIM_CHECK(!episode->is_replayed, "a job ends in the middle of what is replayed");
     episode.reset();
   }

@@ -133,6 +133,10 @@ class PartitionReplayer {
   PartitionIndex PartitionOf(RunningIndex operation) const {
     return partition_of_operation_[operation];
   }
+  // Returns the part of the job to which a partition belongs.
+  PartIndex PartOf(PartitionIndex partition) const {
+    return run_.calls.PartOf(RankOn(run_.map.partition(partition).gpus.front()));
+  }
   CollectiveIndex CollectiveOf(RunningIndex operation) const;
   bool IsOnDetour(const Partition& partition) const;
 

@@ -65,9 +65,8 @@ uint32_t PartitionReplayer::RecordAhead(PartitionIndex number,
     const int64_t since_begin_ps = run_.engine.NowPs() - begin_ps;
     episode.operations[call].end_ps = since_begin_ps;
     if (keep_paths_) {
-      episode.paths[call] = path;
+      episode.paths[call] = path.Renamed([&](GpuIndex gpu) { return partition.PlaceOf(gpu); });
       episode.paths[call].origin_ps -= begin_ps;
-      episode.paths[call].Rename([&](GpuIndex gpu) -> uint32_t { return partition.PlaceOf(gpu); });
     }
     if (--calls_left > 0) return;
     episode.duration_ps = since_begin_ps;

@@ -30,12 +30,13 @@ void CallLedger::CountCalls() {
       call_count_[collective] += static_cast<uint32_t>(ranks[list].size());
     }
     if (called.empty()) continue;
-    for (const uint32_t rank : ranks[list]) parts_[calls_.PartOf(rank)].calls_left += called.size();
+    for (const GlobalRank rank : ranks[list])
+      parts_[calls_.PartOf(rank)].calls_left += called.size();
   }
   for (const uint32_t calls : call_count_) calls_left_ += calls;
 }
 
-void CallLedger::KeepCallsOf(uint32_t rank) {
+void CallLedger::KeepCallsOf(GlobalRank rank) {
   kept_rank_ = rank;
   calls_kept_.assign(calls_.job().operations[rank].size(), {kNeverPs, kNeverPs});
 }
@@ -93,8 +94,8 @@ void CallLedger::NotePath(const Call& call, int64_t begin_ps, int64_t end_ps, Cr
                             path.SpentPs(PathCause::kSlowPeer);
   constexpr int64_t kShareMin = 100;  // a wait below 1 / kShareMin of a call is not reported
   if (waited_ps * kShareMin >= end_ps - begin_ps && path.worst_from != GpuIndex::kNone &&
-      path.worst_from != call.rank) {
-    RankWaitTotals& totals = waits_[{call.rank, path.worst_from, path.worst_to}];
+      path.worst_from != call.gpu()) {
+    RankWaitTotals& totals = waits_[{call.rank, RankOn(path.worst_from), RankOn(path.worst_to)}];
     ++totals.calls;
     totals.waited_ps += waited_ps;
   }
@@ -147,7 +148,7 @@ void CallLedger::Restart(PartIndex id, const std::vector<uint32_t>& first_of_ran
   part.is_halted = false;
   calls_left_ -= part.calls_left;
   part.calls_left = 0;
-  for (const uint32_t rank : job.parts[id].global_ranks) {
+  for (const GlobalRank rank : job.parts[id].global_ranks) {
     const std::vector<JobOperation>& program = job.operations[rank];
     for (uint32_t index = first_of_rank[rank]; index < program.size(); ++index) {
       const Call call{rank, index};

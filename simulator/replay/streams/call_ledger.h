@@ -35,10 +35,10 @@ struct CollectiveTimes {
 // Identifies a cause for which a rank waited in its calls: a retransmission between two ranks, or a
 // rank that was slow or late.
 struct RankWait {
-  uint32_t rank = 0;
+  GlobalRank rank{};
   // The ranks of the transfer that was retransmitted; equal for a rank that was slow or late.
-  uint32_t source_rank = 0;
-  uint32_t destination_rank = 0;
+  GlobalRank source_rank{};
+  GlobalRank destination_rank{};
   auto operator<=>(const RankWait&) const = default;
 };
 struct RankWaitTotals {
@@ -70,7 +70,7 @@ class CallLedger {
 
   // Keeps the start and end of each call of that rank (calls_kept()). Must be called before the
   // first call.
-  void KeepCallsOf(uint32_t rank);
+  void KeepCallsOf(GlobalRank rank);
   // Calls `on_end` for each call that ends, simulated or replayed, in the order in which the ends
   // become known. Must be set before the first call.
   using OnEnd = std::function<void(const Call& call, int64_t begin_ps, int64_t end_ps)>;
@@ -140,7 +140,7 @@ class CallLedger {
   std::vector<CriticalPath> paths_;   // empty if they are not kept
   std::map<RankWait, RankWaitTotals> waits_;
   TimesHashSums ended_hash_{};
-  uint32_t kept_rank_ = UINT32_MAX;
+  GlobalRank kept_rank_ = GlobalRank::kNone;
   std::vector<CallSpan> calls_kept_;
   std::vector<bool> has_begun_;  // by number of the operation
   std::vector<PartProgress> parts_;

@@ -10,18 +10,18 @@
 #include <vector>
 
 #include "simulator/diagnostics/check.h"
-#include "topologies/graph/fabric_graph.h"
+#include "topologies/graph/graph_ids.h"
 #include "workloads/job/job.h"
+#include "workloads/layout/gpu_of_rank.h"
 
 namespace railyard {
 
 // Identifies an operation of a rank by its place in the rank's program.
 struct Call {
-  uint32_t rank = 0;
+  GlobalRank rank{};
   uint32_t index = 0;  // into Job::operations[rank]
 
-  // Rank r of a job runs on GPU r (ADR 0066).
-  GpuIndex gpu() const { return GpuIndex{rank}; }
+  GpuIndex gpu() const { return GpuOf(rank); }
   bool operator==(const Call&) const = default;
 };
 
@@ -33,7 +33,7 @@ class CallTable {
   // `job` must outlive this.
   explicit CallTable(const Job& job) : job_(job), part_of_rank_(job.PartsOfRanks()) {
     uint64_t numbered = 0;
-    for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
       first_number_.push_back(static_cast<uint32_t>(numbered));
       numbered += job.operations[rank].size();
     }
@@ -46,7 +46,7 @@ class CallTable {
   CallNumber NumberOf(const Call& call) const {
     return CallNumber{first_number_[call.rank] + call.index};
   }
-  Call CallOf(uint32_t rank, CallNumber number) const {
+  Call CallOf(GlobalRank rank, CallNumber number) const {
     return {rank, number - first_number_[rank]};
   }
   const JobOperation& OperationOf(const Call& call) const {
@@ -61,12 +61,12 @@ class CallTable {
     return job_.collectives[CollectiveNumberOf(call)];
   }
   // Returns the part of the job to which a rank belongs; PartIndex::kNone if none.
-  PartIndex PartOf(uint32_t rank) const { return part_of_rank_[rank]; }
+  PartIndex PartOf(GlobalRank rank) const { return part_of_rank_[rank]; }
   const std::vector<PartIndex>& parts_of_ranks() const { return part_of_rank_; }
 
   // Must be called after these ranks have been swapped in the job, one pair after the other; their
   // operations keep their numbers.
-  void Relocate(std::span<const std::pair<uint32_t, uint32_t>> swapped) {
+  void Relocate(std::span<const std::pair<GlobalRank, GlobalRank>> swapped) {
     for (const auto& [a, b] : swapped) std::swap(first_number_[a], first_number_[b]);
     part_of_rank_ = job_.PartsOfRanks();
   }

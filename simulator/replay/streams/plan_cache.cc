@@ -51,7 +51,7 @@ PlanCache::Communicator PlanCache::BuildCommunicator(
 
 void PlanCache::FindP2pCalls() {
   p2p_calls_.assign(job_.collectives.size(), {});
-  for (uint32_t rank = 0; rank < job_.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < job_.rank_count; ++rank) {
     const std::vector<JobOperation>& operations = job_.operations[rank];
     for (uint32_t index = 0; index < operations.size(); ++index) {
       if (!operations[index].is_p2p) continue;

@@ -26,7 +26,7 @@ void PlanNumbers::Number(const PlanCache& plans, std::vector<uint32_t> class_of_
     of_collective_.push_back(it->second);
   }
   NumberP2pLists();
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
     const std::vector<uint32_t>& lists = p2p_lists_[job.operations.program_of_rank(rank)];
     for (uint32_t index = 0; index < lists.size(); ++index) {
       if (!job.operations[rank][index].is_p2p) continue;

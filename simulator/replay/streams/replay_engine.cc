@@ -207,9 +207,9 @@ void ReplayEngine::OnLossRecovered(ConnectionId connection) {
 void ReplayEngine::OnConnectionError(ConnectionId id, bool at_sender, const std::string& why) {
   CheckNothingFailsAhead();
   const Connection& connection = executor_->connection_table().connections()[id];
-  if (ledger_.IsAborted(calls_.PartOf(connection.from_gpu))) return;
+  if (ledger_.IsAborted(calls_.PartOf(RankOn(connection.from_gpu)))) return;
   observer_.OnRankError(
-      at_sender ? connection.injecting_gpu : connection.to_gpu,
+      RankOn(at_sender ? connection.injecting_gpu : connection.to_gpu),
       fmt::format("rank {} to rank {}: {}", connection.from_gpu, connection.to_gpu, why));
 }
 
@@ -231,7 +231,7 @@ bool ReplayEngine::HasMoved(CommunicatorIndex communicator, uint32_t channel, Ra
                             RankIndex to, ConnectionUse use) const {
   const ConnectionTable& table = executor_->connection_table();
   const ConnectionId connection = table.Find(communicator, channel, from, to, use);
-  return connection != Connection::kNone && table.connection(connection).is_detoured;
+  return connection != ConnectionId::kNone && table.connection(connection).is_detoured;
 }
 
 // --- CallHost ------------------------------------------------------------------------------------

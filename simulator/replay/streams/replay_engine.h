@@ -48,7 +48,7 @@ class ReplayObserver {
   virtual void OnLossRecovered(ConnectionId connection) = 0;
   // Is called when a queue pair or NVLink of the job failed and that rank's process receives the
   // error. The observer decides how the job continues: RestartAt(), Abort().
-  virtual void OnRankError(uint32_t rank, const std::string& why) = 0;
+  virtual void OnRankError(GlobalRank rank, const std::string& why) = 0;
   // Is called when the programs that used the connection have ended; its losses will not be
   // repaired.
   virtual void OnConnectionClosed(ConnectionId /*connection*/) {}
@@ -76,7 +76,7 @@ class ReplayEngine final : private LaneObserver,
   void WatchProgress(CollectiveIndex collective) { progress_.Watch(collective); }
   // Keeps the start and end of each call of that rank (calls_kept()). Must be called before
   // Start().
-  void KeepCallsOf(uint32_t rank) { ledger_.KeepCallsOf(rank); }
+  void KeepCallsOf(GlobalRank rank) { ledger_.KeepCallsOf(rank); }
 
   // Sets the function that is called when no call is left, possibly more than once; the default is
   // ns3::Simulator::Stop().
@@ -106,12 +106,12 @@ class ReplayEngine final : private LaneObserver,
   // Returns whether PrepareShards() numbered connections as Start() does.
   bool has_numbers_of_one_process() const { return has_numbers_of_one_process_; }
   // Returns the number of calls whose rank `is_own` selects.
-  uint64_t CountPending(const std::function<bool(uint32_t rank)>& is_own) const {
+  uint64_t CountPending(const std::function<bool(GlobalRank rank)>& is_own) const {
     return static_cast<uint64_t>(
         std::ranges::count_if(streams_.pending(), is_own, &StreamRunner::Pending::rank));
   }
   // Starts the ranks that `is_own` selects; each process calls it.
-  void StartShard(const std::function<bool(uint32_t rank)>& is_own);
+  void StartShard(const std::function<bool(GlobalRank rank)>& is_own);
   using CallsOfShard = std::vector<StreamRunner::Span>;
   // Returns the calls that have begun and not ended.
   CallsOfShard RunningCalls() const;
@@ -136,7 +136,7 @@ class ReplayEngine final : private LaneObserver,
   // Stops a part of the job: no operation of it begins any more.
   void Halt(PartIndex part);
   // Lists ranks of a halted part that have been swapped with ranks of no part (SwapRanks).
-  using SwappedRanks = std::vector<std::pair<uint32_t, uint32_t>>;
+  using SwappedRanks = std::vector<std::pair<GlobalRank, GlobalRank>>;
   // Restarts a halted part now, at each rank's operation of that number, as ProgramOrder::RestartAt
   // does. Its packets that are still in flight have no further effect on it. `swapped` are the
   // swaps since it was halted, in order.

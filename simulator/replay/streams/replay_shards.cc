@@ -37,11 +37,11 @@ std::string ReplayEngine::PrepareShards() {
   return {};
 }
 
-void ReplayEngine::StartShard(const std::function<bool(uint32_t rank)>& is_own) {
+void ReplayEngine::StartShard(const std::function<bool(GlobalRank rank)>& is_own) {
   ConnectionTable& table = executor_->connection_table();
   for (ConnectionId id; id < table.connections().size(); ++id) {
     const Connection& connection = table.connection(id);
-    if (connection.network && !is_own(connection.from_gpu)) table.ForgetSizes(id);
+    if (connection.network && !is_own(RankOn(connection.from_gpu))) table.ForgetSizes(id);
   }
   streams_.StartOwn(is_own);
 }

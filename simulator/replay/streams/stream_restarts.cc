@@ -12,7 +12,7 @@ namespace railyard {
 // --- Speeds --------------------------------------------------------------------------------------
 
 // An operation's computation waits for its GPU to continue.
-void StreamRunner::Stop(uint32_t rank, CallNumber number, int64_t left_ps) {
+void StreamRunner::Stop(GlobalRank rank, CallNumber number, int64_t left_ps) {
   stopped_.push_back({.begin_ps = left_ps, .number = number, .rank = rank});
 }
 
@@ -40,10 +40,11 @@ int64_t StreamRunner::TakeLeftPs(const Pending& pending, double speed) {
 }
 
 void StreamRunner::ChangeSpeed(GpuIndex gpu, double before, double after) {
+  const GlobalRank rank = RankOn(gpu);
   const int64_t now_ps = engine_.NowPs();
   std::vector<Pending> computing;
   const auto is_computing = [&](const Pending& pending) {
-    return pending.rank == gpu && pending.begin_ps > now_ps;
+    return pending.rank == rank && pending.begin_ps > now_ps;
   };
   for (Pending pending : pending_) {
     if (!is_computing(pending)) continue;
@@ -51,12 +52,12 @@ void StreamRunner::ChangeSpeed(GpuIndex gpu, double before, double after) {
     computing.push_back(pending);
   }
   std::erase_if(pending_, is_computing);
-  const auto is_of_gpu = [&](const Pending& pending) { return pending.rank == gpu; };
+  const auto is_of_gpu = [&](const Pending& pending) { return pending.rank == rank; };
   std::copy_if(stopped_.begin(), stopped_.end(), std::back_inserter(computing), is_of_gpu);
   std::erase_if(stopped_, is_of_gpu);
   for (Pending pending : computing) {
     if (after == 0) {
-      Stop(gpu, pending.number, pending.begin_ps);
+      Stop(rank, pending.number, pending.begin_ps);
       continue;
     }
     const int64_t slowed_ps = AtShareOfSpeedPs(pending.begin_ps, after);
@@ -100,7 +101,7 @@ uint64_t StreamRunner::Abort(PartIndex part) {
 void StreamRunner::RestartAt(PartIndex part, const std::vector<uint32_t>& first_of_rank) {
   const int64_t now_ps = engine_.NowPs();
   order_.RestartAt(part, first_of_rank, now_ps,
-                   [this, now_ps](uint32_t rank, uint32_t index, int64_t begin_ps) {
+                   [this, now_ps](GlobalRank rank, uint32_t index, int64_t begin_ps) {
                      MayBeginAfter(now_ps, {rank, index}, begin_ps);
                    });
   ScheduleFirst();

@@ -33,14 +33,14 @@ void StreamRunner::DrawSkews(uint64_t seed) {
     if (part.rank_skew_max_ps == 0) continue;
     skew_ps_.resize(calls_.job().rank_count);
     const uint64_t values = static_cast<uint64_t>(part.rank_skew_max_ps) + 1;
-    for (const uint32_t rank : part.global_ranks) {
+    for (const GlobalRank rank : part.global_ranks) {
       skew_ps_[rank] = static_cast<int64_t>(Mix64(Mix64(seed ^ kSkews) ^ rank) % values);
     }
   }
 }
 
 void StreamRunner::Prepare() {
-  order_.Start([this](uint32_t rank, uint32_t index, int64_t begin_ps) {
+  order_.Start([this](GlobalRank rank, uint32_t index, int64_t begin_ps) {
     MayBegin({rank, index}, begin_ps);
   });
 }
@@ -75,7 +75,7 @@ void StreamRunner::MayBeginAfter(int64_t end_ps, const Call& call, int64_t begin
 
 void StreamRunner::LetFollow(const Call& call, int64_t end_ps) {
   order_.End(call.rank, call.index, end_ps,
-             [this, end_ps](uint32_t rank, uint32_t index, int64_t begin_ps) {
+             [this, end_ps](GlobalRank rank, uint32_t index, int64_t begin_ps) {
                MayBeginAfter(end_ps, {rank, index}, begin_ps);
              });
 }
@@ -166,7 +166,7 @@ RunningIndex StreamRunner::NewRunning(const Call& call, int64_t start_ps) {
 void StreamRunner::FreeRunning(RunningIndex id) {
   Running& running = running_[id];
   running.schedule.reset();
-  running.call.rank = kNone;
+  running.call.rank = GlobalRank::kNone;
   running.next_free = free_running_;
   free_running_ = id;
 }
@@ -231,8 +231,8 @@ int64_t StreamRunner::LastBeginPs(PartIndex part) const {
   return last_ps;
 }
 
-std::vector<uint32_t> StreamRunner::RanksInCollectives(PartIndex part) const {
-  std::vector<uint32_t> ranks;
+std::vector<GlobalRank> StreamRunner::RanksInCollectives(PartIndex part) const {
+  std::vector<GlobalRank> ranks;
   for (const Running& running : running_) {
     if (IsOfPart(running, part)) ranks.push_back(running.call.rank);
   }

@@ -72,7 +72,7 @@ class StreamRunner {
   struct Pending {
     int64_t begin_ps = 0;
     CallNumber number{};  // CallTable's
-    uint32_t rank = 0;
+    GlobalRank rank{};
     // Orders a heap with the earliest on top, in the order of events.
     bool operator<(const Pending& other) const {
       return begin_ps != other.begin_ps ? begin_ps > other.begin_ps : number > other.number;
@@ -80,7 +80,7 @@ class StreamRunner {
   };
   // Describes a call that has begun and not ended.
   struct Running {
-    Call call{kNone, 0};
+    Call call{GlobalRank::kNone, 0};
     int64_t start_ps = 0;
     int64_t end_ps = 0;           // of its channels so far
     int64_t replayed_end_ps = 0;  // as set by EndAt(); 0 if it is simulated
@@ -91,7 +91,7 @@ class StreamRunner {
     std::shared_ptr<const CollectiveSchedule> schedule{};
     CriticalPath path{};  // of the latest channel so far
 
-    bool is_free() const { return call.rank == kNone; }
+    bool is_free() const { return call.rank == GlobalRank::kNone; }
   };
 
   // Registers with the engine as the handler of event_order::kOperation. All references must
@@ -117,11 +117,11 @@ class StreamRunner {
   // Determines the first operation of each stream: pending().
   void Prepare();
   // Schedules the pending operations of ranks that `is_own` selects, and drops the others.
-  void StartOwn(const std::function<bool(uint32_t rank)>& is_own);
+  void StartOwn(const std::function<bool(GlobalRank rank)>& is_own);
   // Describes a call that has begun, and has ended unless end_ps is kNeverPs.
   struct Span {
     CallNumber number{};  // CallTable's
-    uint32_t rank = 0;
+    GlobalRank rank{};
     int64_t begin_ps = 0;
     int64_t end_ps = 0;
   };
@@ -161,7 +161,7 @@ class StreamRunner {
   bool IsHeldUp(PartIndex part) const;
   // Returns the latest start of the part's running calls; 0 if none runs.
   int64_t LastBeginPs(PartIndex part) const;
-  std::vector<uint32_t> RanksInCollectives(PartIndex part) const;  // of the part, ascending
+  std::vector<GlobalRank> RanksInCollectives(PartIndex part) const;  // of the part, ascending
   int64_t ComputedUntilPs(PartIndex part) const { return order_.computed_until_ps(part); }
   // Returns the last of the rank's operations that wait for this one, or this one if none does.
   uint32_t LastFollowerOf(const Call& call) const {
@@ -220,7 +220,7 @@ class StreamRunner {
   // Does the same as MayBegin() for a call after computation that began at `end_ps` and lasts until
   // `begin_ps` at the GPU's full speed.
   void MayBeginAfter(int64_t end_ps, const Call& call, int64_t begin_ps);
-  void Stop(uint32_t rank, CallNumber number, int64_t left_ps);
+  void Stop(GlobalRank rank, CallNumber number, int64_t left_ps);
   void NoteLate(CallNumber number, int64_t since_ps, int64_t left_ps, int64_t slowed_ps);
   int64_t TakeLeftPs(const Pending& pending, double speed);
   Pending TakeFirst();

@@ -8,7 +8,7 @@
 
 namespace railyard {
 
-void StreamRunner::StartOwn(const std::function<bool(uint32_t rank)>& is_own) {
+void StreamRunner::StartOwn(const std::function<bool(GlobalRank rank)>& is_own) {
   std::erase_if(pending_, [&](const Pending& pending) { return !is_own(pending.rank); });
   std::make_heap(pending_.begin(), pending_.end());
   ScheduleFirst();

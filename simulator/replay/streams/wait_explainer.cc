@@ -25,7 +25,7 @@ std::string WaitExplainer::NameOf(const Call& call) const {
                      calls_.job().communicators[collective.communicator].name);
 }
 
-uint32_t WaitExplainer::PeerOf(const LaneExecutor::Waiting& wait) const {
+GlobalRank WaitExplainer::PeerOf(const LaneExecutor::Waiting& wait) const {
   return calls_.job().communicators[wait.communicator].ranks[wait.peer];
 }
 
@@ -40,7 +40,7 @@ std::string WaitExplainer::StoppedText(GpuIndex gpu) const {
 }
 
 // Why a rank that runs nothing lets others wait.
-std::string WaitExplainer::CauseOfIdle(uint32_t rank) const {
+std::string WaitExplainer::CauseOfIdle(GlobalRank rank) const {
   const auto next = std::ranges::find(stall_.pending, rank, &Call::rank);
   if (next == stall_.pending.end()) return fmt::format("rank {}, which waits for nobody", rank);
   return fmt::format("rank {} has not begun {}", rank, NameOf(*next));
@@ -49,14 +49,14 @@ std::string WaitExplainer::CauseOfIdle(uint32_t rank) const {
 // Returns why the wait lasts if nothing that runs is the reason.
 std::optional<std::string> WaitExplainer::CauseOf(
     const LaneExecutor::Waiting& wait,
-    const std::map<uint32_t, std::vector<size_t>>& waits_of_rank) const {
+    const std::map<GlobalRank, std::vector<size_t>>& waits_of_rank) const {
   if (wait.is_under_way) {
     std::string cause = "queue pair " + wait.transport;
     if (!wait.obstacles.empty()) cause += fmt::format(" -> {}", fmt::join(wait.obstacles, ", "));
     return cause;
   }
-  const uint32_t peer = PeerOf(wait);
-  if (IsStopped(GpuIndex{peer})) return StoppedText(GpuIndex{peer});
+  const GlobalRank peer = PeerOf(wait);
+  if (IsStopped(GpuOf(peer))) return StoppedText(GpuOf(peer));
   if (!waits_of_rank.contains(peer)) return CauseOfIdle(peer);
   return std::nullopt;
 }
@@ -65,7 +65,7 @@ std::optional<std::string> WaitExplainer::CauseOf(
 // channel there, which are few. If there are none, returns one of the communicator, or of the rank.
 std::vector<size_t> WaitExplainer::WaitsBehind(
     const LaneExecutor::Waiting& wait,
-    const std::map<uint32_t, std::vector<size_t>>& waits_of_rank) const {
+    const std::map<GlobalRank, std::vector<size_t>>& waits_of_rank) const {
   const std::vector<size_t>& waits = waits_of_rank.at(PeerOf(wait));
   std::vector<size_t> behind;
   size_t other = waits.front();
@@ -81,7 +81,7 @@ std::vector<size_t> WaitExplainer::WaitsBehind(
 // A wait that has a cause ends a chain. The others lead to the nearest of these, or in a circle.
 std::vector<WaitExplainer::Chain> WaitExplainer::FindChains() const {
   const size_t count = stall_.lanes.size();
-  std::map<uint32_t, std::vector<size_t>> waits_of_rank;
+  std::map<GlobalRank, std::vector<size_t>> waits_of_rank;
   for (size_t i = 0; i < count; ++i) waits_of_rank[CallOf(stall_.lanes[i]).rank].push_back(i);
   constexpr size_t kNone = SIZE_MAX;
   std::vector<std::string> causes(count);

@@ -44,19 +44,19 @@ class WaitExplainer {
   const Call& CallOf(const LaneExecutor::Waiting& wait) const {
     return stall_.running[wait.operation];
   }
-  uint32_t PeerOf(const LaneExecutor::Waiting& wait) const;
+  GlobalRank PeerOf(const LaneExecutor::Waiting& wait) const;
   bool IsStopped(GpuIndex gpu) const {
     return gpu < stall_.is_gpu_stopped.size() && stall_.is_gpu_stopped[gpu];
   }
   std::string WaitText(const LaneExecutor::Waiting& wait, const std::string& in) const;
   std::string StoppedText(GpuIndex gpu) const;
-  std::string CauseOfIdle(uint32_t rank) const;
+  std::string CauseOfIdle(GlobalRank rank) const;
   std::optional<std::string> CauseOf(
       const LaneExecutor::Waiting& wait,
-      const std::map<uint32_t, std::vector<size_t>>& waits_of_rank) const;
+      const std::map<GlobalRank, std::vector<size_t>>& waits_of_rank) const;
   std::vector<size_t> WaitsBehind(
       const LaneExecutor::Waiting& wait,
-      const std::map<uint32_t, std::vector<size_t>>& waits_of_rank) const;
+      const std::map<GlobalRank, std::vector<size_t>>& waits_of_rank) const;
   std::vector<Chain> FindChains() const;
   std::string Chains() const;
 

@@ -12,6 +12,7 @@
 
 #include "simulator/scenario/check/required_paths.h"
 #include "workloads/experts/expert_kernels.h"
+#include "workloads/layout/gpu_of_rank.h"
 #include "workloads/nccl/nccl_planner.h"
 
 namespace railyard {
@@ -44,7 +45,7 @@ std::vector<Use> UsesOf(const Job& job) {
       uses[collective.communicator].collectives.push_back(&collective);
     }
   }
-  for (uint32_t rank = 0; rank < job.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < job.rank_count; ++rank) {
     for (const JobOperation& operation : job.operations[rank]) {
       if (!operation.is_p2p) continue;
       const JobCollective& collective = job.collectives[job.CollectiveOf(rank, operation)];
@@ -191,12 +192,12 @@ class ConnectionChecker {
   void CheckAllPairs(const NcclPlanner& planner, ConnectionUse use) {
     const std::vector<RankPlace>& ranks = planner.layout().ranks;
     exchange_connections_ += uint64_t{ranks.size()} * (ranks.size() - 1);
-    for (const std::vector<uint32_t>& node : RanksByNode(planner.layout())) {
-      for (const uint32_t from : node) {
-        for (const uint32_t to : node) {
+    for (const std::vector<RankIndex>& node : RanksByNode(planner.layout())) {
+      for (const RankIndex from : node) {
+        for (const RankIndex to : node) {
           if (required_.IsEnough()) return;
           if (from == to) continue;
-          CheckConnection(planner, 0, RankIndex{from}, RankIndex{to}, use);
+          CheckConnection(planner, 0, from, to, use);
         }
       }
     }
@@ -276,7 +277,7 @@ class ConnectionChecker {
 
   DeviceId GpuOf(RankIndex rank) const { return graph_.gpus()[communicator_->ranks[rank]]; }
   DeviceId InjectingGpu(RankIndex from, const ConnectionRoute& route) const {
-    const GpuIndex gpu{communicator_->ranks[from]};
+    const GpuIndex gpu = railyard::GpuOf(communicator_->ranks[from]);
     return graph_.gpus()[graph_.GpuOfServer(gpu, route.sending_local_index)];
   }
 

@@ -144,7 +144,7 @@ void RequiredPaths::RequireInServer(const NcclPlanner& planner, RankIndex from, 
   }
 }
 
-void RequiredPaths::RequireSharedNvSwitch(int32_t server) {
+void RequiredPaths::RequireSharedNvSwitch(ServerIndex server) {
   if (!islands_.emplace(communicator_, server).second) return;
   std::vector<DeviceId> gpus;
   for (const uint32_t gpu : communicator_->ranks) {

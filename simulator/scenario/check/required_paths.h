@@ -49,7 +49,7 @@ class RequiredPaths {
   void RequireNvlink(DeviceId a, DeviceId b);
   // Requires an NVSwitch that is cabled to all of the communicator's GPUs on the server, for
   // reduction and multicast.
-  void RequireSharedNvSwitch(int32_t server);
+  void RequireSharedNvSwitch(ServerIndex server);
   // Requires a NIC with a cable, and returns whether the GPU has one.
   bool RequireNic(DeviceId gpu);
   // Requires NICs, and a path between them.

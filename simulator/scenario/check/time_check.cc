@@ -18,7 +18,7 @@ int64_t LeastTimePs(const Job& job, PartIndex part) {
   int64_t least_ps = start_ps;
   std::set<uint32_t> seen;  // programs, which ranks share
   std::vector<int64_t> of_stream;
-  for (const uint32_t rank : job.parts[part].global_ranks) {
+  for (const GlobalRank rank : job.parts[part].global_ranks) {
     if (!seen.insert(job.operations.program_of_rank(rank)).second) continue;
     of_stream.clear();
     for (const JobOperation& operation : job.operations[rank]) {

@@ -92,7 +92,7 @@ class AnchorLoader {
       return;
     }
     std::set<CollectiveIndex> first_calls;
-    for (const uint32_t rank : job_->parts[*part].global_ranks) {
+    for (const GlobalRank rank : job_->parts[*part].global_ranks) {
       const auto& begins = iterations.of_program[job_->operations.program_of_rank(rank)];
       const std::vector<JobOperation>& operations = job_->operations[rank];
       if (operations.empty()) continue;

@@ -25,7 +25,7 @@ void SortBy(KeyOf key_of, std::vector<GpuIndex>& gpus) {
 std::vector<uint32_t> PlacesInServers(const FabricGraph& fabric,
                                       const std::vector<GpuIndex>& free) {
   std::vector<uint32_t> places(fabric.gpus().size());
-  std::map<int32_t, uint32_t> seen;
+  std::map<ServerIndex, uint32_t> seen;
   for (const GpuIndex gpu : free) places[gpu] = seen[GpuDevice(fabric, gpu).server]++;
   return places;
 }

@@ -14,6 +14,7 @@
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/units/units.h"
 #include "workloads/job/job_parts.h"
+#include "workloads/layout/gpu_of_rank.h"
 
 namespace railyard {
 namespace {
@@ -59,7 +60,8 @@ class JobsLoader {
       JobPart& part = entry.workload->job.parts.front();
       part.name = entry.name;
       part.start_ps = entry.start_ps;
-      part.global_ranks.assign(entry.gpus.begin(), entry.gpus.end());
+      part.global_ranks.clear();
+      for (const GpuIndex gpu : entry.gpus) part.global_ranks.push_back(RankOn(gpu));
       jobs.push_back(std::move(entry.workload->job));
       for (ImportReport& report : entry.workload->import_reports) {
         loaded.import_reports.push_back(std::move(report));

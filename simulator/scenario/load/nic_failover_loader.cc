@@ -44,8 +44,8 @@ std::vector<NicPlace> NamedNics(const ProtoCursor& cursor, const FabricGraph& fa
 
 // Whether every server keeps a NIC, or with REPLAN some rail is whole on all of them.
 bool LeavesEnough(const FabricGraph& fabric, const NcclSettings& nccl) {
-  std::set<int32_t> servers;
-  std::set<int32_t> servers_left;
+  std::set<ServerIndex> servers;
+  std::set<ServerIndex> servers_left;
   std::set<int32_t> rails;
   std::set<int32_t> rails_hit;
   for (const DeviceId gpu : fabric.gpus()) {
@@ -78,8 +78,8 @@ void CheckRings(const ProtoCursor& cursor, const FabricGraph& fabric, const Job&
   }
   for (const TraceCommunicator& communicator : job.communicators) {
     if (communicator.ranks.size() == fabric.gpus().size() || communicator.ranks.empty()) continue;
-    std::set<int32_t> servers;
-    for (const uint32_t rank : communicator.ranks) {
+    std::set<ServerIndex> servers;
+    for (const GlobalRank rank : communicator.ranks) {
       servers.insert(fabric.device(fabric.gpus()[rank]).server);
     }
     if (servers.size() == 1) continue;

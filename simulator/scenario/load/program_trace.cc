@@ -302,7 +302,7 @@ class ProgramLoader {
   std::vector<uint32_t> DestinationsOf(ProgramCollective::Kind kind) const {
     if (kind == ProgramCollective::PERMUTATION) return DrawCycle(rank_count_, seed_);
     std::vector<uint32_t> destinations(rank_count_);
-    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+    for (GlobalRank rank{0}; rank < rank_count_; ++rank) {
       destinations[rank] = (rank + 1) % rank_count_;
     }
     return destinations;
@@ -350,8 +350,8 @@ class ProgramLoader {
                               is_strided ? entry.stride : entry.group_ranks, group),
           .ranks = {}};
       for (uint32_t i = 0; i < entry.group_ranks; ++i) {
-        communicator.ranks.push_back(is_strided ? group + i * entry.stride
-                                                : group * entry.group_ranks + i);
+        communicator.ranks.emplace_back(is_strided ? group + i * entry.stride
+                                                   : group * entry.group_ranks + i);
       }
       trace.communicators.push_back(std::move(communicator));
     }
@@ -362,23 +362,23 @@ class ProgramLoader {
     Trace trace;
     trace.origin = "program";
     trace.rank_count = rank_count_;
-    TraceCommunicator world{.name = "world", .ranks = std::vector<uint32_t>(rank_count_)};
-    std::iota(world.ranks.begin(), world.ranks.end(), 0u);
+    TraceCommunicator world{.name = "world", .ranks = std::vector<GlobalRank>(rank_count_)};
+    std::iota(world.ranks.begin(), world.ranks.end(), GlobalRank{0});
     trace.communicators.push_back(std::move(world));
     trace.operations.resize(rank_count_);
     const bool is_shared = std::all_of(entries.begin(), entries.end(), [this](const Entry& entry) {
       return entry.destinations.empty() && entry.group_ranks == rank_count_ && !entry.IsExchange();
     });
     if (is_shared) {
-      for (uint32_t rank = 1; rank < rank_count_; ++rank) {
-        trace.operations.SetProgram(rank, trace.operations.program_of_rank(0));
+      for (GlobalRank rank{1}; rank < rank_count_; ++rank) {
+        trace.operations.SetProgram(rank, trace.operations.program_of_rank(GlobalRank{0}));
       }
     }
     const uint32_t programs = is_shared ? 1 : rank_count_;
     for (uint64_t round = 0; round < rounds; ++round) {
       for (const Entry& entry : entries) Append(entry, programs, trace);
     }
-    for (uint32_t rank = 0; rank < programs; ++rank) {
+    for (GlobalRank rank{0}; rank < programs; ++rank) {
       std::vector<TraceOperation>& calls = trace.operations[rank];
       const size_t each = calls.size() / rounds;
       for (size_t i = each; i < calls.size(); i += each) calls[i].begins_iteration = true;
@@ -396,7 +396,7 @@ class ProgramLoader {
       return;
     }
     const uint32_t first = CommunicatorsOf(entry, trace);
-    for (uint32_t rank = 0; rank < programs; ++rank) {
+    for (GlobalRank rank{0}; rank < programs; ++rank) {
       TraceOperation call = entry.operation;
       call.communicator = first;
       if (entry.group_ranks != rank_count_) {
@@ -429,7 +429,7 @@ class ProgramLoader {
   template <typename Count>
   void AppendAllToAllV(const TraceOperation& operation, const Count& count, Trace& trace) {
     ++all_to_alls_;
-    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+    for (GlobalRank rank{0}; rank < rank_count_; ++rank) {
       std::vector<TraceOperation>& calls = trace.operations[rank];
       const size_t first = calls.size();
       TraceOperation call = operation;
@@ -454,10 +454,10 @@ class ProgramLoader {
   // Each rank's Send and Recv in one group, which computes once.
   void AppendSends(const Entry& entry, Trace& trace) const {
     std::vector<uint32_t> sources(rank_count_);
-    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+    for (GlobalRank rank{0}; rank < rank_count_; ++rank) {
       sources[entry.destinations[rank]] = rank;
     }
-    for (uint32_t rank = 0; rank < rank_count_; ++rank) {
+    for (GlobalRank rank{0}; rank < rank_count_; ++rank) {
       std::vector<TraceOperation>& calls = trace.operations[rank];
       for (uint64_t i = 0; i < entry.repeat; ++i) {
         TraceOperation call = entry.operation;

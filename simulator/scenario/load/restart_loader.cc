@@ -16,6 +16,7 @@
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 #include "workloads/job/job_parts.h"
+#include "workloads/layout/gpu_of_rank.h"
 
 namespace railyard {
 namespace {
@@ -97,29 +98,29 @@ struct Server {
   std::set<PartIndex> parts;  // of the job, that have ranks there
 };
 
-std::map<int32_t, Server> ServersOf(const FabricGraph& fabric, const Job& job) {
-  std::map<int32_t, Server> servers;
+std::map<ServerIndex, Server> ServersOf(const FabricGraph& fabric, const Job& job) {
+  std::map<ServerIndex, Server> servers;
   const std::vector<PartIndex> part_of_rank = job.PartsOfRanks();
   for (GpuIndex gpu{0}; gpu < fabric.gpus().size(); ++gpu) {
     const Device& device = fabric.device(fabric.gpus()[gpu]);
     Server& server = servers[device.server];
     server.name = device.name.substr(0, device.name.find('/'));
     ++server.gpus;
-    if (gpu < job.rank_count && !job.operations[gpu].empty())
+    if (gpu < job.rank_count && !job.operations[RankOn(gpu)].empty())
       server.parts.insert(part_of_rank[gpu]);
   }
   return servers;
 }
 
-std::vector<int32_t> SpareServers(const ProtoCursor& cursor, const FabricGraph& fabric,
-                                  const Job& job, PartIndex part, Diagnostics& diagnostics) {
-  const std::map<int32_t, Server> servers = ServersOf(fabric, job);
+std::vector<ServerIndex> SpareServers(const ProtoCursor& cursor, const FabricGraph& fabric,
+                                      const Job& job, PartIndex part, Diagnostics& diagnostics) {
+  const std::map<ServerIndex, Server> servers = ServersOf(fabric, job);
   const auto used = std::find_if(servers.begin(), servers.end(), [part](const auto& entry) {
     return entry.second.parts.contains(part);
   });
   const size_t gpus = used->second.gpus;
   const auto& message = cursor.As<protos::Restart>();
-  std::vector<int32_t> spares;
+  std::vector<ServerIndex> spares;
   for (int i = 0; i < message.spare_servers_size(); ++i) {
     const std::string& pattern = message.spare_servers(i);
     bool fits = false;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/units/server_index.h"
 #include "workloads/programs/checkpoints.h"
 
 namespace railyard {
@@ -25,7 +26,7 @@ struct RestartSettings {
   int64_t requeue_ps = 0;  // from the end of the last rank until processes run again
   Detection detection = Detection::kLauncher;
   uint32_t restarts_max = 0;
-  std::vector<int32_t> spare_servers;  // without ranks, in the order in which they are used
+  std::vector<ServerIndex> spare_servers;  // without ranks, in the order in which they are used
 };
 
 }  // namespace railyard

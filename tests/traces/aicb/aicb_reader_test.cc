@@ -28,11 +28,11 @@ TEST(AicbParallelismTest, RanksOfGroupsAreMegatrons) {
   // Megatron-LM's parallel_state.py: tensor parallel ranks are neighbours, stages farthest apart.
   const AicbParallelism sixteen{.ranks = 16, .tensor = 2, .pipeline = 2, .expert = 2};
   EXPECT_EQ(sixteen.data(), 4u);
-  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kTensor, 5), ElementsAre(4, 5));
-  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kData, 5), ElementsAre(1, 3, 5, 7));
-  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kData, 8), ElementsAre(8, 10, 12, 14));
-  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kExpert, 5), ElementsAre(5, 7));
-  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kExpertData, 5), ElementsAre(1, 5));
+  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kTensor, GlobalRank{5}), ElementsAre(4, 5));
+  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kData, GlobalRank{5}), ElementsAre(1, 3, 5, 7));
+  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kData, GlobalRank{8}), ElementsAre(8, 10, 12, 14));
+  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kExpert, GlobalRank{5}), ElementsAre(5, 7));
+  EXPECT_THAT(sixteen.MembersOf(AicbGroup::kExpertData, GlobalRank{5}), ElementsAre(1, 5));
   EXPECT_EQ(sixteen.Problem(), "");
   EXPECT_THAT((AicbParallelism{.ranks = 9, .tensor = 2}).Problem(), HasSubstr("multiple of 2"));
 }
@@ -50,7 +50,7 @@ TEST(AicbReaderTest, LayersAreRunForwardAndBack) {
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.report.format, "aicb");
   EXPECT_EQ(import.trace->rank_count, 4u);
-  const auto& program = import.trace->operations[0];
+  const auto& program = import.trace->operations[GlobalRank{0}];
   // a's AllReduce; b forward, its input and weight gradient (60 ns), its AllReduce beside; a's
   // AllGather; a's weight gradient, its ReduceScatter beside, and 100 ns of update behind that.
   ASSERT_EQ(program.size(), 7u);
@@ -69,7 +69,7 @@ TEST(AicbReaderTest, LayersAreRunForwardAndBack) {
   EXPECT_EQ(program[5].stream, 1u);
   EXPECT_EQ(program[6].compute_before_ps, 100'000);
   // The data group of rank 3 has ranks 1 and 3.
-  EXPECT_THAT(import.trace->communicators[import.trace->CommunicatorOf(3, 1)].ranks,
+  EXPECT_THAT(import.trace->communicators[import.trace->CommunicatorOf(GlobalRank{3}, 1)].ranks,
               ElementsAre(1, 3));
   ExpectMatches(*import.trace);
 }
@@ -89,7 +89,7 @@ TEST(AicbReaderTest, CallListsNameTheirGroups) {
       "CommType.all_to_all,CommGroup.ep_group,None,16,s,None,None,,1.5,0,0,1\n")});
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.trace->rank_count, 8u);
-  const auto& program = import.trace->operations[0];
+  const auto& program = import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 3u);
   EXPECT_EQ(program[0].compute_before_ps, 0);  // what a call took is no gap
   EXPECT_EQ(program[1].compute_before_ps, 250'000'000);
@@ -111,7 +111,7 @@ TEST(AicbReaderTest, ComputationOfAListThatHasNotBeenRunIsInNanoseconds) {
       "CommType.computation,CommGroup.all,None,((4096 1 5120)),s,None,None,,1234567,None,None,1\n"
       "CommType.all_reduce,CommGroup.tp_group,2,64,s,None,None,,None,None,None,1\n")});
   ASSERT_TRUE(import.trace) << files.findings();
-  EXPECT_EQ(import.trace->operations[0].back().compute_before_ps, 1'234'567'000);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}].back().compute_before_ps, 1'234'567'000);
   EXPECT_THAT(import.report.ToString(), HasSubstr("computation is in nanoseconds"));
 }
 
@@ -129,7 +129,7 @@ TEST(AicbReaderTest, RowsAreAsTheLoggerWritesThem) {
       "CommType.reduce,CommGroup.dp_group,4,64,s,3,None,,0.5,0.0,0.0,1\n"
       "CommType.broadcast,CommGroup.dp_group,4,64,s,None,2,,0.5,0.0,0.0,1\n")});
   ASSERT_TRUE(import.trace) << files.findings();
-  const auto& program = import.trace->operations[0];
+  const auto& program = import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 3u);
   EXPECT_EQ(program[0].kind, CollectiveKind::kAllToAll);
   EXPECT_EQ(program[0].count, 16u);

@@ -86,7 +86,7 @@ TEST(ChakraReaderTest, ComputationIsTheGapBeforeWhatWaitsForIt) {
       files.Import({files.Write("job.0.et", file), files.Write("job.1.et", file)});
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.report.format, "chakra");
-  const auto& program = import.trace->operations[1];
+  const auto& program = import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(program.size(), 2u);
   EXPECT_EQ(program[0].kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(program[1].kind, CollectiveKind::kAllGather);
@@ -106,10 +106,10 @@ TEST(ChakraReaderTest, DividedKindsCountWhatARankReceives) {
   }
   const TraceImport& import = files.Import(paths);
   ASSERT_TRUE(import.trace) << files.findings();
-  EXPECT_EQ(import.trace->operations[0][0].kind, CollectiveKind::kReduceScatter);
-  EXPECT_EQ(import.trace->operations[0][0].count, 25u);
-  EXPECT_EQ(import.trace->operations[0][1].kind, CollectiveKind::kAllToAll);
-  EXPECT_EQ(import.trace->operations[0][1].count, 25u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].kind, CollectiveKind::kReduceScatter);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].count, 25u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][1].kind, CollectiveKind::kAllToAll);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][1].count, 25u);
 }
 
 TEST(ChakraReaderTest, GroupsHaveTheRanksOfTheirFile) {
@@ -165,8 +165,8 @@ TEST(ChakraReaderTest, JsonIsReadInBothForms) {
      "comm_size": 77, "root": 1}], "ngpus": 8})")});
   ASSERT_TRUE(flat.trace) << files.findings();
   EXPECT_THAT(files.Kind(CollectiveKind::kBroadcast), Pair(1, 77));
-  EXPECT_EQ(flat.trace->operations[0][0].root, 1u);
-  EXPECT_EQ(flat.trace->operations[0][0].compute_before_ps, 3'000'000);
+  EXPECT_EQ(flat.trace->operations[GlobalRank{0}][0].root, 1u);
+  EXPECT_EQ(flat.trace->operations[GlobalRank{0}][0].compute_before_ps, 3'000'000);
   const TraceImport& proto = files.Import({files.Write("b.0.json", R"({"version": "0.0.4"}
     {"id": "1", "name": "n", "type": "COMM_COLL_NODE", "dataDeps": ["4"],
      "attr": [{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "int64Val": "64"}]})")});
@@ -232,7 +232,7 @@ TEST(ChakraReaderTest, CollectivesThatARankLacksAreDropped) {
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 128));
   EXPECT_EQ(files.Dropped(CallDropReason::kIncompleteOnRank), 1u);
-  EXPECT_EQ(import.trace->operations[2].size(), 1u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{2}].size(), 1u);
   ExpectMatches(*import.trace);
   files.Import({files.Write("a.0.et", one), files.Write("a.1.et", FileOf({Computation(1, 5)}))});
   EXPECT_EQ(files.Dropped(CallDropReason::kIncompleteOnRank), 1u);

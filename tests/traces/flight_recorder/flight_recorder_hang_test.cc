@@ -25,11 +25,11 @@ TEST(FlightRecorderHangTest, AHangBecomesAScenario) {
   const std::string& scenario = imported.import.hang_scenario;
   EXPECT_THAT(scenario, HasSubstr("rank 0 waits for rank 1, which has not come to it."));
   EXPECT_THAT(scenario, HasSubstr("workload { trace: \"hang.trace\" }"));
-  const auto& late = imported.import.trace->operations[1];
+  const auto& late = imported.import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(late.size(), 2u);
   EXPECT_EQ(late[0].compute_before_ps, 0);
   EXPECT_EQ(late[1].compute_before_ps, kHangPs);
-  EXPECT_EQ(imported.import.trace->operations[0].size(), 2u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}].size(), 2u);
   EXPECT_EQ(imported.import.report.calls_imported(), 3u);
   EXPECT_EQ(imported.import.report.calls_reconstructed, 1u);
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
@@ -39,15 +39,15 @@ TEST(FlightRecorderHangTest, ARankWhoseGpuHasNotBegunIsLate) {
   const Imported imported = Import({Dump(Entry(0, 1, "started")), Dump(Entry(0, 1, "scheduled"))},
                                    {.hang_trace_path = "t"});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(imported.import.trace->operations[0][0].compute_before_ps, 0);
-  EXPECT_EQ(imported.import.trace->operations[1][0].compute_before_ps, kHangPs);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}][0].compute_before_ps, 0);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{1}][0].compute_before_ps, kHangPs);
 }
 
 TEST(FlightRecorderHangTest, ARankWithoutADumpIsWaitedFor) {
   const Imported imported = Import({Dump(Entry(0, 1, "started"))}, {.hang_trace_path = "t"});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_THAT(imported.import.hang_scenario, HasSubstr("rank 1, of which there is no dump"));
-  EXPECT_EQ(imported.import.trace->operations[1][0].compute_before_ps, kHangPs);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{1}][0].compute_before_ps, kHangPs);
 }
 
 TEST(FlightRecorderHangTest, RanksThatMakeAnotherCallAreLateAndNamed) {
@@ -65,7 +65,7 @@ TEST(FlightRecorderHangTest, RanksThatMakeAnotherCallAreLateAndNamed) {
   EXPECT_THAT(kinds.diagnostics.ToString(),
               HasSubstr("warning: the job hung in calls that differ"));
   EXPECT_THAT(kinds.import.report.ToString(), HasSubstr(sentence));
-  const auto& late = kinds.import.trace->operations[2];
+  const auto& late = kinds.import.trace->operations[GlobalRank{2}];
   ASSERT_EQ(late.size(), 2u);
   EXPECT_EQ(late[1].kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(late[1].compute_before_ps, kHangPs);
@@ -91,11 +91,11 @@ TEST(FlightRecorderHangTest, APeerWithoutItsRecvIsLate) {
                           "which has not come to it."));
     EXPECT_THAT(imported.import.hang_scenario, HasSubstr("leaves without its Recv"));
     EXPECT_THAT(imported.import.hang_scenario, ::testing::Not(HasSubstr("expect: STALLED")));
-    const auto& late = imported.import.trace->operations[1];
+    const auto& late = imported.import.trace->operations[GlobalRank{1}];
     ASSERT_EQ(late.size(), 2u);
     EXPECT_EQ(late[1].kind, CollectiveKind::kRecv);
     EXPECT_EQ(late[1].compute_before_ps, kHangPs);
-    EXPECT_EQ(imported.import.trace->operations[0].size(), 2u);
+    EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}].size(), 2u);
     EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
   }
 }
@@ -108,8 +108,8 @@ TEST(FlightRecorderHangTest, RingsOfMessagesAreAlignedAtTheirEnds) {
               Dump(Message(7, "recv 1<-0", "completed"))},
              {.hang_trace_path = "t"});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(imported.import.trace->operations[0].size(), 2u);
-  EXPECT_EQ(imported.import.trace->operations[1].size(), 2u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}].size(), 2u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{1}].size(), 2u);
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
 }
 

@@ -93,7 +93,7 @@ TEST(FlightRecorderReaderTest, JsonAndPicklesSayTheSame) {
         imported.import.report.by_kind[static_cast<size_t>(CollectiveKind::kAllReduce)];
     EXPECT_EQ(kind.calls, 1u);
     EXPECT_EQ(kind.bytes, 48u);
-    EXPECT_EQ(imported.import.trace->operations[0][0].count, 12u);
+    EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}][0].count, 12u);
   }
 }
 
@@ -142,10 +142,10 @@ TEST(FlightRecorderReaderTest, MessagesOfARingAreMatchedFromItsEnd) {
             message(2, "recv 1<-0", 3, "completed"))});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   const Trace& trace = *imported.import.trace;
-  for (uint32_t rank = 0; rank < 2; ++rank) {
-    ASSERT_EQ(trace.operations[rank].size(), 2u);
-    EXPECT_EQ(trace.operations[rank][0].count, 6u);
-    EXPECT_EQ(trace.operations[rank][1].count, 9u);
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
+    ASSERT_EQ(trace.operations[GlobalRank{rank}].size(), 2u);
+    EXPECT_EQ(trace.operations[GlobalRank{rank}][0].count, 6u);
+    EXPECT_EQ(trace.operations[GlobalRank{rank}][1].count, 9u);
   }
   EXPECT_THAT(imported.import.report.ToString(), HasSubstr("the capture of its peer begins after"));
 }
@@ -167,7 +167,7 @@ TEST(FlightRecorderReaderTest, MessagesOfABatchAreAGroup) {
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   for (uint32_t r = 0; r < 2; ++r) {
     std::vector<uint32_t> groups;
-    for (const TraceOperation& operation : imported.import.trace->operations[r]) {
+    for (const TraceOperation& operation : imported.import.trace->operations[GlobalRank{r}]) {
       groups.push_back(operation.group);
     }
     EXPECT_EQ(groups, (std::vector<uint32_t>{1, 1, 0, 2, 2}));
@@ -227,7 +227,7 @@ TEST(FlightRecorderReaderTest, ListsOfTensorsAreParts) {
       Import({exchange("[[4], [8]]", "[[4], [8]]"), exchange("[[8], [16]]", "[[8], [16]]")});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   uint64_t sent = 0;
-  for (const TraceOperation& operation : imported.import.trace->operations[1]) {
+  for (const TraceOperation& operation : imported.import.trace->operations[GlobalRank{1}]) {
     if (operation.kind == CollectiveKind::kSend) sent += operation.count;
   }
   EXPECT_EQ(sent, 24u);
@@ -245,8 +245,8 @@ TEST(FlightRecorderReaderTest, AScatterIsOfOnePart) {
                                   ? Import({scatter(root, "[[100]]"), scatter("[[0]]", "[[100]]")})
                                   : Import({scatter("[[100]]", root), scatter("[[100]]", "[[0]]")});
     ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-    EXPECT_EQ(imported.import.trace->operations[1][0].count, 100u);
-    EXPECT_EQ(imported.import.trace->operations[0][0].kind, CollectiveKind::kScatter);
+    EXPECT_EQ(imported.import.trace->operations[GlobalRank{1}][0].count, 100u);
+    EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}][0].kind, CollectiveKind::kScatter);
   }
 }
 
@@ -259,8 +259,8 @@ TEST(FlightRecorderReaderTest, MessagesWithoutNumbersAreNoGroup) {
             "," + Message(2, "coalesced", "completed"))});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   for (uint32_t r = 0; r < 2; ++r) {
-    ASSERT_EQ(imported.import.trace->operations[r].size(), 2u);
-    for (const TraceOperation& operation : imported.import.trace->operations[r]) {
+    ASSERT_EQ(imported.import.trace->operations[GlobalRank{r}].size(), 2u);
+    for (const TraceOperation& operation : imported.import.trace->operations[GlobalRank{r}]) {
       EXPECT_EQ(operation.group, 0u);
     }
   }
@@ -282,9 +282,9 @@ TEST(FlightRecorderReaderTest, TheRootOfAGatherOrScatterIsTheRankWithAllParts) {
        {std::vector{gather("[]"), gather(all)}, std::vector{scatter("[]"), scatter(all)}}) {
     const Imported imported = Import(dumps);
     ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-    for (uint32_t rank = 0; rank < 2; ++rank) {
-      EXPECT_EQ(imported.import.trace->operations[rank][0].root, 1u);
-      EXPECT_EQ(imported.import.trace->operations[rank][0].count, 100u);
+    for (GlobalRank rank{0}; rank < 2; ++rank) {
+      EXPECT_EQ(imported.import.trace->operations[GlobalRank{rank}][0].root, 1u);
+      EXPECT_EQ(imported.import.trace->operations[GlobalRank{rank}][0].count, 100u);
     }
     EXPECT_THAT(imported.import.report.ToString(),
                 ::testing::Not(HasSubstr("roots are rank 0 of their groups")));

@@ -52,7 +52,7 @@ bool Ends(const Trace& trace) {
   std::vector<std::vector<std::vector<uint32_t>>> streams(trace.rank_count);
   std::vector<std::vector<size_t>> at(trace.rank_count);
   uint64_t left = 0;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     const auto& program = trace.operations[rank];
     has_ended[rank].resize(program.size());
     for (uint32_t i = 0; i < program.size(); ++i) {
@@ -64,8 +64,8 @@ bool Ends(const Trace& trace) {
   }
   for (bool has_moved = true; has_moved;) {
     has_moved = false;
-    std::map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>> begun;  // by communicator
-    for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    std::map<uint32_t, std::vector<std::pair<GlobalRank, uint32_t>>> begun;  // by communicator
+    for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
       for (uint32_t stream = 0; stream < streams[rank].size(); ++stream) {
         if (at[rank][stream] == streams[rank][stream].size()) continue;
         const uint32_t i = streams[rank][stream][at[rank][stream]];
@@ -129,7 +129,7 @@ TEST(GoalReaderTest, LargeMessagesHoldUpNoOthers) {
   const TraceImport& import = files.Import(
       {files.Write("a.goal", "num_ranks 2\nrank 0 {\n" + sends + "}\nrank 1 {\n" + recvs + "}\n")});
   ASSERT_TRUE(import.trace) << files.findings();
-  const auto& program = import.trace->operations[0];
+  const auto& program = import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 4100u);
   EXPECT_EQ(program[0].count, 1'000'000'000u);
   for (size_t i = 1; i < program.size(); ++i) EXPECT_NE(program[i].stream, program[0].stream) << i;
@@ -145,7 +145,7 @@ TEST(GoalReaderTest, ARecvMayBeLargerThanItsMessage) {
   ImportedFiles files;
   const TraceImport& import = files.Import({files.Write("a.goal", text("4096b"))});
   ASSERT_TRUE(import.trace) << files.findings();
-  EXPECT_EQ(import.trace->operations[1][0].count, 1000u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{1}][0].count, 1000u);
   EXPECT_THAT(import.report.ToString(), HasSubstr("1 Recvs are larger than their messages"));
   files.Import({files.Write("b.goal", text("999b"))});
   EXPECT_EQ(files.Dropped(CallDropReason::kRanksDisagree), 2u);
@@ -158,14 +158,14 @@ TEST(GoalReaderTest, DependenciesBecomeOrderAndComputationBecomesGaps) {
   EXPECT_EQ(import.report.format, "goal");
   EXPECT_THAT(files.Kind(CollectiveKind::kSend), Pair(2, 24));
   EXPECT_THAT(files.Kind(CollectiveKind::kRecv), Pair(2, 24));
-  const auto& first = import.trace->operations[0];
+  const auto& first = import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(first.size(), 2u);
   EXPECT_EQ(first[0].kind, CollectiveKind::kSend);
   EXPECT_EQ(first[0].count, 8u);
   EXPECT_EQ(first[0].compute_before_ps, 100'000);
   EXPECT_EQ(first[1].kind, CollectiveKind::kRecv);
   EXPECT_EQ(first[1].stream, first[0].stream);
-  const auto& second = import.trace->operations[1];
+  const auto& second = import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(second.size(), 2u);
   EXPECT_EQ(second[1].compute_before_ps, 50'000);
   ExpectMatches(*import.trace);
@@ -225,7 +225,7 @@ r requires s
   ASSERT_EQ(import.report.assumed.size(), 1u);
   EXPECT_THAT(import.report.assumed[0], HasSubstr("would wait for itself"));
   // Neither Recv waits for a Send.
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     const auto& program = import.trace->operations[rank];
     ASSERT_EQ(program.size(), 2u);
     EXPECT_NE(program[0].stream, program[1].stream);
@@ -251,7 +251,7 @@ recv 9b from 0
 )")});
   ASSERT_TRUE(import.trace) << files.findings();
   // The second Send may begin when the first begins, 7 ns in: both wait for the computation.
-  const auto& program = import.trace->operations[0];
+  const auto& program = import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 3u);
   EXPECT_EQ(program[0].kind, CollectiveKind::kCompute);
   EXPECT_EQ(program[0].compute_before_ps, 7'000);
@@ -274,7 +274,7 @@ TEST(GoalReaderTest, BinaryHoldsWhatTextSays) {
   ASSERT_TRUE(of_binary.trace) << files.findings();
   const TraceImport& of_text = files.Import({files.Write("a.goal", GoalTextOf(schedule))});
   ASSERT_TRUE(of_text.trace) << files.findings();
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     ASSERT_EQ(of_binary.trace->operations[rank].size(), of_text.trace->operations[rank].size());
     for (size_t i = 0; i < of_binary.trace->operations[rank].size(); ++i) {
       TraceOperation a = of_binary.trace->operations[rank][i];

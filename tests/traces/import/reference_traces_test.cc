@@ -167,7 +167,7 @@ TEST(ReferenceTracesTest, ProfilesWithoutSizesAreCompletedByExecutionTraces) {
     EXPECT_EQ(imported.import.trace->rank_count, 8u);
     std::vector<int64_t> measured_us;
     uint32_t group = 0;
-    for (const TraceOperation& operation : imported.import.trace->operations[7]) {
+    for (const TraceOperation& operation : imported.import.trace->operations[GlobalRank{7}]) {
       // The parts of an AllToAllv are one kernel.
       if (operation.group != 0 && operation.group == group) continue;
       group = operation.group;

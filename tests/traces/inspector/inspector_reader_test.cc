@@ -83,7 +83,7 @@ TEST(InspectorReaderTest, MessagesThatAreUnderWayTogetherAreAGroup) {
     }
     const Imported imported = Import(texts);
     ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-    const auto& program = imported.import.trace->operations[1];
+    const auto& program = imported.import.trace->operations[GlobalRank{1}];
     ASSERT_EQ(program.size(), 4u);
     EXPECT_NE(program[0].group, 0u);
     EXPECT_EQ(program[0].group, program[1].group);
@@ -107,8 +107,8 @@ TEST(InspectorReaderTest, MessagesWithoutTimesDoNotWaitForCollectives) {
   };
   const Imported imported = Import(texts(-1));
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  for (const uint32_t rank : {0u, 1u}) {
-    const auto& program = imported.import.trace->operations[rank];
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}}) {
+    const auto& program = imported.import.trace->operations[GlobalRank{rank}];
     ASSERT_EQ(program.size(), 3u);
     std::set<uint32_t> of_collectives;
     std::set<uint32_t> of_messages;
@@ -133,7 +133,7 @@ TEST(InspectorReaderTest, SizesOfUint8AreWhatIsMissingTo2To64) {
   }
   const Imported imported = Import(texts);
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(imported.import.trace->operations[0][0].count, 65'536u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}][0].count, 65'536u);
   EXPECT_THAT(imported.import.report.ToString(), HasSubstr("the sizes of 2 calls"));
 }
 
@@ -144,7 +144,7 @@ TEST(InspectorReaderTest, MessagesOneAfterTheOtherAreNoGroup) {
       Import({Message(first, "Send", 1, 1000) + Message(first, "Recv", 1, 1500),
               Message(second, "Recv", 0, 1000) + Message(second, "Send", 0, 1500)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  for (const TraceOperation& operation : imported.import.trace->operations[0]) {
+  for (const TraceOperation& operation : imported.import.trace->operations[GlobalRank{0}]) {
     EXPECT_EQ(operation.group, 0u);
   }
 }
@@ -155,8 +155,8 @@ TEST(InspectorReaderTest, AProcessMayBeSeveralRanks) {
                                     Call(Header("0xa", 1, 2, 1), "AllReduce", 1, "64")});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_EQ(imported.import.trace->rank_count, 2u);
-  EXPECT_EQ(imported.import.trace->operations[0].size(), 1u);
-  EXPECT_EQ(imported.import.trace->operations[1].size(), 1u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}].size(), 1u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{1}].size(), 1u);
 }
 
 // A trace could not be read again if its names were not UTF-8.
@@ -179,7 +179,7 @@ TEST(InspectorReaderTest, CallsAreMatchedByKindAndNumber) {
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_EQ(imported.import.report.calls_imported(), 4u);
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kIncompleteOnRank).count, 1u);
-  const auto& program = imported.import.trace->operations[1];
+  const auto& program = imported.import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(program.size(), 2u);
   EXPECT_EQ(program[0].algorithm, Algorithm::kRing);
   EXPECT_EQ(program[0].protocol, Protocol::kLl);
@@ -196,7 +196,8 @@ TEST(InspectorReaderTest, CallsAreInTheOrderOfTheirEventTraces) {
   const Imported imported = Import({Call(header, "AllReduce", 2, "64", at(2000)) +
                                     Call(header, "ReduceScatter", 1, "32", at(1000))});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(imported.import.trace->operations[0][0].kind, CollectiveKind::kReduceScatter);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}][0].kind,
+            CollectiveKind::kReduceScatter);
 }
 
 TEST(InspectorReaderTest, SubCommunicatorsAreToldFromTheProcessesInThem) {
@@ -228,7 +229,7 @@ TEST(InspectorReaderTest, JobsWithoutACommunicatorOfAllAreOrderedByName) {
   EXPECT_EQ(imported.import.report.calls_imported(), 8u);
   EXPECT_THAT(imported.import.report.assumed,
               ::testing::Contains(HasSubstr("no communicator spans all of them")));
-  EXPECT_THAT(trace.communicators[trace.operations[3][1].communicator].ranks,
+  EXPECT_THAT(trace.communicators[trace.operations[GlobalRank{3}][1].communicator].ranks,
               ::testing::ElementsAre(1, 3));
 }
 

@@ -36,7 +36,7 @@ TEST(KinetoRanksTest, DifferencesOfClocksAreFoundAndHaveNoEffect) {
   EXPECT_EQ(skew->rank, 1u);
   EXPECT_EQ(skew->other, 0u);
   EXPECT_EQ(skew->ps, 250'000'000);
-  EXPECT_EQ(imported.import.trace->operations[1][1].compute_before_ps, 419'000'000);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{1}][1].compute_before_ps, 419'000'000);
 }
 
 // Times are relative to baseTimeNanoseconds: what rank 1 says is 4 us earlier is 1.5 us later.
@@ -89,8 +89,8 @@ TEST(KinetoRanksTest, CallsThatAreNumberedAreMatchedByTheirNumbers) {
   };
   const Imported imported = Import({File(0, events(1, 4, 0)), File(1, events(2, 5, 250))});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  for (uint32_t rank = 0; rank < 2; ++rank) {
-    const auto& program = imported.import.trace->operations[rank];
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
+    const auto& program = imported.import.trace->operations[GlobalRank{rank}];
     ASSERT_EQ(program.size(), 3u);
     EXPECT_EQ(program[0].count, 200u);
     EXPECT_EQ(program[2].count, 400u);
@@ -115,7 +115,7 @@ TEST(KinetoRanksTest, NumberedCallsBehindOneThatDiffersStay) {
   };
   const Imported imported = Import({File(0, events(0)), File(1, events(1))});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(imported.import.trace->operations[0].size(), 3u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}].size(), 3u);
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kRanksDisagree).count, 2u);
 }
 
@@ -133,7 +133,7 @@ TEST(KinetoRanksTest, CallsOfACoalescedGroupShareTheirNumber) {
   }
   const Imported imported = Import({File(0, events), File(1, events)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(imported.import.trace->operations[1].size(), 4u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{1}].size(), 4u);
   EXPECT_EQ(imported.import.report.calls_dropped(), 0u);
 }
 

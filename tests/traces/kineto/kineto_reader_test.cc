@@ -39,7 +39,7 @@ TEST(KinetoReaderTest, GapsAndDurationsAreThoseOfEachStream) {
       "," + Kernel("170", "1.25", 7, 3, kAllReduce);
   const Imported imported = Import({File(0, events)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  const auto& program = imported.import.trace->operations[0];
+  const auto& program = imported.import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 3u);
   EXPECT_EQ(program[0].compute_before_ps, 10'500'000);
   EXPECT_EQ(program[0].measured_ps, 19'500'000);
@@ -50,7 +50,7 @@ TEST(KinetoReaderTest, GapsAndDurationsAreThoseOfEachStream) {
   EXPECT_EQ(program[2].measured_ps, 1'250'000);
   EXPECT_EQ(program[2].count, 1000u);
   // Rank 1 makes the same calls.
-  EXPECT_EQ(imported.import.trace->operations[1].size(), 3u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{1}].size(), 3u);
   EXPECT_EQ(imported.import.report.calls_reconstructed, 3u);
 }
 
@@ -59,7 +59,7 @@ TEST(KinetoReaderTest, TimesMayBeIgnored) {
       {File(0, Kernel("10", "1", 7, 1, kAllReduce) + "," + Kernel("20", "1", 7, 2, kAllReduce))},
       {.ignore_times = true});
   ASSERT_TRUE(imported.import.trace);
-  EXPECT_EQ(imported.import.trace->operations[0][1].compute_before_ps, 0);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}][1].compute_before_ps, 0);
 }
 
 // The execution trace of rank 0, version 1.0.1: each call's collective and elements.
@@ -87,7 +87,7 @@ TEST(KinetoReaderTest, AnExecutionTraceGivesSizesToKernelsInOrder) {
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_EQ(imported.import.report.format, "kineto");
   EXPECT_EQ(imported.import.report.calls_seen(), 2u);
-  const auto& program = imported.import.trace->operations[0];
+  const auto& program = imported.import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 2u);
   EXPECT_EQ(program[0].count, 100u);
   EXPECT_EQ(program[0].measured_ps, 2'000'000);
@@ -119,8 +119,8 @@ TEST(KinetoReaderTest, AKernelWithoutSizesHasThoseOfTheRecordThatLaunchedIt) {
       Import({File(0, Kernel("1", "1", 7, 5, "") + "," + Kernel("3", "1", 7, 6, "") + record)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_EQ(imported.import.report.DroppedFor(CallDropReason::kSizesNotRecorded).count, 1u);
-  ASSERT_EQ(imported.import.trace->operations[0].size(), 1u);
-  const TraceOperation& call = imported.import.trace->operations[0][0];
+  ASSERT_EQ(imported.import.trace->operations[GlobalRank{0}].size(), 1u);
+  const TraceOperation& call = imported.import.trace->operations[GlobalRank{0}][0];
   EXPECT_EQ(call.kind, CollectiveKind::kBroadcast);
   EXPECT_EQ(call.datatype, Datatype::kBfloat16);
   EXPECT_EQ(call.root, 1u);
@@ -142,7 +142,7 @@ TEST(KinetoReaderTest, AnAllToAllOfUnequalPartsIsItsSendsAndReceives) {
             2u);
   EXPECT_EQ(imported.import.report.by_kind[static_cast<size_t>(CollectiveKind::kAllToAll)].bytes,
             (16u + 8u) * 4u);
-  const auto& program = imported.import.trace->operations[0];
+  const auto& program = imported.import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 4u);
   EXPECT_EQ(program[2].kind, CollectiveKind::kSend);
   EXPECT_EQ(program[2].peer, 1u);
@@ -177,13 +177,13 @@ TEST(KinetoReaderTest, PeersOfSubgroupsAreRanksOfTheirGroup) {
     const Imported imported = Import(texts);
     ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
     EXPECT_EQ(imported.import.report.calls_imported(), 4u);
-    for (const uint32_t rank : {0u, 3u}) {
-      ASSERT_EQ(imported.import.trace->operations[rank].size(), 1u);
-      EXPECT_EQ(imported.import.trace->operations[rank][0].kind, CollectiveKind::kSend);
-      EXPECT_EQ(imported.import.trace->operations[rank][0].peer, 1u);
+    for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{3}}) {
+      ASSERT_EQ(imported.import.trace->operations[GlobalRank{rank}].size(), 1u);
+      EXPECT_EQ(imported.import.trace->operations[GlobalRank{rank}][0].kind, CollectiveKind::kSend);
+      EXPECT_EQ(imported.import.trace->operations[GlobalRank{rank}][0].peer, 1u);
     }
-    EXPECT_EQ(imported.import.trace->operations[1][0].peer, 0u);
-    EXPECT_EQ(imported.import.trace->operations[2][0].peer, 0u);
+    EXPECT_EQ(imported.import.trace->operations[GlobalRank{1}][0].peer, 0u);
+    EXPECT_EQ(imported.import.trace->operations[GlobalRank{2}][0].peer, 0u);
   }
   const Imported outside = Import({file(0, "send", R"("Dst Rank": 1)")});
   EXPECT_EQ(outside.import.report.DroppedFor(CallDropReason::kMalformedRecord).count, 1u);
@@ -240,7 +240,7 @@ TEST(KinetoReaderTest, ABatchOfMessagesIsTheKernelThatRunsIt) {
     ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
     EXPECT_EQ(imported.import.report.calls_seen(), 10u);
     EXPECT_EQ(imported.import.report.calls_imported(), 10u);
-    const auto& program = imported.import.trace->operations[1];
+    const auto& program = imported.import.trace->operations[GlobalRank{1}];
     ASSERT_EQ(program.size(), 5u);
     EXPECT_NE(program[0].group, 0u);
     EXPECT_EQ(program[0].group, program[1].group);
@@ -278,8 +278,8 @@ TEST(KinetoReaderTest, KernelsOfOneLaunchAreOneCall) {
   const Imported imported = Import({file(0), file(1)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_EQ(imported.import.report.calls_seen(), 2u);
-  ASSERT_EQ(imported.import.trace->operations[0].size(), 1u);
-  EXPECT_EQ(imported.import.trace->operations[0][0].measured_ps, 20'000'000);
+  ASSERT_EQ(imported.import.trace->operations[GlobalRank{0}].size(), 1u);
+  EXPECT_EQ(imported.import.trace->operations[GlobalRank{0}][0].measured_ps, 20'000'000);
 }
 
 // PyTorch lists 30 parts at most.
@@ -336,7 +336,7 @@ TEST(KinetoReaderTest, TorchcommsStatesElementsInAWayOfItsOwn) {
                           Kernel("20", "1", 7, 1, "") + "," + Kernel("30", "1", 7, 2, "") + "," +
                           Kernel("40", "1", 7, 3, ""))});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  const auto& program = imported.import.trace->operations[0];
+  const auto& program = imported.import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 2u);
   EXPECT_EQ(program[0].kind, CollectiveKind::kAllGather);
   EXPECT_EQ(program[0].count, 2048u);

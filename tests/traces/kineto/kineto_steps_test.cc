@@ -57,7 +57,7 @@ TEST(KinetoStepsTest, StepsOfTheProfilerAreIterations) {
   const Imported imported =
       Import({File(0, steps + host + kernels), File(1, steps + host + kernels)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  for (const uint32_t rank : {0U, 1U}) {
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}}) {
     EXPECT_EQ(IterationBegins(imported.import.trace->operations[rank]),
               (std::vector<bool>{false, false, true, true}));
   }
@@ -72,7 +72,7 @@ TEST(KinetoStepsTest, StepsOfSeveralFilesOfARankFollowEachOther) {
   const Imported imported =
       Import({file(0, 4, 10), file(0, 5, 20), file(1, 4, 10), file(1, 5, 20)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(IterationBegins(imported.import.trace->operations[1]),
+  EXPECT_EQ(IterationBegins(imported.import.trace->operations[GlobalRank{1}]),
             (std::vector<bool>{false, true}));
 }
 
@@ -85,7 +85,7 @@ TEST(KinetoStepsTest, ACallWhoseIdTheHostUsesTwiceIsInTheStepOfItsKernel) {
       "," + Kernel("26", "1", 9, 12, kAllReduce);
   const Imported imported = Import({File(0, events), File(1, events)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(IterationBegins(imported.import.trace->operations[0]),
+  EXPECT_EQ(IterationBegins(imported.import.trace->operations[GlobalRank{0}]),
             (std::vector<bool>{false, true}));
 }
 
@@ -103,7 +103,8 @@ TEST(KinetoStepsTest, StepsOnWhichRanksDisagreeAreNoIterations) {
                    "call 2 of group \"0\" is in iteration 1 of rank 0 and 0 of rank 1")}) {
     const Imported imported = Import({File(0, first), File(1, second)});
     ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-    EXPECT_THAT(IterationBegins(imported.import.trace->operations[0]), ::testing::Each(false));
+    EXPECT_THAT(IterationBegins(imported.import.trace->operations[GlobalRank{0}]),
+                ::testing::Each(false));
     EXPECT_THAT(imported.import.report.assumed, ::testing::Contains(HasSubstr(why)));
   }
 }
@@ -114,7 +115,7 @@ TEST(KinetoStepsTest, MissingRanksAreInTheSameSteps) {
       {File(0, Step(1, 10, 9) + "," + Step(2, 20, 9) + "," + Kernel("11", "1", 7, 1, kAllReduce) +
                    "," + Kernel("21", "1", 7, 2, kAllReduce))});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
-  EXPECT_EQ(IterationBegins(imported.import.trace->operations[1]),
+  EXPECT_EQ(IterationBegins(imported.import.trace->operations[GlobalRank{1}]),
             (std::vector<bool>{false, true}));
 }
 

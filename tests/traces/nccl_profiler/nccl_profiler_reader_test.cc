@@ -98,7 +98,7 @@ TEST_F(NcclProfilerReaderTest, CallsHaveSizesAlgorithmsAndTheTimeOfTheirKernels)
   EXPECT_THAT(files_.Kind(CollectiveKind::kAllReduce), Pair(2, 8000));
   EXPECT_THAT(files_.Kind(CollectiveKind::kAllGather), Pair(2, 16));
   EXPECT_THAT(files_.Kind(CollectiveKind::kSend), Pair(2, 154));
-  const auto& program = import.trace->operations[1];
+  const auto& program = import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(program.size(), 4u);
   EXPECT_EQ(program[0].count, 1000u);
   EXPECT_EQ(program[0].algorithm, Algorithm::kRing);
@@ -129,7 +129,7 @@ TEST_F(NcclProfilerReaderTest, FilesOfAProcessAreOneProgramInTheOrderOfItsClock)
   const TraceImport& import = files_.Import(paths);
   ASSERT_TRUE(import.trace) << files_.findings();
   EXPECT_EQ(import.trace->rank_count, 4u);
-  const auto& program = import.trace->operations[2];
+  const auto& program = import.trace->operations[GlobalRank{2}];
   ASSERT_EQ(program.size(), 3u);
   EXPECT_EQ(program[0].count, 10u);
   EXPECT_EQ(program[1].count, 20u);
@@ -147,8 +147,8 @@ TEST_F(NcclProfilerReaderTest, TheUnknownTypeIsUint8) {
   }
   const TraceImport& import = files_.Import(paths);
   ASSERT_TRUE(import.trace) << files_.findings();
-  EXPECT_EQ(import.trace->operations[0][0].datatype, Datatype::kUint8);
-  EXPECT_EQ(import.trace->operations[0][0].count, 100u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].datatype, Datatype::kUint8);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].count, 100u);
 }
 
 TEST_F(NcclProfilerReaderTest, RootsAreThoseOfTheApiCallAround) {
@@ -168,7 +168,7 @@ TEST_F(NcclProfilerReaderTest, RootsAreThoseOfTheApiCallAround) {
   }
   const TraceImport& import = files_.Import(paths);
   ASSERT_TRUE(import.trace) << files_.findings();
-  EXPECT_EQ(import.trace->operations[0][0].root, 1u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].root, 1u);
   EXPECT_THAT(import.report.assumed, Not(Contains(HasSubstr("roots are rank 0"))));
 }
 
@@ -223,7 +223,7 @@ TEST_F(NcclProfilerReaderTest, KernelsBeforeTheCallAreOfAnother) {
               Begin("KernelCh", "GPU", 7, 20, "\"Channel\": 5") + End("KernelCh", "GPU", 7, 21));
   const TraceImport& import = files_.Import({files_.Write("trace.json", File(call))});
   ASSERT_TRUE(import.trace) << files_.findings();
-  EXPECT_EQ(import.trace->operations[0][0].measured_ps, 25'500'000);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].measured_ps, 25'500'000);
 }
 
 // Rank 0's pool kept the last two of the messages, rank 1's the last three.
@@ -239,8 +239,8 @@ TEST_F(NcclProfilerReaderTest, MessagesOfDifferentWindowsAreMatchedFromTheLastOn
   }
   const TraceImport& import = files_.Import(paths);
   ASSERT_TRUE(import.trace) << files_.findings();
-  EXPECT_EQ(import.trace->operations[1].size(), 2u);
-  EXPECT_EQ(import.trace->operations[1][0].count, 11u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{1}].size(), 2u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{1}][0].count, 11u);
   EXPECT_EQ(files_.Dropped(CallDropReason::kIncompleteOnRank), 1u);
 }
 
@@ -269,7 +269,7 @@ TEST_F(NcclProfilerReaderTest, ReplaysOfAGraphAreCallsOfTheirOwn) {
   const TraceImport& import = files_.Import(paths);
   ASSERT_TRUE(import.trace) << files_.findings();
   EXPECT_EQ(import.report.calls_dropped(), 0u);
-  const auto& program = import.trace->operations[1];
+  const auto& program = import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(program.size(), 9u);
   for (size_t replay = 0; replay < 3; ++replay) {
     EXPECT_EQ(program[3 * replay].kind, CollectiveKind::kAllReduce);
@@ -296,7 +296,7 @@ TEST_F(NcclProfilerReaderTest, TheUserMaySayThatProcessesAreTheRanks) {
   EXPECT_EQ(import.trace->rank_count, 4u);
   EXPECT_EQ(import.report.calls_dropped(), 0u);
   EXPECT_EQ(import.report.calls_reconstructed, 0u);
-  const auto& program = import.trace->operations[3];
+  const auto& program = import.trace->operations[GlobalRank{3}];
   EXPECT_THAT(import.trace->communicators[program[0].communicator].ranks, ElementsAre(2, 3));
   EXPECT_THAT(import.trace->communicators[program[1].communicator].ranks, ElementsAre(1, 3));
 }

@@ -56,8 +56,8 @@ TEST(NcclTestsReaderTest, EachHalfOfARowIsACallWithItsTime) {
   EXPECT_EQ(import.report.nccl_version, "2.29.3");
   EXPECT_EQ(files.Kind(CollectiveKind::kAllReduce), std::pair(uint64_t{4}, uint64_t{6144}));
   EXPECT_EQ(import.trace->rank_count, 4u);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    const auto& program = import.trace->operations[rank];
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    const auto& program = import.trace->operations[GlobalRank{rank}];
     ASSERT_EQ(program.size(), 4u);
     EXPECT_EQ(program[0].measured_ps, 29'250 * kPsPerNs);
     EXPECT_EQ(program[1].measured_ps, 12'500 * kPsPerNs);
@@ -131,7 +131,7 @@ TEST(NcclTestsReaderTest, JsonSaysWhatTheTextSays) {
   EXPECT_EQ(files.Kind(CollectiveKind::kAllGather), std::pair(uint64_t{2}, uint64_t{8192}));
   EXPECT_EQ(files.Dropped(CallDropReason::kMalformedRecord), 1u);
   EXPECT_EQ(import.trace->rank_count, 4u);  // two processes of two GPUs
-  EXPECT_EQ(import.trace->operations[3][0].measured_ps, 29'250 * kPsPerNs);
+  EXPECT_EQ(import.trace->operations[GlobalRank{3}][0].measured_ps, 29'250 * kPsPerNs);
 }
 
 TEST(NcclTestsReaderTest, TablesOfDifferentNumbersOfRanksAreOneJob) {
@@ -141,8 +141,8 @@ TEST(NcclTestsReaderTest, TablesOfDifferentNumbersOfRanksAreOneJob) {
                                              Head("all_reduce_perf", 4) + Row(2048, 512, kTimes))});
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.trace->rank_count, 4u);
-  EXPECT_EQ(import.trace->operations[1].size(), 4u);
-  EXPECT_EQ(import.trace->operations[2].size(), 2u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{1}].size(), 4u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{2}].size(), 2u);
   Diagnostics diagnostics;
   ASSERT_TRUE(BuildJob(*import.trace, diagnostics)) << diagnostics.ToString();
 }
@@ -240,8 +240,8 @@ TEST(NcclTestsReaderTest, TablesOfRcclTestsAreRead) {
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.trace->rank_count, 2u);
   EXPECT_EQ(files.Kind(CollectiveKind::kReduceScatter), std::pair(uint64_t{4}, uint64_t{16384}));
-  EXPECT_EQ(import.trace->operations[1][0].datatype, Datatype::kFloat8E4M3);
-  EXPECT_EQ(import.trace->operations[1][2].datatype, Datatype::kBfloat16);
+  EXPECT_EQ(import.trace->operations[GlobalRank{1}][0].datatype, Datatype::kFloat8E4M3);
+  EXPECT_EQ(import.trace->operations[GlobalRank{1}][2].datatype, Datatype::kBfloat16);
 }
 
 // A log without its calls (NCCL_DEBUG=WARN, or INFO without NCCL_DEBUG_SUBSYS) says less than the
@@ -275,8 +275,8 @@ TEST(NcclTestsReaderTest, TimesOfTheCpuAreNoDurations) {
     "results": [{"size": 1024, "count": 256, "type": "float", "redop": "sum", "root": "-1",
       "out_of_place": {"cpu_time": 29.25, "alg_bw": 0.1}, "in_place": {"cpu_time": 12.5}}]})")});
   ASSERT_TRUE(import.trace) << files.findings();
-  ASSERT_EQ(import.trace->operations[0].size(), 4u);
-  for (const TraceOperation& operation : import.trace->operations[0]) {
+  ASSERT_EQ(import.trace->operations[GlobalRank{0}].size(), 4u);
+  for (const TraceOperation& operation : import.trace->operations[GlobalRank{0}]) {
     EXPECT_EQ(operation.measured_ps, 0);
   }
   EXPECT_THAT(import.report.assumed, Contains(HasSubstr("have no measured duration")));
@@ -323,8 +323,8 @@ TEST(NcclTestsReaderTest, RowsOfOneHalfAreOneCall) {
         {files.Write("out.txt", Head("all_reduce_perf", 4) +
                                     Row(1024, 256, "41.00   50.00   93.75       0" + more))});
     ASSERT_TRUE(import.trace) << files.findings();
-    ASSERT_EQ(import.trace->operations[0].size(), 1u) << more;
-    EXPECT_EQ(import.trace->operations[0][0].measured_ps, 41 * kPsPerUs);
+    ASSERT_EQ(import.trace->operations[GlobalRank{0}].size(), 1u) << more;
+    EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].measured_ps, 41 * kPsPerUs);
     EXPECT_EQ(import.report.calls_dropped(), 0u);
     EXPECT_THAT(import.report.assumed, Contains(HasSubstr("rows of one half")));
   }

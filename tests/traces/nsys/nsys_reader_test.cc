@@ -51,7 +51,7 @@ TEST(NsysReaderTest, PayloadsSayRanksAndSizes) {
   EXPECT_EQ(import.trace->rank_count, 2u);
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192));
   EXPECT_THAT(files.Kind(CollectiveKind::kSend), Pair(2, 128));
-  const auto& program = import.trace->operations[1];
+  const auto& program = import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(program.size(), 3u);
   EXPECT_EQ(program[0].count, 4096u);
   EXPECT_NE(program[1].group, 0u);
@@ -81,7 +81,7 @@ TEST(NsysReaderTest, KernelsGiveDurationsGapsAndStreams) {
     }
   });
   ASSERT_TRUE(import.trace) << files.findings();
-  const auto& program = import.trace->operations[1];
+  const auto& program = import.trace->operations[GlobalRank{1}];
   ASSERT_EQ(program.size(), 5u);
   EXPECT_EQ(program[0].measured_ps, 300'000);
   EXPECT_EQ(program[0].compute_before_ps, 0);
@@ -107,12 +107,12 @@ TEST(NsysReaderTest, TimesMayBeIgnored) {
     NsysFile made(path);
     made.AddTwoRanks();
   }
-  for (const auto& operation : files.Import({path}).trace->operations[0]) {
+  for (const auto& operation : files.Import({path}).trace->operations[GlobalRank{0}]) {
     EXPECT_NE(operation.measured_ps, 0);
   }
   const TraceImport& import = files.Import({path}, {.ignore_times = true});
   ASSERT_TRUE(import.trace) << files.findings();
-  for (const auto& operation : import.trace->operations[0]) {
+  for (const auto& operation : import.trace->operations[GlobalRank{0}]) {
     EXPECT_EQ(operation.compute_before_ps, 0);
   }
 }
@@ -146,8 +146,8 @@ TEST(NsysReaderTest, KernelsThatEndBeforeTheyBeginHaveNoDuration) {
     }
   });
   ASSERT_TRUE(import.trace) << files.findings();
-  EXPECT_EQ(import.trace->operations[0][0].measured_ps, 0);
-  EXPECT_EQ(import.trace->operations[0][1].measured_ps, 0);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].measured_ps, 0);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][1].measured_ps, 0);
   EXPECT_THAT(import.report.assumed, Contains(HasSubstr("4 calls state a duration that is none")));
 }
 
@@ -245,7 +245,7 @@ TEST(NsysReaderTest, KernelsOfGroups) {
     }
   });
   ASSERT_TRUE(import.trace) << files.findings();
-  const auto& program = import.trace->operations[0];
+  const auto& program = import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 3u);
   EXPECT_EQ(program[0].measured_ps, 50'000);
   EXPECT_EQ(program[0].group, 0u);
@@ -271,7 +271,7 @@ TEST(NsysReaderTest, SimulatedGroupsAreNotMade) {
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(2, 8192));
   EXPECT_EQ(import.report.calls_dropped(), 0u);
-  EXPECT_EQ(import.trace->operations[0][0].measured_ps, 50'000);
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].measured_ps, 50'000);
   EXPECT_THAT(import.report.assumed,
               Contains(HasSubstr("2 calls of groups that ended with ncclGroupSimulateEnd")));
 }
@@ -324,7 +324,7 @@ TEST(NsysReaderTest, ThreadsOfAProcessAreRanks) {
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.trace->rank_count, 4u);
   EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(4, 16384));
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     EXPECT_EQ(import.trace->operations[rank].size(), 1u) << rank;
   }
 }
@@ -379,7 +379,7 @@ TEST(NsysReaderTest, RanksWithoutAProfileAreReconstructed) {
   });
   ASSERT_TRUE(import.trace) << files.findings();
   EXPECT_EQ(import.trace->rank_count, 2u);
-  EXPECT_EQ(import.trace->operations[1].size(), 1u);
+  EXPECT_EQ(import.trace->operations[GlobalRank{1}].size(), 1u);
 }
 
 // Members of a communicator that is complete need no order: 0, 1 and 3 of four.

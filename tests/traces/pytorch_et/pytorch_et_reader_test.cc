@@ -65,7 +65,7 @@ TEST(PytorchEtReaderTest, CallsAreInTheOrderOfTheirNodes) {
   const Imported imported = Import({File(nodes)});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   EXPECT_EQ(imported.import.report.calls_seen(), 2u);
-  const auto& program = imported.import.trace->operations[0];
+  const auto& program = imported.import.trace->operations[GlobalRank{0}];
   ASSERT_EQ(program.size(), 2u);
   EXPECT_EQ(program[0].kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(program[0].count, 12u);
@@ -90,7 +90,7 @@ TEST(PytorchEtReaderTest, StepsOfTheProfilerAreIterations) {
               File(step(3, 6) + "," + all_reduce(5))});
   ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
   std::vector<bool> begins;
-  for (const TraceOperation& call : imported.import.trace->operations[0]) {
+  for (const TraceOperation& call : imported.import.trace->operations[GlobalRank{0}]) {
     begins.push_back(call.begins_iteration);
   }
   EXPECT_EQ(begins, (std::vector<bool>{false, false, true, false, true}));
@@ -118,7 +118,7 @@ TEST(PytorchEtReaderTest, BatchesOfMessagesAreGroups) {
     const Imported imported = Import({file(0), file(1)});
     ASSERT_TRUE(imported.import.trace) << imported.diagnostics.ToString();
     EXPECT_EQ(imported.import.report.calls_imported(), 8u);
-    const auto& program = imported.import.trace->operations[1];
+    const auto& program = imported.import.trace->operations[GlobalRank{1}];
     ASSERT_EQ(program.size(), 4u);
     EXPECT_NE(program[1].group, 0u);
     EXPECT_EQ(program[1].group, program[2].group);
@@ -174,9 +174,9 @@ TEST(PytorchEtReaderTest, RanksAreThoseOfTheGroups) {
   EXPECT_EQ(trace.rank_count, 4u);
   EXPECT_EQ(imported.import.report.calls_imported(), 8u);
   EXPECT_EQ(imported.import.report.ranks_reconstructed, 0u);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    ASSERT_EQ(trace.operations[rank].size(), 2u);
-    EXPECT_THAT(trace.communicators[trace.operations[rank][0].communicator].ranks,
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    ASSERT_EQ(trace.operations[GlobalRank{rank}].size(), 2u);
+    EXPECT_THAT(trace.communicators[trace.operations[GlobalRank{rank}][0].communicator].ranks,
                 ::testing::ElementsAre(rank / 2 * 2, rank / 2 * 2 + 1));
   }
 }

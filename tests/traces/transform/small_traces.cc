@@ -29,12 +29,12 @@ Trace TwoByTwo() {
   trace.origin = "test";
   trace.rank_count = 4;
   trace.source_files = {"/home/someone/secret.log"};
-  trace.communicators = {{.name = "tp0", .ranks = {0, 1}},
-                         {.name = "tp1", .ranks = {2, 3}},
-                         {.name = "dp0", .ranks = {0, 2}},
-                         {.name = "dp1", .ranks = {1, 3}}};
+  trace.communicators = {{.name = "tp0", .ranks = GlobalRanksOf({0, 1})},
+                         {.name = "tp1", .ranks = GlobalRanksOf({2, 3})},
+                         {.name = "dp0", .ranks = GlobalRanksOf({0, 2})},
+                         {.name = "dp1", .ranks = GlobalRanksOf({1, 3})}};
   trace.operations.resize(4);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     for (int iteration = 0; iteration < 2; ++iteration) {
       TraceOperation first = Call(CollectiveKind::kAllReduce, rank / 2, 100);
       first.begins_iteration = iteration > 0;
@@ -52,13 +52,13 @@ Trace TwoByTwoExperts() {
   Trace trace;
   trace.origin = "test";
   trace.rank_count = 4;
-  trace.communicators = {{.name = "ep0", .ranks = {0, 1}},
-                         {.name = "ep1", .ranks = {2, 3}},
-                         {.name = "edp0", .ranks = {0, 2}},
-                         {.name = "edp1", .ranks = {1, 3}},
-                         {.name = "dp", .ranks = {0, 1, 2, 3}}};
+  trace.communicators = {{.name = "ep0", .ranks = GlobalRanksOf({0, 1})},
+                         {.name = "ep1", .ranks = GlobalRanksOf({2, 3})},
+                         {.name = "edp0", .ranks = GlobalRanksOf({0, 2})},
+                         {.name = "edp1", .ranks = GlobalRanksOf({1, 3})},
+                         {.name = "dp", .ranks = GlobalRanksOf({0, 1, 2, 3})}};
   trace.operations.resize(4);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     trace.operations[rank].push_back(Call(CollectiveKind::kAllToAll, rank / 2, 60));
     trace.operations[rank].push_back(Call(CollectiveKind::kAllReduce, 2 + rank % 2, 80));
     trace.operations[rank].push_back(Call(CollectiveKind::kAllReduce, 4, 100));
@@ -75,16 +75,16 @@ Trace FourStages() {
   trace.operations.resize(kStages);
   for (uint32_t stage = 0; stage + 1 < kStages; ++stage) {
     trace.communicators.push_back(
-        {.name = "pp" + std::to_string(stage), .ranks = {stage, stage + 1}});
+        {.name = "pp" + std::to_string(stage), .ranks = GlobalRanksOf({stage, stage + 1})});
   }
-  trace.communicators.push_back({.name = "ends", .ranks = {0, kStages - 1}});
+  trace.communicators.push_back({.name = "ends", .ranks = GlobalRanksOf({0, kStages - 1})});
   for (uint32_t stage = 0; stage < kStages; ++stage) {
     const auto add = [&](CollectiveKind kind, bool is_with_next, uint64_t bytes) {
       if (is_with_next ? stage + 1 == kStages : stage == 0) return;
       TraceOperation message = Call(kind, is_with_next ? stage : stage - 1, bytes);
       message.peer = is_with_next ? 1 : 0;
       message.compute_before_ps = kind == CollectiveKind::kSend ? 1'000'000 : 0;
-      trace.operations[stage].push_back(message);
+      trace.operations[GlobalRank{stage}].push_back(message);
     };
     for (int pass = 0; pass < 2; ++pass) {
       add(CollectiveKind::kRecv, false, 70);
@@ -95,7 +95,7 @@ Trace FourStages() {
       add(CollectiveKind::kSend, false, 50);
     }
     if (stage == 0 || stage + 1 == kStages) {
-      trace.operations[stage].push_back(Call(CollectiveKind::kAllReduce, kEnds, 12));
+      trace.operations[GlobalRank{stage}].push_back(Call(CollectiveKind::kAllReduce, kEnds, 12));
     }
   }
   return trace;

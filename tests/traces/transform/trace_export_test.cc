@@ -31,11 +31,11 @@ Trace Mixed() {
   Trace trace;
   trace.origin = "test";
   trace.rank_count = 4;
-  trace.communicators = {{.name = "world", .ranks = {0, 1, 2, 3}},
-                         {.name = "even", .ranks = {0, 2}},
-                         {.name = "odd", .ranks = {1, 3}}};
+  trace.communicators = {{.name = "world", .ranks = GlobalRanksOf({0, 1, 2, 3})},
+                         {.name = "even", .ranks = GlobalRanksOf({0, 2})},
+                         {.name = "odd", .ranks = GlobalRanksOf({1, 3})}};
   trace.operations.resize(4);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     auto& program = trace.operations[rank];
     program.push_back(Call(CollectiveKind::kAllReduce, 0, 400));
     TraceOperation gathered = Call(CollectiveKind::kAllGather, 1 + rank % 2, 50);
@@ -70,10 +70,10 @@ std::map<std::string, std::string> ChakraOf(const Trace& trace) {
 // Two communicators of all ranks, of which the ranks call on one or the other first.
 TEST(TraceExportTest, CommunicatorsOfAllRanksStaySeparateInChakra) {
   Trace trace = Mixed();
-  std::vector<uint32_t> ranks;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) ranks.push_back(rank);
+  std::vector<GlobalRank> ranks;
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) ranks.push_back(rank);
   trace.communicators = {{.name = "a", .ranks = ranks}, {.name = "b", .ranks = ranks}};
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     TraceOperation reduced = Call(CollectiveKind::kAllReduce, 0, 400);
     TraceOperation gathered = Call(CollectiveKind::kAllGather, 1, 100);
     gathered.stream = 1;
@@ -107,8 +107,8 @@ TEST(TraceExportTest, ChakraIsWrittenAgainAsTheSameBytes) {
 // ASTRA-sim's feeder refuses a file without a node that can begin.
 TEST(TraceExportTest, ARankWithoutCallsHasANodeInChakra) {
   Trace trace = Mixed();
-  trace.communicators = {{.name = "pair", .ranks = {0, 1}}};
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  trace.communicators = {{.name = "pair", .ranks = GlobalRanksOf({0, 1})}};
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     trace.operations[rank] = {};
     if (rank < 2) trace.operations[rank] = {Call(CollectiveKind::kAllReduce, 0, 400)};
   }
@@ -213,7 +213,8 @@ class RandomTrace {
     Trace trace;
     trace.origin = "test";
     trace.rank_count = 3;
-    trace.communicators = {{.name = "all", .ranks = {0, 1, 2}}, {.name = "pair", .ranks = {0, 2}}};
+    trace.communicators = {{.name = "all", .ranks = GlobalRanksOf({0, 1, 2})},
+                           {.name = "pair", .ranks = GlobalRanksOf({0, 2})}};
     trace.operations.resize(trace.rank_count);
     for (int i = 0; i < 40; ++i) AddCall(trace);
     return trace;
@@ -226,7 +227,7 @@ class RandomTrace {
     CollectiveKind kind = kKinds[Below(3)];
     const uint32_t communicator = kind == CollectiveKind::kSend ? 1 : Below(2);
     uint32_t peer = kind == CollectiveKind::kSend ? 1 : 0;
-    for (const uint32_t rank : trace.communicators[communicator].ranks) {
+    for (const GlobalRank rank : trace.communicators[communicator].ranks) {
       std::vector<TraceOperation>& program = trace.operations[rank];
       while (Below(3) > 0) Append(Call(CollectiveKind::kCompute, 0, 0), program);
       TraceOperation call = Call(kind, communicator, 4);

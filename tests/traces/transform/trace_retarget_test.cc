@@ -32,7 +32,7 @@ TEST(TraceRetargetTest, MoreDataParallelRanksGatherSmallerParts) {
                                   "t", diagnostics);
   ASSERT_TRUE(more) << diagnostics.ToString();
   EXPECT_EQ(more->rank_count, 12u);
-  const auto& program = more->operations[11];
+  const auto& program = more->operations[GlobalRank{11}];
   EXPECT_EQ(program[0].count, 100u);  // activations
   EXPECT_EQ(program[1].count, 10u);   // 60 gathered from six
   EXPECT_EQ(program[2].count, 80u);   // gradients
@@ -46,7 +46,7 @@ TEST(TraceRetargetTest, MoreTensorParallelRanksHaveLessOfTheWeights) {
   const auto more = RetargetTrace(TwoByTwo(), {.tensor = 2, .data = 2}, {.tensor = 4, .data = 2},
                                   "t", diagnostics);
   ASSERT_TRUE(more) << diagnostics.ToString();
-  const auto& program = more->operations[0];
+  const auto& program = more->operations[GlobalRank{0}];
   EXPECT_EQ(program[0].count, 100u);
   EXPECT_THAT(more->communicators[program[0].communicator].ranks, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(program[1].count, 15u);
@@ -57,7 +57,7 @@ TEST(TraceRetargetTest, MoreTensorParallelRanksHaveLessOfTheWeights) {
 // A log states its choices for its own ranks and sizes.
 TEST(TraceRetargetTest, ChoicesOfALogHoldForItsOwnCalls) {
   Trace logged = TwoByTwo();
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     std::vector<TraceOperation> program = logged.operations[rank];
     for (TraceOperation& operation : program) {
       operation.algorithm = Algorithm::kRing;
@@ -70,25 +70,26 @@ TEST(TraceRetargetTest, ChoicesOfALogHoldForItsOwnCalls) {
   const auto more =
       RetargetTrace(logged, {.tensor = 2, .data = 2}, {.tensor = 2, .data = 6}, "t", diagnostics);
   ASSERT_TRUE(more) << diagnostics.ToString();
-  EXPECT_EQ(more->operations[0][0].algorithm, Algorithm::kRing);  // the tensor group is as it was
-  EXPECT_EQ(more->operations[0][2].algorithm, Algorithm::kUnstated);
-  EXPECT_EQ(more->operations[0][2].protocol, Protocol::kUnstated);
-  const auto three = CutTrace(logged, {.ranks = {0, 2, 3}}, "t", diagnostics);
+  EXPECT_EQ(more->operations[GlobalRank{0}][0].algorithm,
+            Algorithm::kRing);  // the tensor group is as it was
+  EXPECT_EQ(more->operations[GlobalRank{0}][2].algorithm, Algorithm::kUnstated);
+  EXPECT_EQ(more->operations[GlobalRank{0}][2].protocol, Protocol::kUnstated);
+  const auto three = CutTrace(logged, {.ranks = GlobalRanksOf({0, 2, 3})}, "t", diagnostics);
   ASSERT_TRUE(three) << diagnostics.ToString();
-  const auto& kept = three->operations[1];  // rank 2's: both groups of two, of which one is whole
+  const auto& kept = three->operations[GlobalRank{1}];  // rank 2's: both groups of two, of which one is whole
   EXPECT_EQ(kept[0].algorithm, Algorithm::kRing);
   EXPECT_EQ(kept[0].measured_ps, 7);
   Trace of_all = logged;
-  of_all.communicators.push_back({.name = "world", .ranks = {0, 1, 2, 3}});
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  of_all.communicators.push_back({.name = "world", .ranks = GlobalRanksOf({0, 1, 2, 3})});
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     TraceOperation call = logged.operations[rank][0];
     call.communicator = static_cast<uint32_t>(of_all.communicators.size() - 1);
     of_all.operations[rank] = {call};
   }
-  const auto half = CutTrace(of_all, {.ranks = {0, 1}}, "t", diagnostics);
+  const auto half = CutTrace(of_all, {.ranks = GlobalRanksOf({0, 1})}, "t", diagnostics);
   ASSERT_TRUE(half) << diagnostics.ToString();
-  EXPECT_EQ(half->operations[0][0].algorithm, Algorithm::kUnstated);
-  EXPECT_EQ(half->operations[0][0].measured_ps, 0);
+  EXPECT_EQ(half->operations[GlobalRank{0}][0].algorithm, Algorithm::kUnstated);
+  EXPECT_EQ(half->operations[GlobalRank{0}][0].measured_ps, 0);
 }
 
 // A tied embedding's gradients, of which each of two tensor parallel ranks has half.
@@ -97,7 +98,7 @@ TEST(TraceRetargetTest, WeightsOfTheFirstAndTheLastStageAreDivided) {
   const auto more =
       RetargetTrace(FourStages(), {.pipeline = 4}, {.tensor = 2, .pipeline = 4}, "t", diagnostics);
   ASSERT_TRUE(more) << diagnostics.ToString();
-  for (const TraceOperation& operation : more->operations[0]) {
+  for (const TraceOperation& operation : more->operations[GlobalRank{0}]) {
     if (operation.kind == CollectiveKind::kAllReduce) EXPECT_EQ(operation.count, 6u);
   }
 }
@@ -110,9 +111,10 @@ TEST(TraceRetargetTest, CallsOfAGroupWithOneRankLeftAreComputation) {
   for (const TraceCommunicator& communicator : alone->communicators) {
     EXPECT_THAT(communicator.ranks, ElementsAre(0, 1, 2, 3));
   }
-  const auto& program = alone->operations[3];
+  const auto& program = alone->operations[GlobalRank{3}];
   EXPECT_EQ(program[0].kind, CollectiveKind::kCompute);
-  EXPECT_EQ(program[0].compute_before_ps, TwoByTwo().operations[3][0].compute_before_ps);
+  EXPECT_EQ(program[0].compute_before_ps,
+            TwoByTwo().operations[GlobalRank{3}][0].compute_before_ps);
   EXPECT_EQ(program[1].kind, CollectiveKind::kAllGather);
   EXPECT_TRUE(program[3].begins_iteration);
   ExpectMatches(*alone);
@@ -134,7 +136,7 @@ TEST(TraceRetargetTest, MoreExpertParallelRanksHaveFewerExperts) {
                                   {.data = 8, .expert = 4}, "t", diagnostics);
   ASSERT_TRUE(more) << diagnostics.ToString();
   EXPECT_EQ(more->rank_count, 8u);
-  const auto& program = more->operations[5];
+  const auto& program = more->operations[GlobalRank{5}];
   EXPECT_EQ(program[0].count, 30u);
   EXPECT_THAT(more->communicators[program[0].communicator].ranks, ElementsAre(4, 5, 6, 7));
   EXPECT_EQ(program[1].count, 40u);
@@ -150,7 +152,7 @@ TEST(TraceRetargetTest, MoreReplicasOfTheSameExpertsExchangeAsMuch) {
   const auto more = RetargetTrace(TwoByTwoExperts(), {.data = 4, .expert = 2},
                                   {.data = 8, .expert = 2}, "t", diagnostics);
   ASSERT_TRUE(more) << diagnostics.ToString();
-  const auto& program = more->operations[5];
+  const auto& program = more->operations[GlobalRank{5}];
   EXPECT_EQ(program[0].count, 60u);
   EXPECT_THAT(more->communicators[program[0].communicator].ranks, ElementsAre(4, 5));
   EXPECT_EQ(program[1].count, 80u);
@@ -163,9 +165,10 @@ TEST(TraceRetargetTest, MoreReplicasOfTheSameExpertsExchangeAsMuch) {
 TEST(TraceRetargetTest, ExpertsOfAllDataParallelRanksAreToldByTheirCalls) {
   Trace trace;
   trace.rank_count = 2;
-  trace.communicators = {{.name = "dp", .ranks = {0, 1}}, {.name = "ep", .ranks = {0, 1}}};
+  trace.communicators = {{.name = "dp", .ranks = GlobalRanksOf({0, 1})},
+                         {.name = "ep", .ranks = GlobalRanksOf({0, 1})}};
   trace.operations.resize(2);
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     trace.operations[rank].push_back(Call(CollectiveKind::kAllToAll, 1, 60));
     trace.operations[rank].push_back(Call(CollectiveKind::kAllReduce, 0, 100));
   }
@@ -173,7 +176,7 @@ TEST(TraceRetargetTest, ExpertsOfAllDataParallelRanksAreToldByTheirCalls) {
   const auto more =
       RetargetTrace(trace, {.data = 2, .expert = 2}, {.data = 4, .expert = 2}, "t", diagnostics);
   ASSERT_TRUE(more) << diagnostics.ToString();
-  const auto& program = more->operations[3];
+  const auto& program = more->operations[GlobalRank{3}];
   EXPECT_THAT(more->communicators[program[0].communicator].ranks, ElementsAre(2, 3));
   EXPECT_THAT(more->communicators[program[1].communicator].ranks, ElementsAre(0, 1, 2, 3));
   ExpectMatches(*more);
@@ -182,7 +185,7 @@ TEST(TraceRetargetTest, ExpertsOfAllDataParallelRanksAreToldByTheirCalls) {
 // The messages of `trace` by sender and receiver.
 std::map<std::pair<uint32_t, uint32_t>, std::vector<uint64_t>> Messages(const Trace& trace) {
   std::map<std::pair<uint32_t, uint32_t>, std::vector<uint64_t>> messages;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     for (const TraceOperation& operation : trace.operations[rank]) {
       if (operation.kind != CollectiveKind::kSend) continue;
       const auto& ranks = trace.communicators[operation.communicator].ranks;
@@ -206,7 +209,7 @@ TEST(TraceRetargetTest, MoreStagesAreMoreInnerStages) {
     }
     EXPECT_EQ(Messages(*made), expected);
     EXPECT_EQ(made->communicators.size(), stages - 1 + 1);
-    const TraceOperation& last = made->operations[0].back();
+    const TraceOperation& last = made->operations[GlobalRank{0}].back();
     EXPECT_EQ(last.kind, CollectiveKind::kAllReduce);
     EXPECT_THAT(made->communicators[last.communicator].ranks, ElementsAre(0, stages - 1));
     ExpectMatches(*made);
@@ -215,14 +218,15 @@ TEST(TraceRetargetTest, MoreStagesAreMoreInnerStages) {
 
 TEST(TraceRetargetTest, MessagesOnACommunicatorOfAllStagesGoToNeighbors) {
   Trace trace = FourStages();
-  trace.communicators = {{.name = "pp", .ranks = {0, 1, 2, 3}}};
+  trace.communicators = {{.name = "pp", .ranks = GlobalRanksOf({0, 1, 2, 3})}};
   for (uint32_t stage = 0; stage < 4; ++stage) {
-    for (TraceOperation& operation : trace.operations[stage]) {
+    for (TraceOperation& operation : trace.operations[GlobalRank{stage}]) {
       operation.communicator = 0;
       if (IsSendOrRecv(operation.kind))
         operation.peer = operation.peer == 1 ? stage + 1 : stage - 1;
     }
-    if (!IsSendOrRecv(trace.operations[stage].back().kind)) trace.operations[stage].pop_back();
+    if (!IsSendOrRecv(trace.operations[GlobalRank{stage}].back().kind))
+      trace.operations[GlobalRank{stage}].pop_back();
   }
   ExpectMatches(trace);
   Diagnostics diagnostics;
@@ -245,11 +249,11 @@ TEST(TraceRetargetTest, WhatIsNotSoundIsRefused) {
   EXPECT_THAT(Refusal(TwoByTwo(), {.tensor = 2, .data = 3}, {.tensor = 2, .data = 4}),
               HasSubstr("4 ranks are not 2 tensor x 3 data"));
   Trace other = TwoByTwo();
-  other.communicators.push_back({.name = "odd", .ranks = {0, 3}});
+  other.communicators.push_back({.name = "odd", .ranks = GlobalRanksOf({0, 3})});
   EXPECT_THAT(Refusal(other, {.tensor = 2, .data = 2}, {.tensor = 2, .data = 4}),
               HasSubstr("communicators[4]: \"odd\" of 2 ranks is no group"));
   Trace uneven = TwoByTwo();
-  uneven.operations[2][0].count = 99;
+  uneven.operations[GlobalRank{2}][0].count = 99;
   EXPECT_THAT(Refusal(uneven, {.tensor = 2, .data = 2}, {.tensor = 2, .data = 4}),
               HasSubstr("ranks[2]: its calls differ from those of rank 0"));
 }
@@ -261,14 +265,14 @@ TEST(TraceRetargetTest, ExpertsThatDoNotFollowARuleAreRefused) {
       Refusal(TwoByTwoExperts(), {.data = 4, .expert = 2}, {.tensor = 2, .data = 4, .expert = 2}),
       HasSubstr("communicators[0]: \"ep0\" is of expert parallel ranks, whose tokens"));
   Trace routed = TwoByTwoExperts();
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     TraceOperation& send = routed.operations[rank][0];
     send.kind = rank % 2 == 0 ? CollectiveKind::kSend : CollectiveKind::kRecv;
     send.peer = 1 - rank % 2;
   }
   EXPECT_THAT(Refusal(routed, {.data = 4, .expert = 2}, {.data = 4, .expert = 4}),
               HasSubstr("ranks[1]: its calls differ from those of rank 0"));
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     routed.operations[rank][0].kind = CollectiveKind::kSend;
     routed.operations[rank][0].peer = 1;
   }
@@ -287,7 +291,7 @@ TEST(TraceRetargetTest, SchedulesThatDependOnTheStagesAreRefused) {
   // One forward pass, one backward pass, and so on, as in 1F1B.
   Trace alternating = FourStages();
   for (uint32_t stage = 0; stage < 4; ++stage) {
-    auto& program = alternating.operations[stage];
+    auto& program = alternating.operations[GlobalRank{stage}];
     const size_t messages = stage == 0 || stage == 3 ? 1 : 2;  // of a pass
     std::rotate(program.begin() + static_cast<ptrdiff_t>(messages),
                 program.begin() + static_cast<ptrdiff_t>(2 * messages),
@@ -296,15 +300,15 @@ TEST(TraceRetargetTest, SchedulesThatDependOnTheStagesAreRefused) {
   EXPECT_THAT(refusal(alternating, 5),
               HasSubstr("ranks[0].operations[2]: is of a forward pass after a backward pass"));
   Trace different = FourStages();
-  different.operations[2].push_back(different.operations[2].back());
+  different.operations[GlobalRank{2}].push_back(different.operations[GlobalRank{2}].back());
   EXPECT_THAT(refusal(different, 5), HasSubstr("ranks[2]: its calls differ from those of rank 1"));
   Trace growing = FourStages();  // the first stage sends other sizes than the inner ones
-  growing.operations[0][0].count = growing.operations[1][0].count = 71;
-  growing.operations[2][0].count = 71;
+  growing.operations[GlobalRank{0}][0].count = growing.operations[GlobalRank{1}][0].count = 71;
+  growing.operations[GlobalRank{2}][0].count = 71;
   EXPECT_THAT(refusal(growing, 5), HasSubstr("ranks[1]: sends forward what the first stage does"));
   Trace skipping = FourStages();
-  skipping.communicators[0].ranks = {0, 2};
-  skipping.operations[0][0].communicator = 0;
+  skipping.communicators[0].ranks = GlobalRanksOf({0, 2});
+  skipping.operations[GlobalRank{0}][0].communicator = 0;
   EXPECT_THAT(refusal(skipping, 5), HasSubstr("is a message to a stage that is no neighbor"));
 }
 

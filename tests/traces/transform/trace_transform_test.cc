@@ -46,8 +46,8 @@ TEST(TraceSummaryTest, CommunicatorsHaveTheirNamesRanksAndCalls) {
   Trace trace;
   trace.rank_count = 20;
   trace.operations.resize(20);
-  for (uint32_t rank = 0; rank < 20; ++rank) {
-    const uint32_t next = (rank + 1) % 20;
+  for (GlobalRank rank{0}; rank < 20; ++rank) {
+    const GlobalRank next{(rank + 1) % 20};
     trace.communicators.push_back({.name = "pair" + std::to_string(rank),
                                    .ranks = {std::min(rank, next), std::max(rank, next)}});
     trace.operations[rank] = {Call(CollectiveKind::kAllReduce, rank / 10, 8)};
@@ -67,11 +67,11 @@ TEST(TraceSummaryTest, CommunicatorsHaveTheirNamesRanksAndCalls) {
 TEST(TraceSummaryTest, GapsOfAllRanksMayExceed64Bits) {
   Trace trace;
   trace.rank_count = 4;
-  trace.communicators = {{.name = "world", .ranks = {0, 1, 2, 3}}};
+  trace.communicators = {{.name = "world", .ranks = GlobalRanksOf({0, 1, 2, 3})}};
   TraceOperation call = Call(CollectiveKind::kAllReduce, 0, 8);
   call.compute_before_ps = int64_t{5'000'000'000'000'000'000};
   trace.operations.resize(4);
-  for (uint32_t rank = 0; rank < 4; ++rank) trace.operations[rank] = {call};
+  for (GlobalRank rank{0}; rank < 4; ++rank) trace.operations[GlobalRank{rank}] = {call};
   const TraceSummary summary = SummarizeTrace(trace);
   EXPECT_THAT(SummaryText(trace, summary, 0), HasSubstr("20000000000000"));
   EXPECT_THAT(SummaryJson(summary), HasSubstr("\"gap_ps\": 20000000000000000000"));
@@ -80,14 +80,14 @@ TEST(TraceSummaryTest, GapsOfAllRanksMayExceed64Bits) {
 TEST(TraceSummaryTest, MatrixHasThePairsThatTheTraceSays) {
   Trace trace;
   trace.rank_count = 3;
-  trace.communicators = {{.name = "world", .ranks = {0, 1, 2}}};
+  trace.communicators = {{.name = "world", .ranks = GlobalRanksOf({0, 1, 2})}};
   trace.operations.resize(3);
-  for (uint32_t rank = 0; rank < 3; ++rank) {
-    trace.operations[rank].push_back(Call(CollectiveKind::kAllToAll, 0, 10));
+  for (GlobalRank rank{0}; rank < 3; ++rank) {
+    trace.operations[GlobalRank{rank}].push_back(Call(CollectiveKind::kAllToAll, 0, 10));
   }
   TraceOperation send = Call(CollectiveKind::kSend, 0, 7);
   send.peer = 2;
-  trace.operations[0].push_back(send);
+  trace.operations[GlobalRank{0}].push_back(send);
   const TraceSummary summary = SummarizeTrace(trace);
   EXPECT_THAT(summary.matrix,
               ElementsAre(ElementsAre(0, 10, 17), ElementsAre(10, 0, 10), ElementsAre(10, 10, 0)));
@@ -97,40 +97,41 @@ TEST(TraceCutTest, IterationsAreWhole) {
   Diagnostics diagnostics;
   const auto cut = CutTrace(TwoByTwo(), {.iterations = {1, 1}}, "t", diagnostics);
   ASSERT_TRUE(cut) << diagnostics.ToString();
-  EXPECT_EQ(cut->operations[0].size(), 3u);
-  EXPECT_FALSE(cut->operations[0][0].begins_iteration);
+  EXPECT_EQ(cut->operations[GlobalRank{0}].size(), 3u);
+  EXPECT_FALSE(cut->operations[GlobalRank{0}][0].begins_iteration);
   ExpectMatches(*cut);
 }
 
 TEST(TraceCutTest, CommunicatorsOfRanksThatStayAreWhatIsLeftOfThem) {
   Diagnostics diagnostics;
-  const auto cut = CutTrace(TwoByTwo(), {.ranks = {2, 3}}, "t", diagnostics);
+  const auto cut = CutTrace(TwoByTwo(), {.ranks = GlobalRanksOf({2, 3})}, "t", diagnostics);
   ASSERT_TRUE(cut) << diagnostics.ToString();
   EXPECT_EQ(cut->rank_count, 2u);
   // The tensor group is whole; of the data group one rank is left, whose calls become computation.
-  EXPECT_EQ(cut->operations[0][0].kind, CollectiveKind::kAllReduce);
-  EXPECT_THAT(cut->communicators[cut->operations[0][0].communicator].ranks, ElementsAre(0, 1));
-  EXPECT_EQ(cut->operations[0][1].kind, CollectiveKind::kCompute);
+  EXPECT_EQ(cut->operations[GlobalRank{0}][0].kind, CollectiveKind::kAllReduce);
+  EXPECT_THAT(cut->communicators[cut->operations[GlobalRank{0}][0].communicator].ranks, ElementsAre(0, 1));
+  EXPECT_EQ(cut->operations[GlobalRank{0}][1].kind, CollectiveKind::kCompute);
   ExpectMatches(*cut);
 }
 
 // Rank 0 of the communicator of all goes; an AllReduce has no root.
 TEST(TraceCutTest, RanksWithoutTheFirstOfACommunicatorKeepItsCalls) {
   Diagnostics diagnostics;
-  const auto cut = CutTrace(TwoByTwoExperts(), {.ranks = {1, 2, 3}}, "t", diagnostics);
+  const auto cut =
+      CutTrace(TwoByTwoExperts(), {.ranks = GlobalRanksOf({1, 2, 3})}, "t", diagnostics);
   ASSERT_TRUE(cut) << diagnostics.ToString();
   EXPECT_EQ(cut->rank_count, 3u);
-  for (uint32_t rank = 0; rank < 3; ++rank) {
+  for (GlobalRank rank{0}; rank < 3; ++rank) {
     const TraceOperation& last = cut->operations[rank].back();
     EXPECT_EQ(last.kind, CollectiveKind::kAllReduce);
     EXPECT_THAT(cut->communicators[last.communicator].ranks, ElementsAre(0, 1, 2));
   }
   // A Broadcast's root has to stay.
   Trace with_root = TwoByTwoExperts();
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    with_root.operations[rank].back().kind = CollectiveKind::kBroadcast;
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    with_root.operations[GlobalRank{rank}].back().kind = CollectiveKind::kBroadcast;
   }
-  EXPECT_FALSE(CutTrace(with_root, {.ranks = {1, 2, 3}}, "t", diagnostics));
+  EXPECT_FALSE(CutTrace(with_root, {.ranks = GlobalRanksOf({1, 2, 3})}, "t", diagnostics));
   EXPECT_THAT(diagnostics.ToString(), ::testing::HasSubstr(".root: rank 0 goes"));
 }
 
@@ -140,7 +141,8 @@ TEST(TraceCutTest, CallsAreCountedOnEachCommunicator) {
       CutTrace(TwoByTwo(), {.communicators = {"dp0", "dp1"}, .calls = {1, 2}}, "t", diagnostics);
   ASSERT_TRUE(cut) << diagnostics.ToString();
   std::vector<CollectiveKind> kinds;
-  for (const TraceOperation& operation : cut->operations[0]) kinds.push_back(operation.kind);
+  for (const TraceOperation& operation : cut->operations[GlobalRank{0}])
+    kinds.push_back(operation.kind);
   // The second call of tp0, as computation; the second and third of dp0.
   EXPECT_THAT(kinds, ElementsAre(CollectiveKind::kAllReduce, CollectiveKind::kCompute,
                                  CollectiveKind::kAllGather));
@@ -155,9 +157,9 @@ TEST(TraceCutTest, WhatIsLeftBeginsTheFirstIteration) {
   Diagnostics diagnostics;
   const auto cut = CutTrace(TwoByTwo(), {.calls = {2, 3}}, "t", diagnostics);
   ASSERT_TRUE(cut) << diagnostics.ToString();
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    ASSERT_EQ(cut->operations[rank].size(), 2u);
-    for (const TraceOperation& operation : cut->operations[rank]) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
+    ASSERT_EQ(cut->operations[GlobalRank{rank}].size(), 2u);
+    for (const TraceOperation& operation : cut->operations[GlobalRank{rank}]) {
       EXPECT_FALSE(operation.begins_iteration) << rank;
     }
   }
@@ -167,9 +169,10 @@ TEST(TraceCutTest, ARankWithoutCallsInAnIterationBeginsItAllTheSame) {
   // Ranks 0 and 1 call in the first and the third iteration, the others in each.
   Trace trace;
   trace.rank_count = 4;
-  trace.communicators = {{.name = "a", .ranks = {0, 1}}, {.name = "b", .ranks = {2, 3}}};
+  trace.communicators = {{.name = "a", .ranks = GlobalRanksOf({0, 1})},
+                         {.name = "b", .ranks = GlobalRanksOf({2, 3})}};
   trace.operations.resize(4);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     std::vector<TraceOperation> program;
     for (uint64_t iteration = 0; iteration < 3; ++iteration) {
       const bool idles = rank < 2 && iteration == 1;
@@ -177,26 +180,26 @@ TEST(TraceCutTest, ARankWithoutCallsInAnIterationBeginsItAllTheSame) {
                              rank / 2, idles ? 0 : 1000 * (iteration + 1)));
       program.back().begins_iteration = iteration > 0;
     }
-    trace.operations[rank] = std::move(program);
+    trace.operations[GlobalRank{rank}] = std::move(program);
   }
   Diagnostics diagnostics;
   const auto cut = CutTrace(trace, {.calls = {0, 1}}, "t", diagnostics);
   ASSERT_TRUE(cut) << diagnostics.ToString();
-  ASSERT_EQ(cut->operations[0].size(), 3u);
-  EXPECT_EQ(cut->operations[0][1].kind, CollectiveKind::kCompute);
-  EXPECT_EQ(cut->operations[0][1].compute_before_ps, 0);
-  EXPECT_TRUE(cut->operations[0][1].begins_iteration);
-  EXPECT_TRUE(cut->operations[0][2].begins_iteration);
-  EXPECT_EQ(cut->operations[0][2].count, 3000u);
-  ASSERT_EQ(cut->operations[2].size(), 3u);  // the third begins for ranks 0 and 1
-  EXPECT_EQ(cut->operations[2][1].count, 2000u);
-  EXPECT_EQ(cut->operations[2][2].kind, CollectiveKind::kCompute);
+  ASSERT_EQ(cut->operations[GlobalRank{0}].size(), 3u);
+  EXPECT_EQ(cut->operations[GlobalRank{0}][1].kind, CollectiveKind::kCompute);
+  EXPECT_EQ(cut->operations[GlobalRank{0}][1].compute_before_ps, 0);
+  EXPECT_TRUE(cut->operations[GlobalRank{0}][1].begins_iteration);
+  EXPECT_TRUE(cut->operations[GlobalRank{0}][2].begins_iteration);
+  EXPECT_EQ(cut->operations[GlobalRank{0}][2].count, 3000u);
+  ASSERT_EQ(cut->operations[GlobalRank{2}].size(), 3u);  // the third begins for ranks 0 and 1
+  EXPECT_EQ(cut->operations[GlobalRank{2}][1].count, 2000u);
+  EXPECT_EQ(cut->operations[GlobalRank{2}][2].kind, CollectiveKind::kCompute);
 }
 
 TEST(TraceCutTest, CallsWaitForWhatRemovedComputationWaitedFor) {
   Trace trace;
   trace.rank_count = 2;
-  trace.communicators = {{.name = "world", .ranks = {0, 1}}};
+  trace.communicators = {{.name = "world", .ranks = GlobalRanksOf({0, 1})}};
   TraceOperation computes;
   computes.kind = CollectiveKind::kCompute;
   computes.stream = 1;
@@ -215,11 +218,11 @@ TEST(TraceCutTest, CallsWaitForWhatRemovedComputationWaitedFor) {
   program.back().stream = 2;
   program.back().after = 5;
   trace.operations.resize(2);
-  trace.operations[0] = trace.operations[1] = program;
+  trace.operations[GlobalRank{0}] = trace.operations[GlobalRank{1}] = program;
   Diagnostics diagnostics;
   const auto cut = CutTrace(trace, {.calls = {0, 2}}, "t", diagnostics);
   ASSERT_TRUE(cut) << diagnostics.ToString();
-  const auto& left = cut->operations[0];
+  const auto& left = cut->operations[GlobalRank{0}];
   ASSERT_EQ(left.size(), 5u);
   EXPECT_EQ(left[1].kind, CollectiveKind::kCompute);
   EXPECT_EQ(left[1].after, 1u);
@@ -232,8 +235,8 @@ TEST(TraceCutTest, CallsWaitForWhatRemovedComputationWaitedFor) {
   // Without the first call nothing is left to wait for.
   const auto later = CutTrace(trace, {.calls = {1, 2}}, "t", diagnostics);
   ASSERT_TRUE(later) << diagnostics.ToString();
-  ASSERT_EQ(later->operations[0].size(), 2u);
-  EXPECT_EQ(later->operations[0][0].after, 0u);
+  ASSERT_EQ(later->operations[GlobalRank{0}].size(), 2u);
+  EXPECT_EQ(later->operations[GlobalRank{0}][0].after, 0u);
 }
 
 TEST(TraceCutTest, WhatDoesNotExistIsAnError) {
@@ -249,7 +252,7 @@ TEST(TraceMergeTest, JobsAreSideBySide) {
   EXPECT_EQ(merged->rank_count, 8u);
   EXPECT_EQ(merged->communicators[4].name, "1/tp0");
   EXPECT_THAT(merged->communicators[4].ranks, ElementsAre(4, 5));
-  EXPECT_EQ(merged->communicators[merged->CommunicatorOf(4, 0)].name, "1/tp0");
+  EXPECT_EQ(merged->communicators[merged->CommunicatorOf(GlobalRank{4}, 0)].name, "1/tp0");
   ExpectMatches(*merged);
 }
 
@@ -257,14 +260,14 @@ TEST(TraceMergeTest, AnonymousTracesHaveNoNames) {
   const Trace anonymous = AnonymizeTrace(TwoByTwo());
   EXPECT_TRUE(anonymous.source_files.empty());
   EXPECT_EQ(anonymous.communicators[3].name, "comm3");
-  EXPECT_EQ(anonymous.operations[0][0].source_line, 0u);
+  EXPECT_EQ(anonymous.operations[GlobalRank{0}][0].source_line, 0u);
   EXPECT_FALSE(DiffTraces(TwoByTwo(), anonymous).Any());
 }
 
 TEST(TraceDiffTest, TheFirstOperationThatDiffersIsTold) {
   Trace other = TwoByTwo();
-  other.operations[2][1].count = 31;
-  other.operations[2][2].count = 81;
+  other.operations[GlobalRank{2}][1].count = 31;
+  other.operations[GlobalRank{2}][2].count = 81;
   const TraceDifferences differences = DiffTraces(TwoByTwo(), other);
   EXPECT_EQ(differences.count, 1u);
   EXPECT_THAT(differences.first[0], HasSubstr("rank 2, operation 1: AllGather of 30"));
@@ -272,8 +275,8 @@ TEST(TraceDiffTest, TheFirstOperationThatDiffersIsTold) {
 
 TEST(TraceDiffTest, FieldsThatTheDescriptionLacksAreNamed) {
   Trace other = TwoByTwo();
-  other.operations[1][3].begins_iteration = false;
-  other.operations[1][3].after = 1;
+  other.operations[GlobalRank{1}][3].begins_iteration = false;
+  other.operations[GlobalRank{1}][3].after = 1;
   const TraceDifferences differences = DiffTraces(TwoByTwo(), other);
   EXPECT_EQ(differences.count, 1u);
   EXPECT_THAT(differences.first[0],
@@ -287,17 +290,19 @@ TEST(TraceDiffTest, FieldsThatTheDescriptionLacksAreNamed) {
 TEST(TraceDiffTest, CommunicatorsAreTheSameInAllCallsAndHaveTheSameRings) {
   Trace trace;
   trace.rank_count = 2;
-  trace.communicators = {{.name = "a", .ranks = {0, 1}}, {.name = "b", .ranks = {0, 1}}};
+  trace.communicators = {{.name = "a", .ranks = GlobalRanksOf({0, 1})},
+                         {.name = "b", .ranks = GlobalRanksOf({0, 1})}};
   trace.operations.resize(2);
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     trace.operations[rank] = {Call(CollectiveKind::kAllReduce, 0, 8),
                               Call(CollectiveKind::kAllReduce, 0, 8)};
   }
   Trace two = trace;
-  for (uint32_t rank = 0; rank < 2; ++rank) two.operations[rank][1].communicator = 1;
+  for (GlobalRank rank{0}; rank < 2; ++rank) two.operations[GlobalRank{rank}][1].communicator = 1;
   Trace swapped = trace;  // another number alone
-  for (uint32_t rank = 0; rank < 2; ++rank) {
-    for (TraceOperation& operation : swapped.operations[rank]) operation.communicator = 1;
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
+    for (TraceOperation& operation : swapped.operations[GlobalRank{rank}])
+      operation.communicator = 1;
   }
   EXPECT_FALSE(DiffTraces(trace, swapped).Any());
   EXPECT_THAT(DiffTraces(trace, two).first.at(0), HasSubstr("; they differ in: communicator"));
@@ -310,7 +315,7 @@ TEST(TraceDiffTest, CommunicatorsAreTheSameInAllCallsAndHaveTheSameRings) {
 TEST(TraceCsvTest, RowsAreOperations) {
   Trace trace = TwoByTwo();
   trace.communicators[0].name = "a \"b\"";
-  trace.operations[0][1].measured_ps = 1'234;
+  trace.operations[GlobalRank{0}][1].measured_ps = 1'234;
   std::string text;
   WriteTraceCsv(trace, [&](const std::string& piece) { text += piece; });
   EXPECT_THAT(text,

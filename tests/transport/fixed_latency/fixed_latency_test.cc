@@ -39,7 +39,7 @@ RunResult RunOver(const std::string& transport, uint32_t calls, ReplayCacheMode 
       transport, calls));
   EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
   Scenario& scenario = *loaded.scenario;
-  for (uint32_t rank = 0; rank < 2; ++rank) {
+  for (GlobalRank rank{0}; rank < 2; ++rank) {
     for (JobOperation& operation : scenario.job.operations[rank]) {
       operation.compute_before_ps = kPsPerMs;
     }

@@ -48,7 +48,7 @@ Trace TraceOf(const std::string& kernel, uint32_t per_token) {
 using Hops = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
 Hops HopsOf(const Trace& trace, bool combines) {
   Hops hops;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     for (const TraceOperation& call : trace.operations[rank]) {
       if (call.kind != CollectiveKind::kSend || call.all_to_all != (combines ? 2 : 1)) continue;
       EXPECT_EQ(call.expert.combines, combines);
@@ -88,7 +88,7 @@ TEST(ExpertKernelPlanTest, LowLatencySendsATokenForEachExpert) {
   for (const auto& entry : hops) EXPECT_EQ(entry.second, 2 * kTokens);
   // A queue pair for each of a rank's experts; 256 + 2 scales + a header of 16 bytes.
   const TraceOperation* call = nullptr;
-  for (const TraceOperation& operation : trace.operations[0]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{0}]) {
     if (operation.all_to_all == 1 && call == nullptr) call = &operation;
   }
   ASSERT_NE(call, nullptr);

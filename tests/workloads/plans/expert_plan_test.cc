@@ -68,7 +68,7 @@ struct Sent {
 };
 Sent SentBy(const Trace& trace, uint32_t rank) {
   Sent sent;
-  for (const TraceOperation& operation : trace.operations[rank]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
     sent.all_to_alls = std::max<uint64_t>(sent.all_to_alls, operation.all_to_all);
     if (operation.kind == CollectiveKind::kSend && operation.all_to_all > 0) {
       sent.bytes += operation.count * DatatypeBytes(operation.datatype);
@@ -78,7 +78,7 @@ Sent SentBy(const Trace& trace, uint32_t rank) {
 }
 uint64_t BytesOf(const Trace& trace) {
   uint64_t bytes = 0;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) bytes += SentBy(trace, rank).bytes;
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) bytes += SentBy(trace, rank).bytes;
   return bytes;
 }
 
@@ -109,15 +109,15 @@ TEST(ExpertPlanTest, InTwoStepsSendsStayInGroupsOrOnTheirPlace) {
   // The expert groups of 4 are {0, 1} and {2, 3}.
   const auto received = [](const Trace& of, uint32_t rank, bool only_last_step) {
     uint64_t bytes = 0;
-    for (const TraceOperation& call : of.operations[rank]) {
+    for (const TraceOperation& call : of.operations[GlobalRank{rank}]) {
       if (call.kind != CollectiveKind::kRecv || call.all_to_all == 0) continue;
       if (only_last_step && call.all_to_all % 2 == 1) continue;
       if (call.peer / 2 != rank % 4 / 2) bytes += call.count;
     }
     return bytes;
   };
-  for (uint32_t rank = 0; rank < 8; ++rank) {
-    for (const TraceOperation& call : trace.operations[rank]) {
+  for (GlobalRank rank{0}; rank < 8; ++rank) {
+    for (const TraceOperation& call : trace.operations[GlobalRank{rank}]) {
       if (call.kind != CollectiveKind::kSend || call.all_to_all == 0) continue;
       const uint32_t place = rank % 4;
       if (call.all_to_all % 2 == 1) {
@@ -138,7 +138,7 @@ TEST(ExpertPlanTest, InTwoStepsSendsStayInGroupsOrOnTheirPlace) {
 
 TEST(ExpertPlanTest, ToleratedLossIsOfAllToAllvsAlone) {
   const Trace trace = Synthesize(PlanOf({"expert_routing.loss_tolerance=0.01"}));
-  for (const TraceOperation& call : trace.operations[3]) {
+  for (const TraceOperation& call : trace.operations[GlobalRank{3}]) {
     EXPECT_EQ(call.loss_tolerance_ppm, call.all_to_all > 0 ? 10'000u : 0u);
   }
   const LoadedPlan wrong(kPlan, {"expert_routing.loss_tolerance=1"});
@@ -157,7 +157,7 @@ TEST(ExpertPlanTest, LoadsOfExpertsAreTheGates) {
     for (uint32_t micro_batch = 0; micro_batch < 64; ++micro_batch) {
       const ExpertExchange& exchange = exchanges.At(0, micro_batch, layer);
       for (size_t i = 0; i < got.size(); ++i) got[i] += exchange.per_expert[i];
-      for (uint32_t rank = 0; rank < 4; ++rank) {
+      for (GlobalRank rank{0}; rank < 4; ++rank) {
         uint64_t of_experts = 0;
         for (uint32_t i = 0; i < 4; ++i) of_experts += exchange.per_expert[4 * rank + i];
         EXPECT_EQ(exchange.ReceivedBy(rank), of_experts);
@@ -220,15 +220,15 @@ TEST(ExpertPlanTest, ExpertsAreReducedAmongThoseThatHoldThem) {
   const Trace trace = Synthesize(PlanOf());
   std::map<std::string, uint64_t> elements;
   std::map<std::string, std::set<size_t>> sizes;
-  for (const TraceOperation& operation : trace.operations[6]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{6}]) {
     if (operation.kind != CollectiveKind::kAllReduce) continue;
     const TraceCommunicator& communicator =
-        trace.communicators[trace.CommunicatorOf(6, operation.communicator)];
+        trace.communicators[trace.CommunicatorOf(GlobalRank{6}, operation.communicator)];
     const std::string name = communicator.name.substr(0, communicator.name.find(' '));
     elements[name] += operation.count;
     sizes[name].insert(communicator.ranks.size());
     if (name == "expert-data") {
-      EXPECT_EQ(communicator.ranks, (std::vector<uint32_t>{2, 6}));
+      EXPECT_EQ(communicator.ranks, GlobalRanksOf({2, 6}));
     }
   }
   EXPECT_EQ(elements["expert-data"], 3u * 4 * 2 * 256 * 128);
@@ -244,11 +244,11 @@ TEST(ExpertPlanTest, ExpertsComputeForTheTokensTheyGet) {
   const Trace trace = Synthesize(plan);
   const StageExchanges exchanges(plan, 0, 0);
   const ExpertExchange& exchange = exchanges.At(0, 0, 1);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
+  for (GlobalRank rank{0}; rank < 4; ++rank) {
     // The first AllToAllv back is preceded by the experts: 2 x 2 x 256 x 128 operations a token, at
     // half of 989.5 TFLOP/s, or their weights once at 3,350 GB/s.
     int64_t compute_ps = 0;
-    for (const TraceOperation& operation : trace.operations[rank]) {
+    for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
       if (operation.all_to_all == 2 && operation.compute_before_ps > 0) {
         compute_ps = operation.compute_before_ps;
       }
@@ -291,8 +291,8 @@ TEST(ExpertPlanTest, RanksFitTogether) {
 
 bool SameOperations(const Trace& a, const Trace& b) {
   bool same = a.rank_count == b.rank_count;
-  for (uint32_t rank = 0; same && rank < a.rank_count; ++rank) {
-    same = a.operations[rank] == b.operations[rank];
+  for (GlobalRank rank{0}; same && rank < a.rank_count; ++rank) {
+    same = a.operations[GlobalRank{rank}] == b.operations[GlobalRank{rank}];
   }
   return same;
 }

@@ -41,9 +41,9 @@ struct Calls {
 };
 Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std::string& group) {
   Calls calls;
-  for (const TraceOperation& operation : trace.operations[rank]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
     if (operation.kind != kind) continue;
-    const uint32_t communicator = trace.CommunicatorOf(rank, operation.communicator);
+    const uint32_t communicator = trace.CommunicatorOf(GlobalRank{rank}, operation.communicator);
     if (!trace.communicators[communicator].name.starts_with(group + " ")) continue;
     ++calls.count;
     calls.elements += operation.count;
@@ -53,7 +53,7 @@ Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std:
 
 int64_t ComputedPs(const Trace& trace, uint32_t rank) {
   int64_t ps = 0;
-  for (const TraceOperation& operation : trace.operations[rank]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
     if (operation.stream == 0) ps += operation.compute_before_ps;
   }
   return ps;
@@ -192,7 +192,9 @@ TEST(FineTuningTest, EveryFieldChangesTheOperations) {
       ASSERT_NE(value, values.end()) << type.field(i)->name();
       const LoadedPlan changed(text, {prefix + value->first + value->second});
       ASSERT_EQ(changed.findings, "");
-      EXPECT_NE(before.operations[0], Synthesize(*changed.plan).operations[0]) << value->first;
+      EXPECT_NE(before.operations[GlobalRank{0}],
+                Synthesize(*changed.plan).operations[GlobalRank{0}])
+          << value->first;
     }
   };
   expect_changes(*protos::FineTuning::descriptor(), "training.fine_tuning.",

@@ -32,7 +32,7 @@ constexpr const char* kLlama =
 TEST(InferencePlanTest, EveryStepHasItsCollectivesInTheModelsSizes) {
   const Trace trace = SynthesizeText(kLlama);
   ASSERT_EQ(trace.rank_count, 8u);
-  const std::vector<TraceOperation>& operations = trace.operations[0];
+  const std::vector<TraceOperation>& operations = trace.operations[GlobalRank{0}];
   ASSERT_EQ(operations.size(), 2u * 3 * 162);
   for (size_t i = 0; i < operations.size(); ++i) {
     const size_t in_step = i % 162;
@@ -50,8 +50,9 @@ TEST(InferencePlanTest, EveryStepHasItsCollectivesInTheModelsSizes) {
 
 TEST(InferencePlanTest, AllRanksShareOneProgramAndFitTogether) {
   const Trace trace = SynthesizeText(kLlama);
-  for (uint32_t rank = 1; rank < trace.rank_count; ++rank) {
-    EXPECT_EQ(trace.operations.program_of_rank(rank), trace.operations.program_of_rank(0));
+  for (GlobalRank rank{1}; rank < trace.rank_count; ++rank) {
+    EXPECT_EQ(trace.operations.program_of_rank(rank),
+              trace.operations.program_of_rank(GlobalRank{0}));
   }
   Diagnostics diagnostics;
   EXPECT_TRUE(CheckTrace(trace, "plan", diagnostics));
@@ -66,12 +67,12 @@ TEST(InferencePlanTest, AllRanksShareOneProgramAndFitTogether) {
 // head (the third token's prompt of 100, one token before it, and itself).
 TEST(InferencePlanTest, ComputeTimesFollowTheRoofline) {
   const Trace trace = SynthesizeText(kLlama);
-  const TraceOperation& attention = trace.operations[0][2 * 162 + 1];
+  const TraceOperation& attention = trace.operations[GlobalRank{0}][2 * 162 + 1];
   const double bytes = 2.0 * (8192.0 * 18432 / 8 + 8192) + 2.0 * 2 * 102 * 2 * 128;
   EXPECT_EQ(attention.compute_before_ps, std::llround(bytes / (0.5 * 3350e9) * 1e12));
   // The prefill's feed-forward network by operations: 2,000 tokens at half of 989.5 TFLOP/s.
   const Trace long_prompts = SynthesizeText(kLlama, {"inference.prompt_tokens=1000"});
-  const TraceOperation& feed_forward = long_prompts.operations[0][2];
+  const TraceOperation& feed_forward = long_prompts.operations[GlobalRank{0}][2];
   const double flops = 2.0 * 2000 * 3 * 8192 * 28672 / 8;
   EXPECT_EQ(feed_forward.compute_before_ps, std::llround(flops / (0.5 * 989.5e12) * 1e12));
 }
@@ -80,7 +81,7 @@ TEST(InferencePlanTest, GivenTimesAreTakenAsTheyAre) {
   const Trace trace = SynthesizeText(
       kLlama, {"compute={ given { attention: \"10us\" feed_forward: \"20us\" embedding: \"1us\" "
                "output_layer: \"5us\" } }"});
-  const std::vector<TraceOperation>& operations = trace.operations[0];
+  const std::vector<TraceOperation>& operations = trace.operations[GlobalRank{0}];
   EXPECT_EQ(operations[0].compute_before_ps, 1 * kPsPerUs);
   EXPECT_EQ(operations[1].compute_before_ps, 10 * kPsPerUs);
   EXPECT_EQ(operations[2].compute_before_ps, 20 * kPsPerUs);
@@ -99,7 +100,7 @@ TEST(InferencePlanTest, DeepSeekV3MakesTheStudysCollectives) {
   const Trace trace = Synthesize(*plan);
   EXPECT_EQ(trace.rank_count, 16u);
   std::map<std::pair<CollectiveKind, uint64_t>, uint64_t> counts;
-  for (const TraceOperation& operation : trace.operations[0]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{0}]) {
     ++counts[{operation.kind, operation.count}];
   }
   const std::map<std::pair<CollectiveKind, uint64_t>, uint64_t> expected = {
@@ -121,7 +122,7 @@ TEST(InferencePlanTest, FineTuningMovesLargerMessages) {
     uint64_t reductions = 0;
     uint64_t bytes = 0;
     uint64_t others = 0;
-    for (const TraceOperation& operation : trace.operations[0]) {
+    for (const TraceOperation& operation : trace.operations[GlobalRank{0}]) {
       if (operation.kind != CollectiveKind::kAllReduce) {
         ++others;
         continue;
@@ -149,10 +150,10 @@ TEST(InferencePlanTest, EveryPartTakesItsOverheadBeside) {
       "inference { queries: 1 prompt_tokens: 4 output_tokens: 2 }\n";
   const Trace without = SynthesizeText(text);
   const Trace with = SynthesizeText(text, {"compute.part_overhead=38us"});
-  ASSERT_EQ(with.operations[0].size(), without.operations[0].size());
-  for (size_t i = 0; i < with.operations[0].size(); ++i) {
-    EXPECT_EQ(with.operations[0][i].compute_before_ps,
-              without.operations[0][i].compute_before_ps + 38'000'000);
+  ASSERT_EQ(with.operations[GlobalRank{0}].size(), without.operations[GlobalRank{0}].size());
+  for (size_t i = 0; i < with.operations[GlobalRank{0}].size(); ++i) {
+    EXPECT_EQ(with.operations[GlobalRank{0}][i].compute_before_ps,
+              without.operations[GlobalRank{0}][i].compute_before_ps + 38'000'000);
   }
 }
 
@@ -162,8 +163,10 @@ TEST(InferencePlanTest, SharedExpertsAreReducedWithTheOthersUnlessStated) {
       "parallelism { tensor: 16 }\n"
       "compute { accelerator: \"h100-sxm\" utilisation: 0.5 memory_utilisation: 0.5 }\n"
       "inference { queries: 1 prompt_tokens: 4 output_tokens: 1 }\n";
-  EXPECT_EQ(SynthesizeText(text).operations[0].size(), 1u + 2 * 61 + 1);
-  EXPECT_EQ(SynthesizeText(text, {"inference.shared_reduction=SEPARATE"}).operations[0].size(),
+  EXPECT_EQ(SynthesizeText(text).operations[GlobalRank{0}].size(), 1u + 2 * 61 + 1);
+  EXPECT_EQ(SynthesizeText(text, {"inference.shared_reduction=SEPARATE"})
+                .operations[GlobalRank{0}]
+                .size(),
             1u + 2 * 61 + 58 + 1);
 }
 

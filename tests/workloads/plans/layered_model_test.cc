@@ -57,7 +57,7 @@ Trace TraceOf(const std::string& preset, const std::vector<std::string>& sets = 
 
 uint64_t ElementsOf(const Trace& trace, uint32_t rank, CollectiveKind kind) {
   uint64_t elements = 0;
-  for (const TraceOperation& operation : trace.operations[rank]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
     if (operation.kind == kind) elements += operation.count;
   }
   return elements;
@@ -78,9 +78,9 @@ TEST(LayeredModelTest, EveryGradientIsReducedOncePerIteration) {
 TEST(LayeredModelTest, EmbeddingsGoToTheirSamples) {
   const Trace trace = TraceOf("dlrm-criteo-1tb");
   uint64_t sent = 0;
-  for (uint32_t rank = 0; rank < 8; ++rank) {
+  for (GlobalRank rank{0}; rank < 8; ++rank) {
     std::map<uint32_t, uint64_t> forward;  // elements to each other rank
-    for (const TraceOperation& operation : trace.operations[rank]) {
+    for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
       if (operation.kind == CollectiveKind::kSend && operation.all_to_all == 1) {
         forward[operation.peer] += operation.count;
       }
@@ -99,7 +99,7 @@ TEST(LayeredModelTest, EmbeddingsGoToTheirSamples) {
 TEST(LayeredModelTest, ComputationIsTheModels) {
   const Trace trace = TraceOf("resnet-18");
   double compute_ps = 0;
-  for (const TraceOperation& operation : trace.operations[0]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{0}]) {
     if (operation.stream == 0) compute_ps += static_cast<double>(operation.compute_before_ps);
   }
   const double expected =
@@ -139,7 +139,7 @@ TEST(LayeredModelTest, WhatAPlanSaysChangesItsOperations) {
         "compute.part_overhead=\"1us\"", "parallelism.data=4"}) {
     const Trace changed = TraceOf("vgg-11", {set});
     EXPECT_FALSE(changed.rank_count == reference.rank_count &&
-                 changed.operations[0] == reference.operations[0])
+                 changed.operations[GlobalRank{0}] == reference.operations[GlobalRank{0}])
         << set;
   }
 }

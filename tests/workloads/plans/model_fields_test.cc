@@ -92,7 +92,7 @@ const Values kLatentValues = {
 };
 
 bool SameOperations(const Trace& a, const Trace& b) {
-  for (uint32_t rank = 0; rank < a.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < a.rank_count; ++rank) {
     if (a.operations[rank] != b.operations[rank]) return false;
   }
   return a.rank_count == b.rank_count;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr CollectiveKind kAllReduce = CollectiveKind::kAllReduce;
 
-const std::vector<TraceCommunicator> kCommunicators = {{"tensor 0", {0, 1, 2, 3}},
-                                                       {"data 0", {0, 4}}};
+const std::vector<TraceCommunicator> kCommunicators = {{"tensor 0", GlobalRanksOf({0, 1, 2, 3})},
+                                                       {"data 0", GlobalRanksOf({0, 4})}};
 
 // Returns a trace of one rank that has this program.
 Trace TraceOf(const std::vector<TraceOperation>& program) {
@@ -17,12 +17,12 @@ Trace TraceOf(const std::vector<TraceOperation>& program) {
   trace.communicators = kCommunicators;
   trace.rank_count = 1;
   trace.operations.resize(1);
-  trace.operations[0] = program;
+  trace.operations[GlobalRank{0}] = program;
   return trace;
 }
 
 RankTimeline TimelineWhereBytesArePs(const std::vector<TraceOperation>& program) {
-  return TimelineOf(TraceOf(program), 0,
+  return TimelineOf(TraceOf(program), GlobalRank{0},
                     [](const PlannedCall& call) { return static_cast<int64_t>(call.bytes); });
 }
 
@@ -68,7 +68,8 @@ TEST(RankTimelineTest, AGroupIsOneAllToAllOfItsMeanSize) {
       Call(CollectiveKind::kSend, 80, 0, 0), Call(CollectiveKind::kRecv, 20, 0, 0)};
   for (TraceOperation& operation : program) operation.group = 1;
   std::vector<PlannedCall> calls;
-  ForEachCall(TraceOf(program), 0, [&](const PlannedCall& call) { calls.push_back(call); });
+  ForEachCall(TraceOf(program), GlobalRank{0},
+              [&](const PlannedCall& call) { calls.push_back(call); });
   ASSERT_EQ(calls.size(), 1u);
   EXPECT_EQ(calls[0].kind, CollectiveKind::kAllToAll);
   EXPECT_EQ(calls[0].bytes, 120u / 4);

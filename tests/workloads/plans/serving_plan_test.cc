@@ -60,7 +60,7 @@ struct Calls {
 };
 Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std::string& group) {
   Calls calls;
-  for (const TraceOperation& operation : trace.operations[rank]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
     if (operation.kind != kind ||
         !trace.communicators[operation.communicator].name.starts_with(group + " ")) {
       continue;
@@ -78,7 +78,7 @@ TEST(ServingPlanTest, APipelinePassesActivationsOnAndTokensBack) {
   const Trace trace = TraceOf(kDense, {"parallelism.pipeline=2"});
   ASSERT_EQ(trace.rank_count, 4u);
   const uint64_t tokens = uint64_t{4} * (200 + 4 * 2);
-  for (const uint32_t rank : {0u, 1u}) {
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{1}}) {
     const Calls sent = CallsOf(trace, rank, CollectiveKind::kSend, "activations");
     EXPECT_EQ(sent.count, 4u * 5);
     EXPECT_EQ(sent.elements, tokens * 256);
@@ -98,7 +98,7 @@ TEST(ServingPlanTest, ReplicasShareTheQueries) {
   const Trace whole = TraceOf(kDense);
   const Trace halves = TraceOf(kDense, {"parallelism.data=2"});
   ASSERT_EQ(halves.rank_count, 4u);
-  for (const uint32_t rank : {0u, 2u}) {
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{2}}) {
     EXPECT_EQ(2 * CallsOf(halves, rank, CollectiveKind::kAllReduce, "tensor").elements,
               CallsOf(whole, 0, CollectiveKind::kAllReduce, "tensor").elements);
   }
@@ -115,7 +115,7 @@ TEST(ServingPlanTest, ExpertsGetEveryToken) {
     const Plan plan = PlanOf(kExperts, sets);
     const Trace trace = TraceOf(plan);
     uint64_t elements = 0;
-    for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+    for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
       elements += CallsOf(trace, rank, CollectiveKind::kSend, "expert").elements;
     }
     const uint64_t queries = std::get<Inference>(plan.job).requests.size();
@@ -138,9 +138,9 @@ TEST(ServingPlanTest, StatedTimesAreThoseOfAnEvenGate) {
       "  output_layer: \"2us\" } }\n"
       "inference { queries: 1 batch: 1 prompt_tokens: 64 output_tokens: 1 }\n");
   int64_t compute_ps = 0;
-  for (uint32_t rank = 0; rank < trace.rank_count; ++rank) {
+  for (GlobalRank rank{0}; rank < trace.rank_count; ++rank) {
     int64_t of_rank_ps = 0;
-    for (const TraceOperation& operation : trace.operations[rank])
+    for (const TraceOperation& operation : trace.operations[GlobalRank{rank}])
       of_rank_ps += operation.compute_before_ps;
     EXPECT_GT(of_rank_ps, 0) << rank;
     compute_ps += of_rank_ps;
@@ -202,7 +202,7 @@ TEST(ServingPlanTest, AQueryDoesNotBeginBeforeItArrives) {
   std::map<uint32_t, uint64_t> wait_of;  // by number of the operation waited for: time
   uint64_t clock_ps = 0;
   std::set<uint64_t> waited;
-  const std::vector<TraceOperation>& operations = trace.operations[0];
+  const std::vector<TraceOperation>& operations = trace.operations[GlobalRank{0}];
   const uint32_t arrivals_stream = operations[0].stream;
   for (uint32_t i = 0; i < operations.size(); ++i) {
     if (operations[i].stream == arrivals_stream) {
@@ -236,7 +236,7 @@ TEST(ServingPlanTest, PrefillSendsItsKeysAndValues) {
       }
     }
     EXPECT_EQ(sent, 800u * 2 * 4 * 32 * 4);
-    for (uint32_t rank = 0; rank < decoding; ++rank) {
+    for (GlobalRank rank{0}; rank < decoding; ++rank) {
       EXPECT_EQ(CallsOf(trace, rank, CollectiveKind::kRecv, "cache").elements, sent / decoding);
     }
     // Decoding has no prompts: 4 batches of 4 steps of 2.
@@ -267,8 +267,8 @@ TEST(ServingPlanTest, EveryFieldOfInferenceChangesTheOperations) {
         "inference.arrivals=", "parallelism.data=2", "parallelism.pipeline=2"}) {
     const Trace changed = TraceOf(kDense, {base[0], base[1], set});
     bool same = changed.rank_count == reference.rank_count;
-    for (uint32_t rank = 0; same && rank < reference.rank_count; ++rank) {
-      same = changed.operations[rank] == reference.operations[rank];
+    for (GlobalRank rank{0}; same && rank < reference.rank_count; ++rank) {
+      same = changed.operations[GlobalRank{rank}] == reference.operations[GlobalRank{rank}];
     }
     EXPECT_FALSE(same) << set;
   }

@@ -38,9 +38,9 @@ struct Calls {
 };
 Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std::string& group) {
   Calls calls;
-  for (const TraceOperation& operation : trace.operations[rank]) {
+  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
     if (operation.kind != kind) continue;
-    const uint32_t communicator = trace.CommunicatorOf(rank, operation.communicator);
+    const uint32_t communicator = trace.CommunicatorOf(GlobalRank{rank}, operation.communicator);
     if (!trace.communicators[communicator].name.starts_with(group + " ")) continue;
     ++calls.count;
     calls.elements += operation.count;
@@ -142,8 +142,8 @@ TEST(TrainingPlanTest, DataParallelismAllReducesEveryGradientOnce) {
   const Calls calls = CallsOf(trace, 3, CollectiveKind::kAllReduce, "data");
   EXPECT_EQ(calls.elements, ElementsOf(plan));
   // A bucket closes with the weight that fills it.
-  for (const TraceOperation& operation : trace.operations[3]) {
-    const uint32_t communicator = trace.CommunicatorOf(3, operation.communicator);
+  for (const TraceOperation& operation : trace.operations[GlobalRank{3}]) {
+    const uint32_t communicator = trace.CommunicatorOf(GlobalRank{3}, operation.communicator);
     if (trace.communicators[communicator].name.starts_with("data") &&
         operation.kind == CollectiveKind::kAllReduce) {
       EXPECT_GT(operation.after, 0u);
@@ -181,7 +181,7 @@ TEST(TrainingPlanTest, ZeroTwoGathersEachChunkOfAnInterleavedPipelineOnce) {
                               "training.gradient_bucket=\"1GiB\"", "training.zero=" + zero});
     return CallsOf(Synthesize(plan), rank, CollectiveKind::kAllGather, "data").elements;
   };
-  for (const uint32_t rank : {0u, 2u})
+  for (const GlobalRank rank : {GlobalRank{0}, GlobalRank{2}})
     EXPECT_EQ(gathered("ZERO_2", rank), gathered("ZERO_1", rank));
 }
 
@@ -237,7 +237,7 @@ TEST(TrainingPlanTest, GradientsWaitForTheBackwardPassUnlessTheyOverlap) {
         Synthesize(PlanOf({"parallelism.data=2", "training.gradient_bucket=\"1MiB\"",
                            std::string("training.overlap_gradients=") + overlap}));
     std::set<uint32_t> waits;
-    for (const TraceOperation& operation : trace.operations[0]) {
+    for (const TraceOperation& operation : trace.operations[GlobalRank{0}]) {
       if (operation.stream == 1) waits.insert(operation.after);
     }
     return waits.size();
@@ -262,11 +262,11 @@ TEST(TrainingPlanTest, ClippingAddsUpOneValueBeforeTheOptimizersStep) {
   const std::map<std::string, std::set<uint32_t>> replicas = {{"norm 0", {0, 1, 4, 5}},
                                                               {"norm 1", {2, 3, 6, 7}}};
   EXPECT_EQ(ranks, replicas);
-  for (uint32_t rank = 0; rank < 8; ++rank) {
+  for (GlobalRank rank{0}; rank < 8; ++rank) {
     const Calls calls = CallsOf(trace, rank, CollectiveKind::kAllReduce, "norm");
     EXPECT_EQ(calls.count, 3u);
     EXPECT_EQ(calls.elements, 3u);
-    const std::vector<TraceOperation>& program = trace.operations[rank];
+    const std::vector<TraceOperation>& program = trace.operations[GlobalRank{rank}];
     ASSERT_EQ(program.back().kind, CollectiveKind::kCompute);
     EXPECT_GT(program.back().compute_before_ps, 0);
     EXPECT_EQ(program[program.size() - 2].count, 1u);
@@ -285,7 +285,7 @@ TEST(TrainingPlanTest, ClippingAddsUpOneValueBeforeTheOptimizersStep) {
 // reads a gradient of 2 B and writes a weight of as many, and reads and writes three FP32 values.
 TEST(TrainingPlanTest, AnIterationZeroesItsGradientsBeforeItReceives) {
   const Trace trace = Synthesize(PlanOf({"parallelism.pipeline=2", "training.iterations=2"}));
-  const std::vector<TraceOperation>& program = trace.operations[2];
+  const std::vector<TraceOperation>& program = trace.operations[GlobalRank{2}];
   const auto first = std::ranges::find_if(
       program, [](const TraceOperation& operation) { return operation.begins_iteration; });
   ASSERT_NE(first, program.end());
@@ -306,7 +306,7 @@ TEST(TrainingPlanTest, WithZero2GradientsAreNotKeptAndNotZeroed) {
   const auto begin_of = [](const char* zero) {
     const Trace trace =
         Synthesize(PlanOf({"parallelism.data=2", std::string("training.zero=") + zero}));
-    return trace.operations[0].front();
+    return trace.operations[GlobalRank{0}].front();
   };
   EXPECT_EQ(begin_of("ZERO_1").kind, CollectiveKind::kCompute);
   EXPECT_NE(begin_of("ZERO_2").kind, CollectiveKind::kCompute);
@@ -315,14 +315,14 @@ TEST(TrainingPlanTest, WithZero2GradientsAreNotKeptAndNotZeroed) {
 TEST(TrainingPlanTest, AllRanksWaitForOneAnotherEverySoManyIterations) {
   const Trace trace = Synthesize(PlanOf({"parallelism.data=2", "parallelism.pipeline=2",
                                          "training.iterations=5", "training.log_interval=2"}));
-  for (uint32_t rank = 0; rank < 8; ++rank) {
+  for (GlobalRank rank{0}; rank < 8; ++rank) {
     uint32_t iteration = 0;
     std::vector<uint32_t> with_barrier;
-    for (const TraceOperation& operation : trace.operations[rank]) {
+    for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
       iteration += operation.begins_iteration ? 1 : 0;
       if (operation.kind == CollectiveKind::kCompute) continue;
       const TraceCommunicator& communicator =
-          trace.communicators[trace.CommunicatorOf(rank, operation.communicator)];
+          trace.communicators[trace.CommunicatorOf(GlobalRank{rank}, operation.communicator)];
       if (!communicator.name.starts_with("all ")) continue;
       EXPECT_EQ(communicator.ranks.size(), 8u);
       EXPECT_EQ(operation.kind, CollectiveKind::kAllReduce);
@@ -399,8 +399,8 @@ TEST(TrainingPlanTest, EveryFieldOfTrainingChangesTheOperations) {
     sets.insert(sets.end(), change.begin(), change.end());
     const Trace changed = Synthesize(PlanOf(sets));
     bool same = changed.rank_count == reference.rank_count;
-    for (uint32_t rank = 0; same && rank < reference.rank_count; ++rank) {
-      same = changed.operations[rank] == reference.operations[rank];
+    for (GlobalRank rank{0}; same && rank < reference.rank_count; ++rank) {
+      same = changed.operations[GlobalRank{rank}] == reference.operations[GlobalRank{rank}];
     }
     same = same && changed.communicators_of_rank == reference.communicators_of_rank;
     for (size_t i = 0; same && i < reference.communicators.size(); ++i) {

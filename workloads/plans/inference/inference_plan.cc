@@ -118,7 +118,7 @@ class PlanBuilder {
     return of;
   }
 
-  uint32_t PrefillRank(uint32_t place) const { return parts_.RankCount() + place; }
+  GlobalRank PrefillRank(uint32_t place) const { return GlobalRank{parts_.RankCount() + place}; }
 
   // Returns the elements, per token and for a stage's layers, that a decoding rank gets from a
   // prefill rank; 0: nothing. Keys and values are divided over a tensor group by heads; compressed
@@ -139,7 +139,7 @@ class PlanBuilder {
   }
 
   void BuildPrefill(uint32_t place) {
-    std::vector<uint32_t> ranks(inference_.prefill_tensor);
+    std::vector<GlobalRank> ranks(inference_.prefill_tensor);
     std::iota(ranks.begin(), ranks.end(), PrefillRank(0));
     InferenceCommunicators of;
     of.tensor = Find("prefill", ranks);
@@ -158,7 +158,7 @@ class PlanBuilder {
     builder_.SetProgram(PrefillRank(place), PrefillProgram(plan_, schedule_, of));
   }
 
-  uint32_t Find(const char* kind, std::vector<uint32_t> ranks) {
+  uint32_t Find(const char* kind, std::vector<GlobalRank> ranks) {
     const auto [it, is_new] = communicators_.try_emplace({kind, ranks}, 0);
     if (is_new) {
       uint32_t& number = numbers_[kind];
@@ -175,7 +175,7 @@ class PlanBuilder {
   TraceBuilder builder_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> tensor_groups_;  // by stage and replica
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> expert_groups_;  // by stage and group
-  std::map<std::pair<std::string, std::vector<uint32_t>>, uint32_t> communicators_;
+  std::map<std::pair<std::string, std::vector<GlobalRank>>, uint32_t> communicators_;
   std::map<std::string, uint32_t> numbers_;
 };
 

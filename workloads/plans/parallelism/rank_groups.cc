@@ -17,7 +17,7 @@ RankGroups::RankGroups(const Parallelism& parallelism)
   }
 }
 
-uint32_t RankGroups::RankAt(const PlanPlace& place) const {
+GlobalRank RankGroups::RankAt(const PlanPlace& place) const {
   uint32_t position = 0;
   uint32_t stride = 1;
   for (const Dimension dimension : parallelism_.order) {
@@ -25,12 +25,12 @@ uint32_t RankGroups::RankAt(const PlanPlace& place) const {
     position += place[d] * stride;
     stride *= parallelism_.parts[d];
   }
-  return parallelism_.rank_at.empty() ? position : parallelism_.rank_at[position];
+  return GlobalRank{parallelism_.rank_at.empty() ? position : parallelism_.rank_at[position]};
 }
 
-std::vector<uint32_t> RankGroups::GroupOf(const PlanPlace& place, Dimension dimension) const {
+std::vector<GlobalRank> RankGroups::GroupOf(const PlanPlace& place, Dimension dimension) const {
   const auto d = static_cast<size_t>(dimension);
-  std::vector<uint32_t> ranks(parallelism_.parts[d]);
+  std::vector<GlobalRank> ranks(parallelism_.parts[d]);
   PlanPlace member = place;
   for (uint32_t i = 0; i < ranks.size(); ++i) {
     member[d] = i;
@@ -39,13 +39,13 @@ std::vector<uint32_t> RankGroups::GroupOf(const PlanPlace& place, Dimension dime
   return ranks;
 }
 
-std::vector<uint32_t> RankGroups::GroupOf(const PlanPlace& place, Dimension inner,
-                                          Dimension outer) const {
-  std::vector<uint32_t> ranks;
+std::vector<GlobalRank> RankGroups::GroupOf(const PlanPlace& place, Dimension inner,
+                                            Dimension outer) const {
+  std::vector<GlobalRank> ranks;
   PlanPlace member = place;
   for (uint32_t i = 0; i < parallelism_.parts[static_cast<size_t>(outer)]; ++i) {
     member[static_cast<size_t>(outer)] = i;
-    const std::vector<uint32_t> group = GroupOf(member, inner);
+    const std::vector<GlobalRank> group = GroupOf(member, inner);
     ranks.insert(ranks.end(), group.begin(), group.end());
   }
   return ranks;
@@ -58,7 +58,7 @@ RankGroups::ExpertPlace RankGroups::ExpertPlaceOf(const PlanPlace& place) const 
   return {index / parallelism_.expert, index % parallelism_.expert};
 }
 
-uint32_t RankGroups::RankInStage(PlanPlace place, const ExpertPlace& expert) const {
+GlobalRank RankGroups::RankInStage(PlanPlace place, const ExpertPlace& expert) const {
   uint32_t index = expert.group * parallelism_.expert + expert.place;
   for (const Dimension dimension : {Dimension::kTensor, Dimension::kContext, Dimension::kData}) {
     const auto d = static_cast<size_t>(dimension);
@@ -68,18 +68,18 @@ uint32_t RankGroups::RankInStage(PlanPlace place, const ExpertPlace& expert) con
   return RankAt(place);
 }
 
-std::vector<uint32_t> RankGroups::ExpertGroupOf(const PlanPlace& place) const {
+std::vector<GlobalRank> RankGroups::ExpertGroupOf(const PlanPlace& place) const {
   ExpertPlace member = ExpertPlaceOf(place);
-  std::vector<uint32_t> ranks(parallelism_.expert);
+  std::vector<GlobalRank> ranks(parallelism_.expert);
   for (member.place = 0; member.place < ranks.size(); ++member.place) {
     ranks[member.place] = RankInStage(place, member);
   }
   return ranks;
 }
 
-std::vector<uint32_t> RankGroups::ExpertDataGroupOf(const PlanPlace& place) const {
+std::vector<GlobalRank> RankGroups::ExpertDataGroupOf(const PlanPlace& place) const {
   ExpertPlace member = ExpertPlaceOf(place);
-  std::vector<uint32_t> ranks(parallelism_.ExpertGroups());
+  std::vector<GlobalRank> ranks(parallelism_.ExpertGroups());
   for (member.group = 0; member.group < ranks.size(); ++member.group) {
     ranks[member.group] = RankInStage(place, member);
   }

@@ -19,13 +19,13 @@ class RankGroups {
   explicit RankGroups(const Parallelism& parallelism);
 
   uint32_t rank_count() const { return static_cast<uint32_t>(place_of_.size()); }
-  uint32_t RankAt(const PlanPlace& place) const;
-  const PlanPlace& PlaceOf(uint32_t rank) const { return place_of_[rank]; }
+  GlobalRank RankAt(const PlanPlace& place) const;
+  const PlanPlace& PlaceOf(GlobalRank rank) const { return place_of_[rank]; }
   // Returns the ranks that differ from that place along `dimension` only, by their index there.
-  std::vector<uint32_t> GroupOf(const PlanPlace& place, Dimension dimension) const;
+  std::vector<GlobalRank> GroupOf(const PlanPlace& place, Dimension dimension) const;
   // Returns the ranks that differ along `inner` and `outer` only, by their index along `outer`,
   // then `inner`.
-  std::vector<uint32_t> GroupOf(const PlanPlace& place, Dimension inner, Dimension outer) const;
+  std::vector<GlobalRank> GroupOf(const PlanPlace& place, Dimension inner, Dimension outer) const;
 
   // Holds the expert-parallel group of a place within its stage, and the place within the group:
   // groups are `expert` consecutive places, counted along tensor, then context, then data.
@@ -36,11 +36,11 @@ class RankGroups {
   ExpertPlace ExpertPlaceOf(const PlanPlace& place) const;
   // ExpertGroupOf() returns the ranks of that place's expert-parallel group, ExpertDataGroupOf()
   // the ranks of its stage that hold the same experts, by group.
-  std::vector<uint32_t> ExpertGroupOf(const PlanPlace& place) const;
-  std::vector<uint32_t> ExpertDataGroupOf(const PlanPlace& place) const;
+  std::vector<GlobalRank> ExpertGroupOf(const PlanPlace& place) const;
+  std::vector<GlobalRank> ExpertDataGroupOf(const PlanPlace& place) const;
 
  private:
-  uint32_t RankInStage(PlanPlace place, const ExpertPlace& expert) const;
+  GlobalRank RankInStage(PlanPlace place, const ExpertPlace& expert) const;
 
   const Parallelism& parallelism_;
   std::vector<PlanPlace> place_of_;  // by rank

@@ -207,7 +207,7 @@ uint64_t LayeredOperationCount(const Plan& plan) {
 Trace SynthesizeLayered(const Plan& plan) {
   const RankGroups groups(plan.parallelism);
   TraceBuilder builder(groups.rank_count());
-  const std::vector<uint32_t> ranks = groups.GroupOf(PlanPlace{}, Dimension::kData);
+  const std::vector<GlobalRank> ranks = groups.GroupOf(PlanPlace{}, Dimension::kData);
   builder.AddCommunicator("data 0", ranks);
   if (plan.layered->tables) builder.AddCommunicator("embeddings 0", ranks);
   if (!plan.layered->tables) {

@@ -36,8 +36,8 @@ class TrainingSynthesis {
       }
       std::vector<TraceOperation> program = StageProgram(plan_, stage);
       const std::vector<StageGroup> groups = NumberGroups(program);
-      std::vector<uint32_t> ranks;
-      for (uint32_t rank = 0; rank < groups_.rank_count(); ++rank) {
+      std::vector<GlobalRank> ranks;
+      for (GlobalRank rank{0}; rank < groups_.rank_count(); ++rank) {
         if (StageOf(groups_.PlaceOf(rank)) != stage) continue;
         ranks.push_back(rank);
         SetCommunicators(rank, groups);
@@ -52,7 +52,7 @@ class TrainingSynthesis {
   void SetExpertPrograms(uint32_t stage) {
     for (uint32_t group = 0; group < plan_.parallelism.ExpertGroups(); ++group) {
       const StageExchanges exchanges(plan_, stage, group);
-      for (uint32_t rank = 0; rank < groups_.rank_count(); ++rank) {
+      for (GlobalRank rank{0}; rank < groups_.rank_count(); ++rank) {
         const PlanPlace& place = groups_.PlaceOf(rank);
         const RankGroups::ExpertPlace expert = groups_.ExpertPlaceOf(place);
         if (StageOf(place) != stage || expert.group != group) continue;
@@ -80,7 +80,7 @@ class TrainingSynthesis {
     return groups;
   }
 
-  void SetCommunicators(uint32_t rank, const std::vector<StageGroup>& groups) {
+  void SetCommunicators(GlobalRank rank, const std::vector<StageGroup>& groups) {
     std::vector<uint32_t> communicators;
     for (const StageGroup group : groups) {
       communicators.push_back(KnownCommunicatorOf(group, groups_.PlaceOf(rank)));
@@ -163,16 +163,16 @@ class TrainingSynthesis {
 
   // The ranks that hold a replica's gradients between them, as Megatron-LM's model-parallel group;
   // all ranks where replicas hold different ones (its distributed optimizer, FSDP, experts).
-  std::vector<uint32_t> NormGroupOf(const PlanPlace& place) const {
+  std::vector<GlobalRank> NormGroupOf(const PlanPlace& place) const {
     if (NormIsOverAllRanks()) return AllRanks();
     return groups_.GroupOf(place, Dimension::kTensor, Dimension::kPipeline);
   }
   bool NormIsOverAllRanks() const {
     return std::get<Training>(plan_.job).zero != 0 || plan_.parallelism.expert > 1;
   }
-  std::vector<uint32_t> AllRanks() const {
-    std::vector<uint32_t> all(groups_.rank_count());
-    std::iota(all.begin(), all.end(), 0);
+  std::vector<GlobalRank> AllRanks() const {
+    std::vector<GlobalRank> all(groups_.rank_count());
+    std::iota(all.begin(), all.end(), GlobalRank{0});
     return all;
   }
 
@@ -180,13 +180,13 @@ class TrainingSynthesis {
   static uint32_t StageOf(const PlanPlace& place) {
     return place[static_cast<size_t>(Dimension::kPipeline)];
   }
-  uint32_t AtStage(PlanPlace place, uint32_t stage) const {
+  GlobalRank AtStage(PlanPlace place, uint32_t stage) const {
     place[static_cast<size_t>(Dimension::kPipeline)] = stage % stages();
     return groups_.RankAt(place);
   }
 
   // Groups of one kind differ in their first two ranks.
-  uint32_t Find(const char* kind, std::vector<uint32_t> ranks) {
+  uint32_t Find(const char* kind, std::vector<GlobalRank> ranks) {
     const auto [it, is_new] =
         communicators_.try_emplace({kind, uint64_t{ranks[0]} << 32 | ranks[1]}, 0);
     if (is_new) {
