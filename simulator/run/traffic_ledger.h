@@ -28,7 +28,7 @@ class TrafficLedger {
   // Identifies the collectives for which a link is in use: all of a communicator's that are planned
   // as a whole, or the point-to-point ones of one rank.
   struct User {
-    static constexpr GlobalRank kAllRanks = GlobalRank::kNone;
+    static constexpr GlobalRank kAllRanks{UINT32_MAX};
     CommunicatorIndex communicator{};
     GlobalRank global_rank = kAllRanks;
     auto operator<=>(const User&) const = default;

@@ -54,7 +54,7 @@ class Rendezvous {
   using WorkId = std::pair<uint32_t, uint32_t>;  // rank, and place in works_
   // Names a collective by communicator and number, a message also by sender and receiver.
   using MeetingId = std::tuple<uint32_t, GlobalRank, GlobalRank, uint64_t>;
-  static constexpr GlobalRank kAllRanks = GlobalRank::kNone;
+  static constexpr GlobalRank kAllRanks{UINT32_MAX};
 
   struct Work {  // a call, or a group of messages
     uint32_t communicator = 0;
