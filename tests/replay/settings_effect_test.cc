@@ -286,7 +286,7 @@ const std::vector<Setting> kSettings = {
     {"switch.ecn_kmin", "\"200KiB\"", kDcqcn},
     {"switch.ecn_kmax", "\"1MiB\"", kDcqcn},
     {"switch.ecn_pmax", "1", kDcqcn},
-    {"switches", "{ device: \"leaf*\" switch { buffer: \"1MiB\" } }", kPaused},
+    {"switches", "[{ device: \"leaf*\" switch { buffer: \"1MiB\" } }]", kPaused},
     {kServers + ".count", "3", kTwoServers},
     {kServers + ".platform", "\"dgx-a100\"", kTwoServers},
     {kServers + ".gpus", "4", kTwoServers},

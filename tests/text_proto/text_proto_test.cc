@@ -75,7 +75,7 @@ TEST(TextProtoTest, AnUnknownFieldIsNamedWithAGuessOrTheChoice) {
   EXPECT_EQ(FindingsIn("potatoes { a: 1 b { c: [1, 2] } } seed: 1"),
             ":1:1: error: potatoes: unknown field \"potatoes\" (expected name, seed, fabric, "
             "workload, nccl, gpu, nic, routing, faults, switch, network, fault_domains, watchdog, "
-            "nic_failover, restart, jobs, transport, nics or mode)\n");
+            "nic_failover, restart, jobs, transport, nics, mode or switches)\n");
 }
 
 TEST(TextProtoTest, ValuesOfTheWrongTypeSayWhatIsRight) {
