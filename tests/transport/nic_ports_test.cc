@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr uint32_t kTurnBytes = 1'106;
-constexpr int64_t kTurnPs = kTurnBytes * 20;  // at 400 Gb/s
+constexpr int64_t kTurnPs = int64_t{kTurnBytes} * 20;  // at 400 Gb/s
 constexpr QueueId kPlain{0};
 constexpr QueueId kEarly{1};
 constexpr QueueId kLate{2};

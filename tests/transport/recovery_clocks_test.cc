@@ -54,7 +54,7 @@ TEST(PayloadCountTest, CountsTheFlowsThatItFollows) {
   count.Add(FlowId{0}, 1);
   count.Follow(FlowId{2});
   EXPECT_TRUE(count.follows_any());
-  for (const uint32_t flow : {1, 2, 2, 3}) count.Add(FlowId{flow}, 10);
+  for (const uint32_t flow : {1U, 2U, 2U, 3U}) count.Add(FlowId{flow}, 10);
   EXPECT_EQ(count.bytes(), 20u);
 }
 
