@@ -58,7 +58,7 @@ class JobRestarter {
   Run run_;
   uint64_t checkpoint_ = 0;           // number of saved checkpoints
   int64_t progress_ps_;               // when the last was saved, or the last (re)start of the job
-  std::vector<ServerIndex> spares_;       // servers
+  std::vector<ServerIndex> spares_;   // servers
   std::optional<int64_t> failed_ps_;  // until it restarts
   std::string why_;                   // until it restarts
   RestartResult result_;

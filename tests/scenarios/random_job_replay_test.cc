@@ -30,7 +30,8 @@ class RandomJob {
     std::string text = RailOptimized(servers_) + "workload { trace: \"job.trace\" }\n";
     static const char* const kControls[] = {"",          "dcqcn {}", "dctcp {}",
                                             "timely {}", "hpcc {}",  "swift {}"};
-    const std::string control = kControls[Below(2) == 0 ? 0 : Below(uint32_t{std::size(kControls)})];
+    const std::string control =
+        kControls[Below(2) == 0 ? 0 : Below(uint32_t{std::size(kControls)})];
     if (!control.empty()) text += "nic { congestion_control { " + control + " } }\n";
     static const char* const kFlowControls[] = {"PFC", "CREDITS", "NONE"};
     text += fmt::format("network {{ network_flow_control: {} }}\n", kFlowControls[Below(3)]);

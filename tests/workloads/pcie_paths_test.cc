@@ -136,11 +136,13 @@ TEST(PciePathsTest, AmdsCpusLetPeersMeetAtAnyDistance) {
   for (const CommunicatorCpu cpu :
        {CommunicatorCpu::kIntel, CommunicatorCpu::kArm, CommunicatorCpu::kMixed}) {
     layout.cpu = cpu;
-    EXPECT_EQ(LocalTransportOf(layout, {}, RankIndex{3}, RankIndex{4}), LocalTransport::kSharedMemory);
+    EXPECT_EQ(LocalTransportOf(layout, {}, RankIndex{3}, RankIndex{4}),
+              LocalTransport::kSharedMemory);
   }
   layout.cpu = CommunicatorCpu::kAmd;
   EXPECT_EQ(LocalTransportOf(layout, {}, RankIndex{3}, RankIndex{4}), LocalTransport::kPeerToPeer);
-  EXPECT_EQ(LocalTransportOf(layout, UpTo(PathType::kPxb), RankIndex{3}, RankIndex{4}), LocalTransport::kSharedMemory);
+  EXPECT_EQ(LocalTransportOf(layout, UpTo(PathType::kPxb), RankIndex{3}, RankIndex{4}),
+            LocalTransport::kSharedMemory);
 }
 
 // "Channel 00/02 : 0 1 2 3 4 5 6 7", twice, and two channels for a peer.

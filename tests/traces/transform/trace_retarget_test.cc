@@ -76,7 +76,8 @@ TEST(TraceRetargetTest, ChoicesOfALogHoldForItsOwnCalls) {
   EXPECT_EQ(more->operations[GlobalRank{0}][2].protocol, Protocol::kUnstated);
   const auto three = CutTrace(logged, {.ranks = GlobalRanksOf({0, 2, 3})}, "t", diagnostics);
   ASSERT_TRUE(three) << diagnostics.ToString();
-  const auto& kept = three->operations[GlobalRank{1}];  // rank 2's: both groups of two, of which one is whole
+  const auto& kept =
+      three->operations[GlobalRank{1}];  // rank 2's: both groups of two, of which one is whole
   EXPECT_EQ(kept[0].algorithm, Algorithm::kRing);
   EXPECT_EQ(kept[0].measured_ps, 7);
   Trace of_all = logged;

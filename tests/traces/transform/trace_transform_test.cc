@@ -109,7 +109,8 @@ TEST(TraceCutTest, CommunicatorsOfRanksThatStayAreWhatIsLeftOfThem) {
   EXPECT_EQ(cut->rank_count, 2u);
   // The tensor group is whole; of the data group one rank is left, whose calls become computation.
   EXPECT_EQ(cut->operations[GlobalRank{0}][0].kind, CollectiveKind::kAllReduce);
-  EXPECT_THAT(cut->communicators[cut->operations[GlobalRank{0}][0].communicator].ranks, ElementsAre(0, 1));
+  EXPECT_THAT(cut->communicators[cut->operations[GlobalRank{0}][0].communicator].ranks,
+              ElementsAre(0, 1));
   EXPECT_EQ(cut->operations[GlobalRank{0}][1].kind, CollectiveKind::kCompute);
   ExpectMatches(*cut);
 }
