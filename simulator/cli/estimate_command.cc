@@ -18,10 +18,10 @@
 #include "simulator/units/units.h"
 #include "traces/trace/trace.h"
 #include "workloads/plans/model/layer_work.h"
-#include "workloads/plans/parallelism/routed_tokens.h"
-#include "workloads/plans/plan_loader.h"
 #include "workloads/plans/plan_volume.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/plan_loader.h"
+#include "workloads/plans/synthesis/routed_tokens.h"
+#include "workloads/plans/synthesis/synthesize.h"
 
 namespace railyard {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
-#include "simulator/scenario/load/model_attributes.h"
+#include "simulator/scenario/models/model_attributes.h"
 
 namespace railyard {
 namespace {

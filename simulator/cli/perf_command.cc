@@ -14,7 +14,7 @@
 #include "simulator/diagnostics/names.h"
 #include "simulator/files/output_file.h"
 #include "simulator/measure/nccl_tests_table.h"
-#include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schedule_files/schedule_file_loader.h"
 #include "simulator/text_proto/text_proto.h"
 #include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"

@@ -15,7 +15,7 @@
 #include "simulator/files/output_file.h"
 #include "simulator/measure/perf_point.h"
 #include "simulator/measure/schedule_dump.h"
-#include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schedule_files/schedule_file_loader.h"
 #include "simulator/text_proto/text_proto.h"
 #include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"

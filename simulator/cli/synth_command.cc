@@ -9,8 +9,8 @@
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/diagnostics/names.h"
 #include "traces/trace/trace_file.h"
-#include "workloads/plans/plan_loader.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/plan_loader.h"
+#include "workloads/plans/synthesis/synthesize.h"
 
 namespace railyard {
 namespace {

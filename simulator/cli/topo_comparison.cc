@@ -17,7 +17,7 @@
 #include "simulator/cli/command.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/processes/forked_copies.h"
-#include "simulator/scenario/load/calibration_loader.h"
+#include "simulator/scenario/models/calibration_loader.h"
 #include "simulator/units/units.h"
 #include "topologies/generators/circuit_schedule.h"
 #include "topologies/graph/fabric_copy.h"

@@ -30,9 +30,22 @@ enum class PendingMeans : uint8_t {
   kAnything,  // not known
 };
 
+class StateOwner;  // simulator/state/state_registry.h
+
+// States where the state is that events of a class change. While it is unknown, which is the
+// default, nothing is replayed.
+struct EventState {
+  const StateOwner* owner = nullptr;
+  // Says why nothing affects the future while no such event is pending; used without an owner.
+  const char* why_none = "";
+
+  bool is_known() const { return owner != nullptr || *why_none != '\0'; }
+};
+
 struct EventTraits {
   const char* name = "";  // of the events, in the plural: "arrivals"
   PendingMeans pending = PendingMeans::kUnderWay;
+  EventState state{};
 };
 
 // Marks a place in the total order of events, between those before it and itself.

@@ -80,10 +80,9 @@ void FabricSimulatorImpl::Register(EventClass event_class, const EventTraits& tr
   SIM_CHECK(event_class != EventClass::kNs3, "ns-3 events have no handler");
   SIM_CHECK(priority < handlers_.size(), "a priority beyond 63");
   Handler& registered = handlers_[priority];
-  SIM_CHECK(registered.function == &NoHandler, "priority " + std::to_string(priority) + " of " +
-                                                   traits.name + " is that of " +
-                                                   registered.traits.name);
-  registered = {.function = handler, .context = context, .traits = traits};
+  SIM_CHECK(!registered.is_registered, "priority " + std::to_string(priority) + " of " +
+                                           traits.name + " is that of " + registered.traits.name);
+  registered = {.function = handler, .context = context, .traits = traits, .is_registered = true};
 }
 
 void FabricSimulatorImpl::SetPrefetch(EventClass event_class,
@@ -238,8 +237,8 @@ void FabricSimulatorImpl::RunNs3Event(const TimingWheel::Event& event) {
 }
 
 bool FabricSimulatorImpl::IsUnused() const {
-  const auto is_free = [](const Handler& handler) { return handler.function == &NoHandler; };
-  return now_ps_ == 0 && wheel_.size() == 0 && std::ranges::all_of(handlers_, is_free);
+  return now_ps_ == 0 && wheel_.size() == 0 &&
+         std::ranges::none_of(handlers_, &Handler::is_registered);
 }
 
 bool FabricSimulatorImpl::IsFinished() const {

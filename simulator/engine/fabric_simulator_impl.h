@@ -59,6 +59,13 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   const EventTraits& TraitsOf(EventClass event_class) const {
     return handlers_[static_cast<size_t>(event_class)].traits;
   }
+  // Calls visit(traits) for the registered classes, in the order of their priorities.
+  template <typename Visit>
+  void ForEachClass(Visit visit) const {
+    for (const Handler& handler : handlers_) {
+      if (handler.is_registered) visit(handler.traits);
+    }
+  }
   // Sets the memory that events of this class will access, to be prefetched; `context` as for
   // handlers.
   void SetPrefetch(EventClass event_class, const TimingWheel::Prefetch& prefetch);
@@ -153,6 +160,7 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
     EventHandler function = nullptr;
     void* context = nullptr;
     EventTraits traits;
+    bool is_registered = false;
   };
   // Holds the ns-3 event that an event of class kNs3 names by its target.
   struct Ns3Event {

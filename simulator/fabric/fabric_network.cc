@@ -17,15 +17,17 @@ void FabricNetwork::Build(const FabricGraph& graph, FabricSimulatorImpl& engine)
     if (graph.device(id).kind == DeviceKind::kSwitch) switches_[id] = ns3::CreateObject<Switch>();
   }
   Configure();
-  engine.Register(event_order::kArrival, {.name = "arrivals"}, &FabricNetwork::HandleArrival, this);
-  engine.Register(event_order::kDeparture, {.name = "departures"}, &FabricNetwork::HandleDeparture,
-                  this);
-  engine.Register(event_order::kPauseFrame, {.name = "pause frames"},
+  const EventState state = {.owner = &this->state()};
+  engine.Register(event_order::kArrival, {.name = "arrivals", .state = state},
+                  &FabricNetwork::HandleArrival, this);
+  engine.Register(event_order::kDeparture, {.name = "departures", .state = state},
+                  &FabricNetwork::HandleDeparture, this);
+  engine.Register(event_order::kPauseFrame, {.name = "pause frames", .state = state},
                   &FabricNetwork::HandlePauseFrame, this);
   engine.Register(event_order::kHoldCheck,
-                  {.name = "hold checks", .pending = PendingMeans::kNothing},
+                  {.name = "hold checks", .pending = PendingMeans::kNothing, .state = state},
                   &FabricNetwork::HandleHoldCheck, this);
-  engine.Register(event_order::kLateArrival, {.name = "late arrivals"},
+  engine.Register(event_order::kLateArrival, {.name = "late arrivals", .state = state},
                   &FabricNetwork::HandleLateArrival, this);
   FetchFlowsAhead({});
 }

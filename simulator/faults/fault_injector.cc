@@ -55,10 +55,12 @@ FaultInjector::FaultInjector(const FabricGraph& graph, const std::vector<FaultSp
       effects_(graph, faults, network),
       states_(faults.size()) {
   FabricSimulatorImpl& engine = network.engine();
-  engine.Register(event_order::kFault, {.name = "faults", .pending = PendingMeans::kChange},
+  const EventState conditions = {.owner = &network.state()};
+  engine.Register(event_order::kFault,
+                  {.name = "faults", .pending = PendingMeans::kChange, .state = conditions},
                   &FaultInjector::HandleFault, this);
   engine.Register(event_order::kRouting,
-                  {.name = "route changes", .pending = PendingMeans::kChange},
+                  {.name = "route changes", .pending = PendingMeans::kChange, .state = conditions},
                   &FaultInjector::HandleRouting, this);
   for (FaultIndex f{}; f < faults.size(); ++f) {
     if (TakesLinksDown(faults[f]) && faults[f].is_noticed) states_[f].groups = GroupsOf(faults[f]);

@@ -53,12 +53,15 @@ FlowNetwork::FlowNetwork(const FabricGraph& graph, FabricNetwork& network)
                                  }});
   // An end of a bundle that has no flows any more, or a later end, is without effect; messages
   // under way are seen by Visit().
-  engine_.Register(event_order::kFlowEnd,
-                   {.name = "ends of flows", .pending = PendingMeans::kNothing},
-                   &FlowNetwork::HandleEnd, this);
-  engine_.Register(event_order::kFlowArrival, {.name = "arrivals of flows"},
+  engine_.Register(
+      event_order::kFlowEnd,
+      {.name = "ends of flows", .pending = PendingMeans::kNothing, .state = {.owner = this}},
+      &FlowNetwork::HandleEnd, this);
+  engine_.Register(event_order::kFlowArrival,
+                   {.name = "arrivals of flows", .state = {.owner = this}},
                    &FlowNetwork::HandleArrival, this);
-  engine_.Register(event_order::kFlowRates, {.name = "changes of flows' rates"},
+  engine_.Register(event_order::kFlowRates,
+                   {.name = "changes of flows' rates", .state = {.owner = this}},
                    &FlowNetwork::HandleRates, this);
 }
 

@@ -29,7 +29,7 @@
 
 #include "analysis/result/run_result.h"
 #include "simulator/measure/call_times.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

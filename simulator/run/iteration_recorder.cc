@@ -14,7 +14,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/units/units.h"
 #include "workloads/job/job_iterations.h"
-#include "workloads/plans/exchange_layers.h"
+#include "workloads/plans/synthesis/exchange_layers.h"
 
 namespace railyard {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/result/run_result.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/scenario/schema/scenario.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule_pairs.h"

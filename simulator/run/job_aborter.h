@@ -9,7 +9,7 @@
 
 #include "analysis/result/run_result.h"
 #include "simulator/engine/fabric_simulator_impl.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/scenario/schema/restart_settings.h"
 #include "simulator/units/job_ids.h"
 

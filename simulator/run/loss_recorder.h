@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "simulator/faults/fault_injector.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/units/job_ids.h"
 
 namespace railyard {

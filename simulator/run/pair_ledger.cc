@@ -65,7 +65,8 @@ PairLedger::PairLedger(const FabricGraph& fabric, const ConnectionTable& table) 
       bytes_[{connection.from_gpu, connection.to_gpu}][NamesOf(tiers)] += payload_bytes;
     }
     payload_bytes_ += payload_bytes;
-    if (connection.network || connection.is_network_sum()) left_server_bytes_ += payload_bytes;
+    if (connection.is_on_network() || connection.is_network_sum())
+      left_server_bytes_ += payload_bytes;
     const bool reached_spine = std::any_of(tiers.begin(), tiers.end(), [](Tier tier) {
       return tier == Tier::kLeafSpine || tier == Tier::kSpineCore;
     });

@@ -8,7 +8,7 @@
 #include "analysis/result/run_result.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/run/packet_capture.h"
 #include "simulator/run/run_options.h"
 #include "simulator/run/series_recorder.h"

@@ -8,7 +8,7 @@
 #include "analysis/result/run_result.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/faults/fault_injector.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/run/loss_recorder.h"
 #include "simulator/scenario/schema/scenario.h"
 

@@ -16,7 +16,7 @@
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/processes/child_process.h"
 #include "simulator/processes/interruption.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/run/baseline.h"
 #include "simulator/run/run_options.h"
 #include "simulator/shards/window_exchange.h"

@@ -16,7 +16,7 @@
 #include "analysis/metrics/run_metrics.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/run/added_time.h"
 #include "simulator/run/baseline.h"
 #include "simulator/run/baseline_file.h"

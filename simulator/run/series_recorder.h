@@ -11,7 +11,7 @@
 #include "analysis/result/time_series.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 
 namespace railyard {
 

@@ -17,7 +17,7 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/processes/handover.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/shards/shard_map.h"
 #include "simulator/shards/window_exchange.h"
 

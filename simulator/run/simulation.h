@@ -20,7 +20,7 @@
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/faults/circuit_scheduler.h"
 #include "simulator/faults/fault_injector.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/run/job_aborter.h"
 #include "simulator/run/job_restarter.h"
 #include "simulator/run/loss_recorder.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/result/run_result.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "workloads/job/job.h"
 
 namespace railyard {

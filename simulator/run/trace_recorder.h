@@ -22,7 +22,7 @@
 #include "analysis/result/run_result.h"
 #include "simulator/execution/paths/path_tracer.h"
 #include "simulator/execution/proxies/network_proxies.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/job/job.h"
 

@@ -11,7 +11,7 @@
 
 #include "analysis/metrics/entropy.h"
 #include "analysis/result/run_result.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "topologies/graph/fabric_graph.h"
 #include "workloads/job/job.h"
 

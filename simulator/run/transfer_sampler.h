@@ -14,7 +14,7 @@
 
 #include "analysis/result/run_result.h"
 #include "simulator/execution/proxies/network_proxies.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 
 namespace railyard {
 

@@ -38,8 +38,10 @@ Watchdog::~Watchdog() {
 
 void Watchdog::Start() {
   in_simulated_time_.progress = in_real_time_.progress = Progress();
-  engine_.Register(event_order::kLook, {.name = "looks", .pending = PendingMeans::kObserver},
-                   &Watchdog::HandleLook, this);
+  engine_.Register(
+      event_order::kLook,
+      {.name = "looks", .pending = PendingMeans::kObserver, .state = {.why_none = "it only reads"}},
+      &Watchdog::HandleLook, this);
   ScheduleLook();
   if (settings_.no_progress_real_ps != kNeverPs) thread_ = std::thread([this] { AskForLooks(); });
 }

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "simulator/scenario/schema/scenario.h"
 
 namespace railyard {

@@ -3,6 +3,7 @@
 // them, and a simulation can be replayed from a snapshot only as far as every owner permits.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,9 @@ class StateRegistry {
  public:
   // Adds an owner, which must outlive this. Owners are visited in the order of their additions.
   void Add(StateOwner& owner) { owners_.push_back(&owner); }
+  bool Has(const StateOwner* owner) const {
+    return std::ranges::find(owners_, owner) != owners_.end();
+  }
   // Registers a part that has state but no owner to visit it. Nothing is replayed then.
   void AddUnknown(std::string name) {
     unknown_.push_back({.owner = std::move(name), .why = "it registers no state"});

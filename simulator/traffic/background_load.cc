@@ -19,8 +19,11 @@ BackgroundLoad::BackgroundLoad(const FabricGraph& graph, const std::vector<Fault
       does_job_run_(std::move(does_job_run)),
       flows_of_fault_(faults.size()),
       runs_(faults.size()) {
-  engine.Register(event_order::kLoad, {.name = "background messages"}, &BackgroundLoad::HandleLoad,
-                  this);
+  engine.Register(
+      event_order::kLoad,
+      {.name = "background messages",
+       .state = {.why_none = "a load that has not ended has a pending event or message"}},
+      &BackgroundLoad::HandleLoad, this);
 }
 
 void BackgroundLoad::MakeFlows(FaultIndex fault) {

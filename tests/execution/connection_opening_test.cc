@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Connections of programs that are opened before the programs run. Rank r is on GPU r; GPU 8 is the
 // first of the second server.
-#include "simulator/execution/connections/connection_opening.h"
+#include "simulator/execution/lanes/connection_opening.h"
 
 #include <cstdint>
 #include <utility>

@@ -33,9 +33,10 @@ TEST_F(ConnectionTableTest, AConnectionIsOpenedOnceForItsChannelRanksAndUse) {
 }
 
 TEST_F(ConnectionTableTest, OnlyWhatLeavesItsServerGoesOverTheStack) {
+  EXPECT_EQ(At(Between(1, 2)).carrier, ConnectionCarrier::kStores);
   EXPECT_EQ(At(Between(1, 2)).transport, nullptr);
   const ConnectionId between_servers = Between(1, 9);
-  EXPECT_TRUE(At(between_servers).network);
+  EXPECT_EQ(At(between_servers).carrier, ConnectionCarrier::kTransport);
   EXPECT_EQ(At(between_servers).transport, &stack_->Plain());
   EXPECT_THAT(table_->LinksOf(At(between_servers)), IsEmpty());  // this transport crosses none
 }

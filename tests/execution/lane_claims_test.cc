@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Claims alone: the test opens lanes, and sees which are woken.
-#include "simulator/execution/lanes/lane_claims.h"
+#include "simulator/execution/slices/lane_claims.h"
 
 #include <cstdint>
 #include <vector>

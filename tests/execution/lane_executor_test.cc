@@ -2,7 +2,7 @@
 // Lanes, their connections and proxies together, without a job: the test starts programs of its
 // own. GPUs 0 and 1 share NVSwitches, GPU 8 is in the other server, which a transport that only
 // tests have leads to.
-#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/executor/lane_executor.h"
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The start of slices, without transports: a message has come, or left, when the test says so.
-#include "simulator/execution/lanes/lane_runner.h"
+#include "simulator/execution/slices/lane_runner.h"
 
 #include <cstdint>
 #include <functional>

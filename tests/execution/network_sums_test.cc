@@ -71,7 +71,7 @@ class NetworkSumsTest : public testing::ConnectionFixture {
 TEST_F(NetworkSumsTest, AStepThatNeitherGathersNorScattersIsASumOfAll) {
   const LanePeers listed{.recv_from = OverNetwork({0, 8}), .send_to = OverNetwork({0, 8})};
   const StepAggregation of =
-      NetworkSums::AggregationOf(listed, RankIndex{8}, {.bytes = kBytes, .reduce = true});
+      StepAggregationOf(listed, RankIndex{8}, {.bytes = kBytes, .reduce = true});
   EXPECT_EQ(of.operation.kind, Aggregation::Kind::kReduce);
   EXPECT_EQ(of.operation.blocks, 1u);
   EXPECT_EQ(of.own_bytes, 0u);
@@ -84,7 +84,7 @@ TEST_F(NetworkSumsTest, AGatheredBlockBelongsToItsOwnerAndTheNextOnesFollow) {
   const Step step{.bytes = kBytes, .pieces = 2, .gathers = true, .owner = 9};
   std::vector<uint32_t> own_bytes;
   for (const uint32_t rank : {3u, 9u, 4u, 7u}) {
-    const StepAggregation of = NetworkSums::AggregationOf(listed, RankIndex{rank}, step);
+    const StepAggregation of = StepAggregationOf(listed, RankIndex{rank}, step);
     EXPECT_EQ(of.operation.kind, Aggregation::Kind::kGather);
     EXPECT_EQ(of.operation.blocks, 2u);
     EXPECT_EQ(of.operation.owner, 1u) << "a place among the members, not a rank";
@@ -97,11 +97,11 @@ TEST_F(NetworkSumsTest, AGatheredBlockBelongsToItsOwnerAndTheNextOnesFollow) {
 TEST_F(NetworkSumsTest, MembersAreThoseOfTheDirectionThatTheNetworkIsIn) {
   const LanePeers listed{.recv_from = OverNetwork({1, 9}), .send_to = {{.rank = RankIndex{2}}}};
   const Step step{.bytes = kBytes, .scatters = true, .owner = 9};
-  const StepAggregation of = NetworkSums::AggregationOf(listed, RankIndex{9}, step);
+  const StepAggregation of = StepAggregationOf(listed, RankIndex{9}, step);
   EXPECT_EQ(of.operation.kind, Aggregation::Kind::kScatter);
   EXPECT_EQ(of.operation.owner, 1u);
   EXPECT_EQ(of.own_bytes, kBytes);
-  EXPECT_EQ(NetworkSums::AggregationOf(listed, RankIndex{1}, step).own_bytes, 0u);
+  EXPECT_EQ(StepAggregationOf(listed, RankIndex{1}, step).own_bytes, 0u);
 }
 
 // Rank 8 is the first that sends, and yet the second in the tree.

@@ -41,7 +41,7 @@ class PartsFixture : public ConnectionFixture, public LaneObserver {
         lanes_(*table_, clock_),
         wakes_(engine()),
         network_sums_(*aggregation_, *table_),
-        switch_sums_(*load_store_, *table_, sink_, sink_),
+        switch_sums_(load_store_->groups(), *table_, sink_, sink_),
         proxies_({.engine = engine(),
                   .threads = threads_,
                   .table = *table_,

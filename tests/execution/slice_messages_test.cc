@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The effect of slices on their connections, without a LaneRunner: the test moves slices, and
 // stores are complete when it says so.
-#include "simulator/execution/lanes/slice_messages.h"
+#include "simulator/execution/slices/slice_messages.h"
 
 #include <cstdint>
 #include <utility>

@@ -32,7 +32,7 @@ class SwitchSumsTest : public testing::ConnectionFixture {
 
   SwitchSumsTest()
       : ConnectionFixture(testing::MakeFixedLatencyStack, {.nvlink_lanes = {4}}),
-        sums_(*load_store_, *table_, sum_sink_, store_sink_) {
+        sums_(load_store_->groups(), *table_, sum_sink_, store_sink_) {
     for (uint32_t rank = 0; rank < kMembers; ++rank) {
       operands_.push_back(Between(rank, 0, 0, ConnectionUse::kSwitchOperand));
       results_.push_back(Between(0, rank, 0, ConnectionUse::kSwitchResult));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Explanations of lanes that wait: the test opens lanes and sets by hand what they have claimed and
 // what they wait for.
-#include "simulator/execution/lanes/waiting_lanes.h"
+#include "simulator/execution/slices/waiting_lanes.h"
 
 #include <cstdint>
 #include <vector>

@@ -18,7 +18,7 @@
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/run/baseline_file.h"
 #include "simulator/scenario/load/scenario_loader.h"
-#include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schedule_files/schedule_file_loader.h"
 #include "simulator/study/study.h"
 #include "simulator/study/study_result.h"
 #include "topologies/formats/fabric_argument_loader.h"
@@ -30,7 +30,7 @@
 #include "workloads/job/job.h"
 #include "workloads/plans/inference/requests.h"
 #include "workloads/plans/parallelism/captured_routing.h"
-#include "workloads/plans/plan_loader.h"
+#include "workloads/plans/synthesis/plan_loader.h"
 
 namespace railyard::testing {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The replay of a job on packets, constructed alone: two servers of eight GPUs whose sixteen ranks
 // repeat an AllReduce. The test is the replay's observer.
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -139,6 +139,33 @@ TEST_F(ReplayEngineTest, ReplayedCallsHaveTheTimesOfSimulatedOnes) {
   EXPECT_EQ(replay_->end_ps(), simulated_end_ps);
   EXPECT_EQ(network_->counters().packet_hops, hops);
   EXPECT_THAT(replay_->replay_obstacles(), IsEmpty());
+}
+
+// A registration of events names the state that they change. An unnamed state may be anything.
+TEST_F(ReplayEngineTest, EventsOfUnknownStatePreventReplay) {
+  struct Forgotten final : StateOwner {
+    std::string state_name() const override { return "forgotten"; }
+    void Visit(StateArchive& /*archive*/) override {}
+  } forgotten;
+  const auto replayed = [this](const EventState& state) {
+    replay_.reset();
+    ns3::Simulator::Destroy();
+    network_ = ns3::CreateObject<FabricNetwork>();
+    network_->Build(graph_, engine());
+    network_->SetRouting(*routing_);
+    Build(RepeatedByTwo(12), ReplayCacheMode::kOn);
+    engine().Register(
+        EventClass{50}, {.name = "pings", .state = state}, [](void*, uint32_t) {}, nullptr);
+    Run();
+    return replay_->ledger().collectives_replayed();
+  };
+  EXPECT_GT(replayed({.why_none = "they only read"}), 6u);
+  EXPECT_THAT(replay_->replay_obstacles(), IsEmpty());
+  for (const EventState& state : {EventState{}, EventState{.owner = &forgotten}}) {
+    EXPECT_EQ(replayed(state), 0u);
+    EXPECT_THAT(replay_->replay_obstacles(),
+                ElementsAre(ReplayObstacle{"pings", "it registers no state"}));
+  }
 }
 
 TEST_F(ReplayEngineTest, TheObserverReceivesAWatchedCollectivesProgress) {

@@ -16,7 +16,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/fabric/fabric_network.h"
-#include "simulator/replay/streams/replay_engine.h"
+#include "simulator/replay/engine/replay_engine.h"
 #include "tests/replay/small_replay.h"
 #include "topologies/routing/routing.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/load/calibration_loader.h"
+#include "simulator/scenario/models/calibration_loader.h"
 
 #include <filesystem>
 #include <fstream>

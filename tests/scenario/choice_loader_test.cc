@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/load/choice_loader.h"
+#include "simulator/scenario/models/choice_loader.h"
 
 #include <memory>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Switches that differ: which, in what, and what is refused.
-#include "simulator/scenario/load/fabric_models_loader.h"
+#include "simulator/scenario/models/fabric_models_loader.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/load/fault_loader.h"
+#include "simulator/scenario/faults/fault_loader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

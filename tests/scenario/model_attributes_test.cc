@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/load/model_attributes.h"
+#include "simulator/scenario/models/model_attributes.h"
 
 #include <set>
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schedule_files/schedule_file_loader.h"
 #include "tests/scenario/msccl_text.h"
 #include "tests/scenario/schedule_text.h"
 #include "tests/support/reference_dir.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/load/mscclpp_runner.h"
+#include "simulator/scenario/schedule_files/mscclpp_runner.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schedule_files/schedule_file_loader.h"
 #include "tests/scenario/schedule_text.h"
 
 namespace railyard {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Tests the network between servers: names, values that a plug-in sets, and fields that are refused
 // with it or without it.
-#include "simulator/scenario/load/net_loader.h"
+#include "simulator/scenario/models/net_loader.h"
 
 #include <gtest/gtest.h>
 

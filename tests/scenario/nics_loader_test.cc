@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NICs that differ: which, in what, and what is refused.
-#include "simulator/scenario/load/nics_loader.h"
+#include "simulator/scenario/models/nics_loader.h"
 
 #include <string>
 #include <vector>

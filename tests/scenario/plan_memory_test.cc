@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Constructs the memory of two GPUs, and has them exchange values.
-#include "simulator/scenario/load/plan_memory.h"
+#include "simulator/scenario/schedule_files/plan_memory.h"
 
 #include <string>
 #include <vector>

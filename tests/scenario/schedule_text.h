@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schedule_files/schedule_file_loader.h"
 
 namespace railyard {
 

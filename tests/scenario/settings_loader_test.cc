@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/load/settings_loader.h"
+#include "simulator/scenario/models/settings_loader.h"
 
 #include <tuple>
 

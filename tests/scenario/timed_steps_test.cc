@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/scenario/load/timed_steps.h"
+#include "simulator/scenario/schedule_files/timed_steps.h"
 
 #include <cstdint>
 #include <vector>

@@ -21,7 +21,7 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/scenario/load/scenario_loader.h"
-#include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schedule_files/schedule_file_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/study/study.h"
 #include "simulator/study/study.pb.h"
@@ -34,7 +34,7 @@
 #include "topologies/prices/prices.h"
 #include "topologies/prices/prices.pb.h"
 #include "workloads/collectives/schedule.pb.h"
-#include "workloads/plans/plan_loader.h"
+#include "workloads/plans/synthesis/plan_loader.h"
 #include "workloads/plans/workload.pb.h"
 
 namespace railyard {

@@ -32,15 +32,6 @@ EXTERNAL_LINKS = (
 # The public headers' folders, in which programs that use the library see "railyard/…".
 PUBLIC_HEADERS = (("railyard/ns3/", "simulator/ns3/"), ("railyard/", "simulator/api/"))
 
-# Library → its sub-folders that still include each other, directly or over others ("": the files in
-# the library's own folder).
-INCLUDE_CYCLES = {
-    "simulator/execution": {"connections", "lanes", "paths", "proxies", "sums"},
-    "simulator/replay": {"episodes", "partitions", "streams"},
-    "simulator/scenario": {"check", "load"},
-    "workloads/plans": {"", "inference", "model", "parallelism", "training"},
-}
-
 
 class Tree:
     """The project's text files, and what was found wrong with them."""
@@ -175,20 +166,14 @@ def reachable(ends, start):
 
 
 def check_include_cycles(tree):
-    """Sub-folders of a library include each other in one direction, but for INCLUDE_CYCLES."""
+    """Sub-folders of a library include each other in one direction."""
     includes = folder_includes(tree)
     for library in tree.libraries:
         ends = includes.get(library, {})
-        cyclic = {pair for pair in ends if pair[0] in reachable(ends, pair[1])}
-        known = INCLUDE_CYCLES.get(library, set())
-        for pair in cyclic:
-            path, number, header = ends[pair]
-            if not known.issuperset(pair):
+        for pair, (path, number, header) in ends.items():
+            if pair[0] in reachable(ends, pair[1]):
                 tree.error(path, number, f"the include of {header}, whose folder includes this one's, "
                            "is banned", "use a folder that both can include")
-        for folder in known.difference(*cyclic):
-            tree.error("tests/tidy/tidy.py", 1, f'the exception for "{folder}" of {library} in '
-                       "INCLUDE_CYCLES, which is in no cycle, is banned", "use none")
 
 
 def check_standard_output(tree):

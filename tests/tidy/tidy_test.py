@@ -4,7 +4,6 @@
 
 import tempfile
 import unittest
-import unittest.mock
 from pathlib import Path
 
 import tidy
@@ -98,15 +97,6 @@ class TidyTest(unittest.TestCase):
                          [f"{place}: error: the include of {header}, whose folder includes this "
                           "one's, is banned, use a folder that both can include"
                           for place, header in closed])
-        with unittest.mock.patch.dict(tidy.INCLUDE_CYCLES, {"traces": {"a", "b", "c"}}):
-            self.assertEqual(self.findings(**files), [])
-
-    def test_an_exception_for_a_cycle_that_is_gone(self):
-        files = {"traces/a/a.h": SPDX + '#include "traces/b/b.h"\n', "traces/b/b.h": SPDX}
-        with unittest.mock.patch.dict(tidy.INCLUDE_CYCLES, {"traces": {"b"}}):
-            self.assertEqual(self.findings(**files),
-                             ['tests/tidy/tidy.py:1: error: the exception for "b" of traces in '
-                              "INCLUDE_CYCLES, which is in no cycle, is banned, use none"])
 
     def test_standard_output(self):
         for statement in ("std::cout", "printf", "std::printf", "puts", "fmt::print"):

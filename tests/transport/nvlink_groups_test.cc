@@ -64,12 +64,12 @@ class NvlinkGroupsTest : public testing::TransportFixture {
   }
   // Member g's messages are of connection `first_connection` + g.
   FlowId OpenMulticast(uint32_t head, uint32_t first_connection = 0) {
-    std::vector<LoadStoreTransport::GroupMember> members;
+    std::vector<NvlinkGroups::Member> members;
     for (const GpuIndex gpu : AllGpus()) members.push_back({gpu, Me(first_connection + gpu)});
-    return load_store_->OpenMulticast(GpuIndex{head}, members);
+    return load_store_->groups().OpenMulticast(GpuIndex{head}, members);
   }
   void PostMulticast(FlowId group, uint64_t bytes) {
-    load_store_->PostMulticast(group, bytes);
+    load_store_->groups().PostMulticast(group, bytes);
     load_store_->ServeDue();
   }
   LinkId Up(GpuIndex gpu, int plane) const { return Link(Gpu(gpu), Plane(plane)); }
@@ -102,7 +102,7 @@ class NvlinkGroupsTest : public testing::TransportFixture {
     std::vector<FlowId> loads;
     std::vector<FlowId> stores;
     for (const GpuIndex gpu : AllGpus()) {
-      loads.push_back(load_store_->OpenReduce(Me(kLoads + gpu), gpu, AllGpus()));
+      loads.push_back(load_store_->groups().OpenReduce(Me(kLoads + gpu), gpu, AllGpus()));
       stores.push_back(OpenMulticast(gpu, 100 * gpu));
     }
     on_delivered_ = [&, stores](uint32_t connection) {
@@ -110,7 +110,7 @@ class NvlinkGroupsTest : public testing::TransportFixture {
       PostMulticast(stores[connection - kLoads], share_bytes);
     };
     for (int i = 0; i < messages; ++i) {
-      for (const FlowId load : loads) load_store_->PostReduce(load, share_bytes);
+      for (const FlowId load : loads) load_store_->groups().PostReduce(load, share_bytes);
     }
     engine().Run();
     EXPECT_THAT(delivered_,
@@ -140,7 +140,8 @@ TEST_F(NvlinkGroupsTest, AStoreReachesEveryMemberAtOnce) {
 
 TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
   Build(4);
-  load_store_->PostReduce(load_store_->OpenReduce(Me(7), GpuIndex{2}, AllGpus()), kPayload);
+  load_store_->groups().PostReduce(load_store_->groups().OpenReduce(Me(7), GpuIndex{2}, AllGpus()),
+                                   kPayload);
   engine().Run();
   EXPECT_THAT(delivered_,
               ElementsAre(Told{2 * kRequestPs + kOneWayPs + 2 * kPacketPs + kOneWayPs, 7}));
@@ -159,8 +160,8 @@ TEST_F(NvlinkGroupsTest, ALoadWaitsForTheMemberWhoseOperandComesLast) {
   Build(3);
   // GPU 1's port is taken for 50 rounds by another connection, in turns of four packets.
   PostNvlink(load_store_->Open(Me(8), GpuIndex{1}, GpuIndex{0}), 50 * kRound * kPayload);
-  load_store_->PostReduce(load_store_->OpenReduce(Me(7), GpuIndex{2}, AllGpus()),
-                          kRound * kPayload);
+  load_store_->groups().PostReduce(load_store_->groups().OpenReduce(Me(7), GpuIndex{2}, AllGpus()),
+                                   kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_EQ(delivered_[0].connection, 7u);
@@ -173,8 +174,8 @@ TEST_F(NvlinkGroupsTest, ALoadWaitsForTheMemberWhoseOperandComesLast) {
 TEST_F(NvlinkGroupsTest, WholeRoundsCrossThePlanesInTheRatioOfTheirLinks) {
   Build(4);
   PostMulticast(OpenMulticast(0), 10 * kRound * kPayload);
-  load_store_->PostReduce(load_store_->OpenReduce(Me(70), GpuIndex{3}, AllGpus()),
-                          10 * kRound * kPayload);
+  load_store_->groups().PostReduce(load_store_->groups().OpenReduce(Me(70), GpuIndex{3}, AllGpus()),
+                                   10 * kRound * kPayload);
   engine().Run();
   for (int plane = 0; plane < 4; ++plane) {
     const uint64_t bytes = 10 * uint64_t{kLinks[static_cast<size_t>(plane)]} * kPayload;
@@ -218,10 +219,10 @@ TEST_F(NvlinkGroupsTest, ASumIsStoredAsItComes) {
     delivered_.clear();
     Build(4);
     const std::vector<GpuIndex> members = Gpus({0, 1, 2});
-    const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{3}, members);
-    std::vector<LoadStoreTransport::GroupMember> receivers;
+    const FlowId load = load_store_->groups().OpenReduce(Me(7), GpuIndex{3}, members);
+    std::vector<NvlinkGroups::Member> receivers;
     for (const GpuIndex gpu : members) receivers.push_back({gpu, Me(10 + gpu)});
-    const FlowId store = load_store_->OpenMulticast(GpuIndex{3}, receivers);
+    const FlowId store = load_store_->groups().OpenMulticast(GpuIndex{3}, receivers);
     int64_t sum_ps = 0;
     on_delivered_ = [&](uint32_t connection) {
       if (connection != 7) return;
@@ -233,7 +234,7 @@ TEST_F(NvlinkGroupsTest, ASumIsStoredAsItComes) {
         PostMulticast(store, kBytes);
       });
     };
-    load_store_->PostReduceTo(store, load, kBytes);
+    load_store_->groups().PostReduceTo(store, load, kBytes);
     engine().Run();
     const int64_t first_ps = 2 * kRequestPs + kOneWayPs + kPacketPs + kOneWayPs;
     EXPECT_GE(sum_ps, first_ps + 4 * kRoundPs);
@@ -253,7 +254,7 @@ TEST_F(NvlinkGroupsTest, ASumIsStoredAsItComes) {
 // The head's port has other stores to send, so parts of messages wait for their turn.
 TEST_F(NvlinkGroupsTest, SumsAndStoresOfOneGroupAreKeptApart) {
   Build(4);
-  const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{0}, AllGpus());
+  const FlowId load = load_store_->groups().OpenReduce(Me(7), GpuIndex{0}, AllGpus());
   const FlowId store = OpenMulticast(0, 10);
   // The head's port is taken by other stores, in turns.
   for (const uint32_t to : {1u, 2u, 3u}) {
@@ -266,9 +267,9 @@ TEST_F(NvlinkGroupsTest, SumsAndStoresOfOneGroupAreKeptApart) {
     if (connection != 7) return;
     PostMulticast(store, size_of(sums));
     stored += size_of(sums);
-    if (++sums < 6) load_store_->PostReduceTo(store, load, size_of(sums));
+    if (++sums < 6) load_store_->groups().PostReduceTo(store, load, size_of(sums));
   };
-  load_store_->PostReduceTo(store, load, size_of(0));
+  load_store_->groups().PostReduceTo(store, load, size_of(0));
   engine().Run();
   EXPECT_EQ(sums, 6);
   EXPECT_THAT(delivered_, SizeIs(3 + 6 + 4 * 6));
@@ -278,31 +279,31 @@ TEST_F(NvlinkGroupsTest, SumsAndStoresOfOneGroupAreKeptApart) {
 
 TEST_F(NvlinkGroupsTest, MessagesUnderWayArePipelinedUpToEight) {
   Build(4);
-  const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{0}, AllGpus());
+  const FlowId load = load_store_->groups().OpenReduce(Me(7), GpuIndex{0}, AllGpus());
   const FlowId store = OpenMulticast(0, 10);
   for (int i = 0; i < 8; ++i) {
-    load_store_->PostReduce(load, kPayload * static_cast<uint64_t>(1 + i));
+    load_store_->groups().PostReduce(load, kPayload * static_cast<uint64_t>(1 + i));
     PostMulticast(store, 1'000);
   }
-  EXPECT_DEATH(load_store_->PostReduce(load, 1), "more messages than slots");
-  EXPECT_DEATH(load_store_->PostMulticast(store, 1), "more messages than slots");
+  EXPECT_DEATH(load_store_->groups().PostReduce(load, 1), "more messages than slots");
+  EXPECT_DEATH(load_store_->groups().PostMulticast(store, 1), "more messages than slots");
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(8 + 4 * 8));
   PostMulticast(store, 1);
-  load_store_->PostReduce(load, 1);
+  load_store_->groups().PostReduce(load, 1);
   engine().Run();
   EXPECT_THAT(delivered_, SizeIs(9 + 4 * 9));
 }
 
 TEST_F(NvlinkGroupsTest, PiecesAreCountedForTensOfThousandsOfMessages) {
   Build(3);
-  const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{1}, AllGpus());
+  const FlowId load = load_store_->groups().OpenReduce(Me(7), GpuIndex{1}, AllGpus());
   uint64_t posted = 0;
   uint64_t bytes = 0;
   const auto post = [&] {
     const uint64_t of_message = 1 + posted++ * 7'919 % 30'000;
     bytes += of_message;
-    load_store_->PostReduce(load, of_message);
+    load_store_->groups().PostReduce(load, of_message);
   };
   on_delivered_ = [&](uint32_t) {
     if (posted < 20'000) post();
@@ -321,7 +322,7 @@ TEST_F(NvlinkGroupsTest, CreditsHoldStoresBackWhereTheyMeet) {
   constexpr uint32_t kCredit = 16 << 10;
   Build(6, kCredit);
   for (const GpuIndex gpu : AllGpus()) {
-    load_store_->PostMulticast(OpenMulticast(gpu, 10 * gpu), 20 * kRound * kPayload);
+    load_store_->groups().PostMulticast(OpenMulticast(gpu, 10 * gpu), 20 * kRound * kPayload);
   }
   load_store_->ServeDue();
   for (int64_t time_ps = 0; time_ps < 6 * (20 * kRoundPs); time_ps += 100'000) {
@@ -380,10 +381,10 @@ TEST_F(NvlinkGroupsTest, ALostCopyBreaksItsMembersConnection) {
 
 TEST_F(NvlinkGroupsTest, ALostOperandRequestOrStoreBreaksTheLoadAndTheRunEnds) {
   Build(3);
-  const FlowId load = load_store_->OpenReduce(Me(7), GpuIndex{0}, AllGpus());
+  const FlowId load = load_store_->groups().OpenReduce(Me(7), GpuIndex{0}, AllGpus());
   const FlowId store = OpenMulticast(0, 20);
   // An operand of GPU 2, on the way up.
-  load_store_->PostReduce(load, kRound * kPayload);
+  load_store_->groups().PostReduce(load, kRound * kPayload);
   Down(Up(GpuIndex{2}, 1), 100'000, 2'000'000);
   engine().Run();
   EXPECT_THAT(errors_, SizeIs(4));  // its four packets on that plane
@@ -392,7 +393,7 @@ TEST_F(NvlinkGroupsTest, ALostOperandRequestOrStoreBreaksTheLoadAndTheRunEnds) {
   // The request and, of a round of stores, those of that plane, on the way up.
   errors_.clear();
   network().SetLinkUp(Up(GpuIndex{0}, 0), false);
-  load_store_->PostReduce(load, kPayload);
+  load_store_->groups().PostReduce(load, kPayload);
   PostMulticast(store, kRound * kPayload);
   engine().Run();
   ASSERT_THAT(errors_, SizeIs(1 + 5));
@@ -407,12 +408,13 @@ TEST_F(NvlinkGroupsTest, AGroupNeedsAnNvSwitchThatAllItsGpusShare) {
   Build(3);
   const DeviceId elsewhere = AddInServer(DeviceKind::kGpu, 1, 0);
   ASSERT_EQ(graph_.gpus().back(), elsewhere);
-  EXPECT_TRUE(load_store_->CanGroup(Gpus({0, 1, 2})));
-  EXPECT_TRUE(load_store_->CanGroup(Gpus({2, 1})));
-  EXPECT_FALSE(load_store_->CanGroup(Gpus({0, 3})));
-  EXPECT_FALSE(load_store_->CanGroup(Gpus({0, 1, 3})));
-  EXPECT_FALSE(load_store_->CanGroup(Gpus({0})));
-  EXPECT_DEATH(load_store_->OpenReduce(Me(7), GpuIndex{0}, Gpus({0, 1, 3})), "no NVSwitch joins");
+  EXPECT_TRUE(load_store_->groups().CanOpen(Gpus({0, 1, 2})));
+  EXPECT_TRUE(load_store_->groups().CanOpen(Gpus({2, 1})));
+  EXPECT_FALSE(load_store_->groups().CanOpen(Gpus({0, 3})));
+  EXPECT_FALSE(load_store_->groups().CanOpen(Gpus({0, 1, 3})));
+  EXPECT_FALSE(load_store_->groups().CanOpen(Gpus({0})));
+  EXPECT_DEATH(load_store_->groups().OpenReduce(Me(7), GpuIndex{0}, Gpus({0, 1, 3})),
+               "no NVSwitch joins");
 }
 
 // Unicast shares the links of groups.

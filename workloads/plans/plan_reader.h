@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "simulator/text_proto/text_proto.h"
-#include "workloads/plans/model/precision.h"
+#include "workloads/plans/precision.h"
 #include "workloads/plans/workload.pb.h"
 
 namespace railyard {

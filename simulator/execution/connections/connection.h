@@ -24,6 +24,15 @@ inline constexpr uint32_t kConnectionSlots = 8;  // NCCL_STEPS
 // A run may have at most this many connections, which need more than 16 GiB.
 inline constexpr uint32_t kConnectionsMax = 1u << 26;
 
+// Names what carries the messages of a connection.
+enum class ConnectionCarrier : uint8_t {
+  kStores,       // between GPUs of a server, over NVLink or PCIe
+  kHostMemory,   // stores into a host's memory, and loads from there
+  kNvSwitches,   // NVLink SHARP: groups of several connections
+  kAggregation,  // trees of the network's switches
+  kTransport,    // between servers
+};
+
 // Holds the ends of a connection and those of its mutable fields that not every slice accesses. A
 // record is one cache line, which the proxies of a network connection touch for each message.
 struct alignas(64) Connection {
@@ -33,21 +42,22 @@ struct alignas(64) Connection {
   GpuIndex from_gpu{0};
   GpuIndex to_gpu{0};
   GpuIndex injecting_gpu{0};  // whose NIC and proxy send; from_gpu where nothing is relayed
-  FlowId flow;                // of the transport, or of stores
+  FlowId flow;                // of its carrier
   // PXN: the NVLink flow to the relaying GPU, whose NIC injects. It is kNone where none relays.
   FlowId relay_flow = FlowId::kNone;
   FlowId load_flow = FlowId::kNone;  // by which the receiver loads from a host's memory: SHM
-  Transport* transport = nullptr;    // of a network connection
+  Transport* transport = nullptr;    // with kTransport
   CommunicatorIndex communicator{};
   uint32_t staged = kNone;        // index of StagedMessages: network connections and sums
   uint32_t aggregations = kNone;  // of a sum: index of its staged operations
   CollectiveIndex collective = CollectiveIndex::kNone;  // that used either side last
   uint32_t loss_tolerance_ppm = 0;                      // of its sender's messages
   ConnectionUse use = ConnectionUse::kRing;
-  bool network = false;      // over `transport`; else NVLink or PCIe
+  ConnectionCarrier carrier = ConnectionCarrier::kStores;
   bool is_buffered = false;  // Transport::BuffersMessages
   bool is_detoured = false;  // around a NIC that has failed: NicDetours
 
+  bool is_on_network() const { return carrier == ConnectionCarrier::kTransport; }
   bool is_relayed() const { return relay_flow != FlowId::kNone; }
   // The next two are true for NVLink SHARP. `flow` is then a group that is opened when first used.
   // Among the operands' connections to a head, only the first one has it.
@@ -75,7 +85,7 @@ struct alignas(64) Connection {
                       field::NoState("collective", &C::collective, kProgram),
                       field::NoState("loss_tolerance_ppm", &C::loss_tolerance_ppm, kProgram),
                       field::NoState("use", &C::use, kFixed),
-                      field::NoState("network", &C::network, kFixed),
+                      field::NoState("carrier", &C::carrier, kFixed),
                       field::NoState("is_buffered", &C::is_buffered, kFixed),
                       field::Constant("is_detoured", &C::is_detoured));
   }

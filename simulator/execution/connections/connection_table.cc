@@ -136,47 +136,70 @@ ConnectionId ConnectionTable::Open(CommunicatorIndex communicator, uint32_t chan
   taken_bytes_.push_back(0);
   slots_base_ = reinterpret_cast<const char*>(slots_.data());
   if (connection.is_network_sum()) {
-    connections_[id].flow = FlowId::kNone;
-    connections_[id].staged = static_cast<uint32_t>(staged_.size());
-    staged_.emplace_back();
-    connections_[id].aggregations = static_cast<uint32_t>(aggregations_.size());
-    aggregations_.emplace_back();
-    aggregated_.emplace_back();
-  } else {
-    const uint64_t entropy =
-        HashOf(uint64_t{communicator} << 8 | channel,
-               uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
-    OpenRoute(id, executed.planner->RouteOf(channel, from, to, use), entropy);
+    OpenSum(id);
+    return id;
   }
+  if (connection.is_switch_operand() || connection.is_switch_result()) {
+    OpenInSwitches(id);
+    return id;
+  }
+  const ConnectionRoute route = executed.planner->RouteOf(channel, from, to, use);
+  if (!route.network) {
+    OpenInServer(id, route);
+    return id;
+  }
+  const uint64_t entropy =
+      HashOf(uint64_t{communicator} << 8 | channel,
+             uint64_t{connection.from_gpu} << 32 | connection.to_gpu, static_cast<uint64_t>(use));
+  OpenOnNetwork(id, route, entropy);
   return id;
 }
 
-void ConnectionTable::OpenRoute(ConnectionId id, const ConnectionRoute& route, uint64_t entropy) {
+void ConnectionTable::OpenSum(ConnectionId id) {
+  Connection& connection = connections_[id];
+  connection.carrier = ConnectionCarrier::kAggregation;
+  connection.flow = FlowId::kNone;
+  connection.staged = static_cast<uint32_t>(staged_.size());
+  staged_.emplace_back();
+  connection.aggregations = static_cast<uint32_t>(aggregations_.size());
+  aggregations_.emplace_back();
+  aggregated_.emplace_back();
+}
+
+void ConnectionTable::OpenInSwitches(ConnectionId id) {
+  Connection& connection = connections_[id];
+  connection.carrier = ConnectionCarrier::kNvSwitches;
+  connection.flow = FlowId::kNone;
+  server_connections_[connection.from_gpu].push_back(id);
+  if (connection.from_gpu == connection.to_gpu) return;
+  // For a flag's latency.
+  slots_[id].flag_latency_ps =
+      FlagLatencyPs(load_store_.Open({sinks_.stores, id}, connection.from_gpu, connection.to_gpu));
+}
+
+void ConnectionTable::OpenInServer(ConnectionId id, const ConnectionRoute& route) {
   Connection& connection = connections_[id];
   MessageSlots& slots = slots_[id];
-  if (connection.is_switch_operand() || connection.is_switch_result()) {
-    server_connections_[connection.from_gpu].push_back(id);
-    connection.flow = FlowId::kNone;
-    if (connection.from_gpu == connection.to_gpu) return;
-    // For a flag's latency.
-    slots.flag_latency_ps = FlagLatencyPs(
-        load_store_.Open({sinks_.stores, id}, connection.from_gpu, connection.to_gpu));
+  server_connections_[connection.from_gpu].push_back(id);
+  if (route.over_host_memory) {
+    connection.carrier = ConnectionCarrier::kHostMemory;
+    connection.flow =
+        load_store_.OpenHostStore({sinks_.stores, id}, connection.from_gpu, connection.to_gpu);
+    connection.load_flow = load_store_.OpenHostLoad({sinks_.loads, id}, connection.to_gpu);
+    slots.flag_latency_ps = FlagLatencyPs(connection.flow) + FlagLatencyPs(connection.load_flow);
     return;
   }
-  connection.network = slots.network = route.network;
-  if (!route.network) {
-    server_connections_[connection.from_gpu].push_back(id);
-    if (route.over_host_memory) {
-      connection.flow =
-          load_store_.OpenHostStore({sinks_.stores, id}, connection.from_gpu, connection.to_gpu);
-      connection.load_flow = load_store_.OpenHostLoad({sinks_.loads, id}, connection.to_gpu);
-      slots.flag_latency_ps = FlagLatencyPs(connection.flow) + FlagLatencyPs(connection.load_flow);
-      return;
-    }
-    connection.flow = load_store_.Open({sinks_.stores, id}, connection.from_gpu, connection.to_gpu);
-    slots.flag_latency_ps = FlagLatencyPs(connection.flow);
-    return;
-  }
+  connection.carrier = ConnectionCarrier::kStores;
+  connection.flow = load_store_.Open({sinks_.stores, id}, connection.from_gpu, connection.to_gpu);
+  slots.flag_latency_ps = FlagLatencyPs(connection.flow);
+}
+
+void ConnectionTable::OpenOnNetwork(ConnectionId id, const ConnectionRoute& route,
+                                    uint64_t entropy) {
+  Connection& connection = connections_[id];
+  MessageSlots& slots = slots_[id];
+  connection.carrier = ConnectionCarrier::kTransport;
+  slots.network = true;
   network_connections_[connection.from_gpu].push_back(id);
   ++network_version_;
   connection.staged = static_cast<uint32_t>(staged_.size());
@@ -196,12 +219,29 @@ void ConnectionTable::OpenRoute(ConnectionId id, const ConnectionRoute& route, u
                                                connection.to_gpu, entropy);
 }
 
-uint64_t ConnectionTable::LocalTieOf(const SinkRef& user) const {
+FlowOwner& ConnectionTable::OwnerOf(const Connection& connection) const {
+  switch (connection.carrier) {
+    case ConnectionCarrier::kStores:
+    case ConnectionCarrier::kHostMemory:
+      return load_store_;
+    case ConnectionCarrier::kAggregation:
+      return aggregation_;
+    case ConnectionCarrier::kTransport:
+      return *connection.transport;
+    case ConnectionCarrier::kNvSwitches:
+      break;
+  }
+  SIM_CHECK(false, "a group of several connections belongs to none of them");
+  __builtin_unreachable();
+}
+
+uint64_t ConnectionTable::LocalTieOf(FlowId flow) const {
+  const SinkRef user = load_store_.FirstUserOf(flow);
   const std::array<const MessageSink*, 3> own = {sinks_.stores, sinks_.loads, sinks_.switch_sums};
   const auto found = std::ranges::find(own, user.sink);
-  const auto role = static_cast<uint64_t>(found - own.begin());
   // A detour's flow has no counterpart in other servers.
-  if (found == own.end()) return Mix64(reinterpret_cast<uintptr_t>(user.sink)) ^ user.number;
+  if (found == own.end()) return Mix64(flow);
+  const auto role = static_cast<uint64_t>(found - own.begin());
   return (connections_[user.number].tie & kLocalTieMask) | role << kLocalTieBits;
 }
 
@@ -241,13 +281,8 @@ std::vector<ConnectionId> ConnectionTable::Close(PartIndex part) {
 }
 
 void ConnectionTable::CloseConnection(ConnectionId id) {
-  const Connection& connection = connections_[id];
   slots_[id].is_closed = true;
-  if (connection.is_network_sum()) {
-    if (connection.flow != FlowId::kNone) aggregation_.Close(connection.flow);
-  } else if (connection.network) {
-    connection.transport->Close(connection.flow);
-  }
+  ForEachFlow(connections_[id], [](FlowOwner& owner, FlowId flow) { owner.Close(flow); });
 }
 
 std::vector<ConnectionId> ConnectionTable::ConnectionsOfPart(PartIndex part) const {
@@ -280,18 +315,16 @@ void ConnectionTable::JoinTree(ConnectionId id, uint32_t channel, RankIndex firs
 
 void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
   const Connection& connection = connections_[id];
-  if (connection.is_switch_operand() || connection.is_switch_result()) {
+  if (connection.carrier == ConnectionCarrier::kNvSwitches) {
     // A sum is requested by its receiver.
     const bool is_users = is_send == connection.is_switch_result();
-    if (is_users && connection.flow != FlowId::kNone) load_store_.StartGroupOver(connection.flow);
+    if (is_users && connection.flow != FlowId::kNone) {
+      load_store_.groups().StartOver(connection.flow);
+    }
     return;
   }
-  if (!is_send || connection.is_network_sum()) return;
-  if (connection.network) {
-    connection.transport->StartOver(connection.flow);
-  } else {
-    load_store_.StartOver(connection.flow);
-  }
+  if (!is_send) return;
+  if (connection.flow != FlowId::kNone) OwnerOf(connection).StartOver(connection.flow);
   if (connection.is_relayed()) load_store_.StartOver(connection.relay_flow);
 }
 
@@ -299,30 +332,24 @@ void ConnectionTable::StartOver(ConnectionId id, bool is_send) {
 
 template <typename Visitor>
 void ConnectionTable::ForEachFlow(const Connection& connection, Visitor visit) const {
-  // A group serves several connections, none of which has it as its own.
-  if (connection.is_switch_operand() || connection.is_switch_result()) return;
-  if (connection.is_network_sum()) {
-    if (connection.flow != FlowId::kNone) visit(aggregation_, connection.flow);
-    return;
-  }
-  if (!connection.network) visit(load_store_, connection.flow);
-  if (connection.load_flow != FlowId::kNone) visit(load_store_, connection.load_flow);
+  if (connection.carrier == ConnectionCarrier::kNvSwitches) return;
   if (connection.is_relayed()) visit(load_store_, connection.relay_flow);
-  if (connection.network) visit(*connection.transport, connection.flow);
+  if (connection.flow != FlowId::kNone) visit(OwnerOf(connection), connection.flow);
+  if (connection.load_flow != FlowId::kNone) visit(load_store_, connection.load_flow);
 }
 
 std::vector<LinkId> ConnectionTable::LinksOf(const Connection& connection) const {
   std::vector<LinkId> links;
-  ForEachFlow(connection, [&links](const auto& transport, FlowId flow) {
-    for (const LinkId link : transport.LinksOf(flow)) links.push_back(link);
+  ForEachFlow(connection, [&links](const FlowOwner& owner, FlowId flow) {
+    for (const LinkId link : owner.LinksOf(flow)) links.push_back(link);
   });
   return links;
 }
 
 std::vector<LinkShare> ConnectionTable::LinkSharesOf(const Connection& connection) const {
   std::vector<LinkShare> shares;
-  ForEachFlow(connection, [&shares](const auto& transport, FlowId flow) {
-    for (const LinkShare& share : transport.LinkSharesOf(flow)) shares.push_back(share);
+  ForEachFlow(connection, [&shares](const FlowOwner& owner, FlowId flow) {
+    for (const LinkShare& share : owner.LinkSharesOf(flow)) shares.push_back(share);
   });
   return shares;
 }
@@ -352,7 +379,7 @@ void ConnectionTable::VisitConnection(ConnectionId id, StateArchive& archive) {
   MessageSlots& slots = slots_[id];
   if (slots.is_closed) return;
   VisitFields(slots, id, archive);
-  if (connection.network) {
+  if (connection.is_on_network()) {
     const NetworkProgress& progress = slots.progress;
     archive.Require(progress.staged == slots.posted && progress.sent == slots.posted &&
                     progress.completed == slots.posted && progress.granted == slots.posted &&

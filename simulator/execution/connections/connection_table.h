@@ -207,15 +207,22 @@ class ConnectionTable {
   static uint64_t HashOf(uint64_t a, uint64_t b, uint64_t c);
   ConnectionId Open(CommunicatorIndex communicator, uint32_t channel, RankIndex from, RankIndex to,
                     ConnectionUse use);
-  // Opens the route of a connection. `entropy` is the input of the ECMP hash of its queue pairs.
-  void OpenRoute(ConnectionId id, const ConnectionRoute& route, uint64_t entropy);
+  // These open a connection by its carrier. `entropy` is the input of the ECMP hash of its queue
+  // pairs.
+  void OpenSum(ConnectionId id);
+  void OpenInSwitches(ConnectionId id);
+  void OpenInServer(ConnectionId id, const ConnectionRoute& route);
+  void OpenOnNetwork(ConnectionId id, const ConnectionRoute& route, uint64_t entropy);
+  // Returns the owner of the connection's `flow`. Precondition: the carrier is not kNvSwitches.
+  FlowOwner& OwnerOf(const Connection& connection) const;
   uint64_t TieOfConnection(CommunicatorIndex communicator, uint32_t channel, RankIndex from,
                            RankIndex to, ConnectionUse use) const;
-  // Returns the key that orders a flow's events among those of its server.
-  uint64_t LocalTieOf(const SinkRef& user) const;
+  // Returns a number of a flow in a server that is the same for corresponding flows of other
+  // servers.
+  uint64_t LocalTieOf(FlowId flow) const;
   int64_t FlagLatencyPs(FlowId flow) const;
   void CloseConnection(ConnectionId id);
-  // Calls visit(transport, flow) for each flow that only this connection uses.
+  // Calls visit(owner, flow) for each flow that only this connection uses, in the payload's order.
   template <typename Visitor>
   void ForEachFlow(const Connection& connection, Visitor visit) const;
   // Returns the network connections between two of the GPUs, in the order of their ties.

@@ -134,7 +134,7 @@ uint64_t ConnectionTable::IdentityOfGpus(std::span<const GpuIndex> gpus) const {
     for (const ConnectionId id : server_connections_[gpu])
       add(connections_[id].tie & kLocalTieMask);
     for (const FlowId flow : load_store_.FlowsOf(gpu)) {
-      add(LocalTieOf(load_store_.FirstUserOf(flow)));
+      add(LocalTieOf(flow));
     }
   }
   return identity;

@@ -8,6 +8,7 @@
 
 #include "simulator/execution/connections/connection.h"
 #include "simulator/execution/lanes/cta_clock.h"
+#include "simulator/execution/lanes/step_aggregation.h"
 #include "simulator/transport/aggregation/aggregation_transport.h"
 #include "simulator/units/identifier.h"
 #include "simulator/units/job_ids.h"
@@ -88,12 +89,6 @@ struct LaneProgram {
   GrantCursor grants{};    // to the sender of receive_connection
   ChannelIndex channel;
   LaneIndex next_free = LaneIndex::kNone;
-};
-
-// Describes the operation of the network's switches in a step over kNetworkSum.
-struct StepAggregation {
-  Aggregation operation{};
-  uint32_t own_bytes = 0;  // the rank's part of the bytes that the step scatters or gathers
 };
 
 // Holds the connections of a lane with several peers in a direction, and those that the current

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
-#include "simulator/execution/sums/network_sums.h"
 
 namespace railyard {
 
@@ -193,7 +192,7 @@ void LaneTable::SetStepConnections(LaneIndex id) {
          ConnectionUse::kSwitchOperand, connections.receives, connections.operands);
   select(step.send_to, listed.send_to, connections.send_connections, ConnectionUse::kSwitchResult,
          connections.sends, connections.results);
-  connections.aggregation = NetworkSums::AggregationOf(listed, position.id.rank, step);
+  connections.aggregation = StepAggregationOf(listed, position.id.rank, step);
   SetRound(position, position.next_step - lanes_[id].steps_left, connections);
 }
 

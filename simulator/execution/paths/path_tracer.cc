@@ -10,7 +10,7 @@ PathTracer::OfConnection& PathTracer::Of(ConnectionId id) {
   std::unique_ptr<OfConnection>& paths = connections_[id];
   if (!paths) {
     paths = std::make_unique<OfConnection>();
-    if (table_.connection(id).network) {
+    if (table_.connection(id).is_on_network()) {
       paths->network = std::make_unique<Network>();
       paths->network->first_links = table_.LinksOf(table_.connection(id));
     }

@@ -9,7 +9,8 @@ namespace railyard {
 
 NetworkProxies::NetworkProxies(const Parts& parts, std::vector<ProxyCosts> costs)
     : parts_(parts), costs_(std::move(costs)) {
-  parts_.engine.Register(event_order::kPost, {.name = "posts"}, &NetworkProxies::HandlePost, this);
+  parts_.engine.Register(event_order::kPost, {.name = "posts", .state = {.owner = parts_.state}},
+                         &NetworkProxies::HandlePost, this);
   parts_.engine.SetPrefetch(event_order::kPost, {.records = {parts_.table.SlotTable().base,
                                                              sizeof(MessageSlots) >> kPhaseBits},
                                                  .fields = {}});

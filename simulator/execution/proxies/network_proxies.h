@@ -42,6 +42,8 @@ class NetworkProxies {
     const CtaClock& clock;
     LaneWakes& wakes;
     NetworkSums& sums;
+    // Owns the state that the events change, if there is a replay cache.
+    const StateOwner* state = nullptr;
   };
   // Registers the events of proxies with the engine. `costs` has one entry per GPU.
   NetworkProxies(const Parts& parts, std::vector<ProxyCosts> costs);

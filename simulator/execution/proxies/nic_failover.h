@@ -61,7 +61,8 @@ class NicFailover {
   // Returns whether a connection may move. Striped connections may not: they have their own
   // failover between ports.
   bool MayMove(const Connection& connection) const {
-    return connection.network && (connection.is_detoured || parts_.table.IsQueuePair(connection));
+    return connection.is_on_network() &&
+           (connection.is_detoured || parts_.table.IsQueuePair(connection));
   }
   bool UsesAny(const Connection& connection, const std::set<DeviceId>& nics) const;
   // Returns detours for the connection's messages that avoid these NICs, chosen by the policy.

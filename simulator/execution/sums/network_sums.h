@@ -19,10 +19,6 @@ class NetworkSums {
   NetworkSums(AggregationTransport& transport, ConnectionTable& table)
       : transport_(transport), table_(table) {}
 
-  // Returns the switches' operation in a step of a rank. It is a plain reduction unless the step
-  // gathers or scatters.
-  static StepAggregation AggregationOf(const LanePeers& listed, RankIndex rank, const Step& step);
-
   // Puts a slice into the slot of the rank's connection that was posted last, and counts
   // its bytes. The slot was free, so the sum has room as well, because the receive is posted with
   // it (src/transport/coll_net.cc). `wire_bytes` is the slice's payload with the protocol's flags.

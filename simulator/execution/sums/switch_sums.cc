@@ -13,30 +13,30 @@ void SwitchSums::Request(std::span<const ConnectionId> operands,
     for (const ConnectionId operand : operands) {
       members.push_back(table_.connection(operand).from_gpu);
     }
-    first.flow = load_store_.OpenReduce({&sums_, operands.front()}, first.to_gpu, members);
+    first.flow = groups_.OpenReduce({&sums_, operands.front()}, first.to_gpu, members);
   }
   const FlowId sums = first.flow;
   if (results.empty()) {
-    load_store_.PostReduce(sums, size.bytes);
+    groups_.PostReduce(sums, size.bytes);
     return;
   }
   OpenResults(results);
-  load_store_.PostReduceTo(table_.connection(results.front()).flow, sums, size.bytes);
+  groups_.PostReduceTo(table_.connection(results.front()).flow, sums, size.bytes);
 }
 
 void SwitchSums::OpenResults(std::span<const ConnectionId> results) {
   const Connection& first = table_.connection(results.front());
   if (first.flow != FlowId::kNone) return;
-  std::vector<LoadStoreTransport::GroupMember> members;
+  std::vector<NvlinkGroups::Member> members;
   for (const ConnectionId result : results) {
     members.push_back({.gpu = table_.connection(result).to_gpu, .sink = {&stores_, result}});
   }
-  const FlowId group = load_store_.OpenMulticast(first.from_gpu, members);
+  const FlowId group = groups_.OpenMulticast(first.from_gpu, members);
   for (const ConnectionId result : results) table_.connection(result).flow = group;
 }
 
 void SwitchSums::Send(std::span<const ConnectionId> results, const MessageSize& size) {
-  load_store_.PostMulticast(table_.connection(results.front()).flow, size.bytes);
+  groups_.PostMulticast(table_.connection(results.front()).flow, size.bytes);
 }
 
 }  // namespace railyard

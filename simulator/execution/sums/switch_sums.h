@@ -5,7 +5,7 @@
 
 #include "simulator/execution/connections/connection_table.h"
 #include "simulator/transport/contract/message_size.h"
-#include "simulator/transport/load_store/load_store_transport.h"
+#include "simulator/transport/load_store/nvlink_groups.h"
 
 namespace railyard {
 
@@ -15,9 +15,8 @@ class SwitchSums {
  public:
   // `sums` receives callbacks with the number of the group's first connection, `stores` with that
   // of each connection. All references must outlive this object.
-  SwitchSums(LoadStoreTransport& load_store, ConnectionTable& table, MessageSink& sums,
-             MessageSink& stores)
-      : load_store_(load_store), table_(table), sums_(sums), stores_(stores) {}
+  SwitchSums(NvlinkGroups& groups, ConnectionTable& table, MessageSink& sums, MessageSink& stores)
+      : groups_(groups), table_(table), sums_(sums), stores_(stores) {}
 
   // Requests the sum of the operands that the connections' senders have left in their memories. If
   // there are results, parts of the sum are copied to their receivers as they arrive, and Send()
@@ -31,7 +30,7 @@ class SwitchSums {
   void Send(std::span<const ConnectionId> results, const MessageSize& size);
 
  private:
-  LoadStoreTransport& load_store_;
+  NvlinkGroups& groups_;
   ConnectionTable& table_;
   MessageSink& sums_;
   MessageSink& stores_;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/executor/lane_executor.h"
 #include "simulator/execution/paths/path_tracer.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/replay/partitions/partition_host.h"

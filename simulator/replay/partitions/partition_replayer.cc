@@ -108,7 +108,7 @@ bool PartitionReplayer::MayHaveEpisode(PartitionIndex number, CollectiveIndex co
   // Something waits for how far a collective has come.
   const bool is_watched = run_.progress.IsAnyUnderWay(
       [this](CollectiveIndex watched) { return run_.ledger.HasEnded(watched); });
-  if (!run_.map.IsOfPartitionAlone(number, collective) || !partition.is_in_turn ||
+  if (is_stopped_ || !run_.map.IsOfPartitionAlone(number, collective) || !partition.is_in_turn ||
       activity.is_on_detour || activity.misses > kPartitionMissesMax || is_watched ||
       run_.host.MayMoveConnections()) {
     return false;

@@ -78,6 +78,8 @@ class PartitionReplayer {
   // Discards all episodes after the map has been rebuilt. Precondition: nothing is being replayed.
   void Rebuild();
 
+  // Begins no episodes from now on.
+  void Stop() { is_stopped_ = true; }
   // Does the same as EpisodeReplayer::SetCounting().
   void SetCounting(CountReplayed counting) { counting_ = std::move(counting); }
 
@@ -171,6 +173,7 @@ class PartitionReplayer {
   EpisodeCache& cache_;
   ReplayCacheMode mode_;
   bool keep_paths_;
+  bool is_stopped_ = false;
   std::vector<Activity> activities_;                    // by partition
   std::vector<PartitionIndex> partition_of_operation_;  // by running operation
   uint32_t replayed_ = 0;                               // partitions that are replayed now

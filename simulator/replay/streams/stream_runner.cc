@@ -22,7 +22,10 @@ StreamRunner::StreamRunner(FabricSimulatorImpl& engine, const CallTable& calls, 
       order_(calls.job()),
       on_all_ended_([] { ns3::Simulator::Stop(); }) {
   DrawSkews(seed);
-  engine_.Register(event_order::kOperation, {.name = "calls", .pending = PendingMeans::kNothing},
+  engine_.Register(event_order::kOperation,
+                   {.name = "calls",
+                    .pending = PendingMeans::kNothing,
+                    .state = {.why_none = "EpisodeReplayer compares the calls that wait"}},
                    &StreamRunner::HandleOperation, this);
 }
 

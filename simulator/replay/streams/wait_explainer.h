@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/execution/lanes/lane_executor.h"
+#include "simulator/execution/executor/lane_executor.h"
 #include "simulator/replay/streams/call_table.h"
 #include "topologies/graph/fabric_graph.h"
 

@@ -11,6 +11,7 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/scenario/schema/workload_source.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/nccl/nccl_planner.h"
 

@@ -3,7 +3,7 @@
 // the scenario or NCCL's tuner.
 #pragma once
 
-#include "simulator/scenario/load/workload_loader.h"
+#include "simulator/scenario/schema/loaded_workload.h"
 #include "simulator/text_proto/text_proto.h"
 #include "workloads/layout/communicator_planners.h"
 

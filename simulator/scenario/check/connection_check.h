@@ -2,7 +2,7 @@
 // Checks that the fabric has a path between all GPUs that a job will connect.
 #pragma once
 
-#include "simulator/scenario/load/workload_loader.h"
+#include "simulator/scenario/schema/loaded_workload.h"
 #include "simulator/text_proto/text_proto.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "topologies/graph/fabric_graph.h"

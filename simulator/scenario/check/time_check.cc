@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "simulator/scenario/load/workload_loader.h"
+#include "simulator/scenario/schema/workload_source.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 

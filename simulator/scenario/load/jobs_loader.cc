@@ -9,8 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "simulator/scenario/load/fault_targets.h"
+#include "simulator/scenario/faults/fault_targets.h"
 #include "simulator/scenario/load/gpu_placement.h"
+#include "simulator/scenario/load/workload_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/units/units.h"
 #include "workloads/job/job_parts.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "simulator/scenario/load/workload_loader.h"
+#include "simulator/scenario/schema/loaded_workload.h"
 #include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"
 

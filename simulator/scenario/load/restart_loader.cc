@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "simulator/scenario/check/time_check.h"
-#include "simulator/scenario/load/fault_targets.h"
+#include "simulator/scenario/faults/fault_targets.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"

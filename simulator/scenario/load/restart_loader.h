@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "simulator/scenario/load/workload_loader.h"
+#include "simulator/scenario/schema/loaded_workload.h"
 #include "simulator/scenario/schema/restart_settings.h"
 #include "simulator/text_proto/text_proto.h"
 #include "topologies/graph/fabric_graph.h"

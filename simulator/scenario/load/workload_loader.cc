@@ -14,8 +14,9 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/scenario/load/program_trace.h"
-#include "simulator/scenario/load/schedule_file_loader.h"
+#include "simulator/scenario/schedule_files/schedule_file_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
+#include "simulator/scenario/schema/workload_source.h"
 #include "simulator/units/units.h"
 #include "traces/nccl_log/nccl_log_reader.h"
 #include "traces/trace/trace_check.h"
@@ -24,8 +25,8 @@
 #include "workloads/collectives/registered_algorithms.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/job/job_cut.h"
-#include "workloads/plans/plan_loader.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/plan_loader.h"
+#include "workloads/plans/synthesis/synthesize.h"
 
 namespace railyard {
 namespace {
@@ -322,29 +323,6 @@ void RefuseUnusedChoice(const ProtoCursor& workload, const LoadedWorkload& loade
 }
 
 }  // namespace
-
-const char* WorkloadSourceOf(const ProtoCursor& workload) {
-  switch (workload.As<protos::Workload>().source_case()) {
-    case protos::Workload::kNcclLog:
-      return "nccl_log";
-    case protos::Workload::kTrace:
-      return "trace";
-    case protos::Workload::kProgram:
-      return "program";
-    case protos::Workload::kPlan:
-      return "plan";
-    case protos::Workload::kInlinePlan:
-      return "inline_plan";
-    case protos::Workload::SOURCE_NOT_SET:
-      break;
-  }
-  return nullptr;
-}
-
-ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, PartIndex part) {
-  if (scenario.Has("workload")) return scenario.Child("workload");
-  return scenario.Child("jobs", static_cast<int>(part)).Child("workload");
-}
 
 std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t gpu_count,
                                            uint32_t program_ranks, uint64_t seed,

@@ -6,25 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
+#include "simulator/scenario/schema/loaded_workload.h"
 #include "simulator/text_proto/text_proto.h"
-#include "traces/trace/import_report.h"
 #include "traces/trace/trace.h"
-#include "workloads/job/job.h"
 
 namespace railyard {
-
-struct ExplicitAlgorithm;
-struct Plan;
-
-struct LoadedWorkload {
-  std::shared_ptr<const Trace> trace;  // nullptr with several jobs
-  Job job;
-  std::vector<std::shared_ptr<const ExplicitAlgorithm>> own_algorithms;  // as in NcclSettings
-  std::vector<ImportReport> import_reports;                              // of imported logs, by job
-  std::shared_ptr<const Plan> plan;                                      // as in Scenario
-};
 
 // Loads the railyard.protos.Workload at `workload`. `gpu_count` is 0 if the fabric could not be
 // loaded. `program_ranks` is the number of ranks of a program that does not state it; 0 if it must.
@@ -34,12 +21,5 @@ std::optional<LoadedWorkload> LoadWorkload(const ProtoCursor& workload, uint32_t
                                            uint32_t program_ranks, uint64_t seed,
                                            Diagnostics& diagnostics,
                                            std::shared_ptr<const Trace> calls = nullptr);
-
-// Returns the field of a Workload that is its source; nullptr if there is none.
-const char* WorkloadSourceOf(const ProtoCursor& workload);
-
-// Returns the Workload from which a part of the job was loaded. `scenario` is a cursor on the whole
-// scenario.
-ProtoCursor WorkloadOfPart(const ProtoCursor& scenario, PartIndex part);
 
 }  // namespace railyard

@@ -23,7 +23,8 @@ AggregationTransport::AggregationTransport(const FabricGraph& graph, FabricNetwo
       window_packets_(
           static_cast<uint32_t>(std::max<uint64_t>(1, settings.window_bytes / settings.mtu_bytes))),
       port_of_link_(graph.link_count(), kNone) {
-  network.engine().Register(event_order::kAggregationPort, {.name = "turns of operands"},
+  network.engine().Register(event_order::kAggregationPort,
+                            {.name = "turns of operands", .state = {.owner = this}},
                             &AggregationTransport::HandlePort, this);
 }
 

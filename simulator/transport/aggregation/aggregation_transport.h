@@ -23,7 +23,8 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/state/field_table.h"
-#include "simulator/transport/contract/transport.h"
+#include "simulator/transport/contract/flow_owner.h"
+#include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "topologies/routing/routing.h"
 
@@ -43,7 +44,7 @@ struct Aggregation {
   uint32_t owner = 0;   // place in the tree of the first block's member; the next ones follow
 };
 
-class AggregationTransport final : public PacketSink, public StateOwner {
+class AggregationTransport final : public FlowOwner, public PacketSink, public StateOwner {
  public:
   // Registers the events of its ports with the engine, which allows one instance at a time.
   AggregationTransport(const FabricGraph& graph, FabricNetwork& network, const EcmpRouting& routing,
@@ -67,15 +68,16 @@ class AggregationTransport final : public PacketSink, public StateOwner {
   void OnLinkReleased(LinkId link) override;
   void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
   // Stops a member from sending.
-  void Close(FlowId member) { members_[member].is_closed = true; }
+  void Close(FlowId member) override { members_[member].is_closed = true; }
 
+  StateOwner* state() override { return this; }
   std::string state_name() const override { return "aggregation trees"; }
   void Visit(StateArchive& archive) override;
 
   // Returns the member's links up to the root, and the links from its first switch down to memory.
-  const std::vector<LinkId>& LinksOf(FlowId member) const { return members_[member].links; }
+  std::vector<LinkId> LinksOf(FlowId member) const override { return members_[member].links; }
   // Returns the same links with their shares: all of the payload crosses each.
-  std::vector<LinkShare> LinkSharesOf(FlowId member) const;
+  std::vector<LinkShare> LinkSharesOf(FlowId member) const override;
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;

@@ -27,7 +27,8 @@ SocketConnections::SocketConnections(TcpTransport& tcp, FabricSimulatorImpl& eng
       settings_(settings),
       piece_bytes_max_(kSocketPieceBytesMax / mtu_payload_bytes * mtu_payload_bytes),
       proxies_(proxies) {
-  engine.Register(event_order::kCopy, {.name = "copies"}, &SocketConnections::HandleCopy, this);
+  engine.Register(event_order::kCopy, {.name = "copies", .state = {.owner = this}},
+                  &SocketConnections::HandleCopy, this);
 }
 
 // --- Opening -------------------------------------------------------------------------------------

@@ -7,36 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "simulator/state/state_registry.h"
+#include "simulator/transport/contract/flow_owner.h"
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/contract/message_size.h"
-#include "simulator/units/identifier.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
-
-// Identifies a flow of a transport by its number.
-using FlowId = Identifier<struct FlowIdTag>;
-
-// Names a link, and the share of a flow's payload that crosses it.
-struct LinkShare {
-  LinkId link{0};
-  double share = 1;
-};
-
-// Holds the total time of a flow's recoveries from losses so far.
-struct RecoveryTimes {
-  // The time from a loss, or from the previous retransmission, until the timer expired.
-  int64_t timeout_ps = 0;
-  // The time from the expiry, or from the loss to the request for retransmission, until the loss
-  // was repaired.
-  int64_t retransmission_ps = 0;
-  RecoveryTimes& operator+=(const RecoveryTimes& other) {
-    timeout_ps += other.timeout_ps;
-    retransmission_ps += other.retransmission_ps;
-    return *this;
-  }
-};
 
 // Describes a message as its sender posts it.
 struct PostedMessage {
@@ -62,10 +38,8 @@ struct FlowStatus {
 // 8 messages are incomplete. A transport whose messages do not cross the network in packets reports
 // their payload to FlowAccounts::CountInjected() and CountDelivered(). The results, the
 // check of bytes and the watchdog use these counts.
-class Transport {
+class Transport : public FlowOwner {
  public:
-  virtual ~Transport() = default;
-
   // Opens a flow between two GPUs, given by number, and returns the flow's number, dense from 0.
   // `entropy` is the input of hashes and must be a function of the flow's ends and use.
   virtual FlowId Open(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,
@@ -75,9 +49,8 @@ class Transport {
   // Grants one more message to the sender. With `tells_sender` the grant is sent to it, and its
   // sink receives OnGranted().
   virtual void Grant(FlowId flow, bool tells_sender) = 0;
-  // Stops the flow from starting anything more. Packets in flight still arrive; users must ignore
-  // callbacks of flows that they have closed.
-  virtual void Close(FlowId flow) = 0;
+  // Stops the flow from starting anything more. Packets in flight still arrive.
+  void Close(FlowId flow) override = 0;
 
   // Returns whether the receiver buffers messages before they are granted. If so, the sender need
   // not wait for grants, and each message carries its label.
@@ -90,27 +63,13 @@ class Transport {
   virtual void CountPayload(FlowId /*flow*/) {}
   virtual uint64_t counted_payload_bytes() const { return 0; }
 
-  // Must be called when a program begins to use a flow that earlier ones used, so that what the
-  // flow does by turns begins as for a new one.
-  virtual void StartOver(FlowId /*flow*/) {}
-
   // Must be called when the fabric's routes have changed.
   virtual void OnRoutesChanged() {}
 
-  // Returns the links that the payload crosses on one of the flow's paths, from first to last.
-  virtual std::vector<LinkId> LinksOf(FlowId flow) const = 0;
-  // Returns the links that the payload crosses on all of the flow's paths, with their shares.
-  virtual std::vector<LinkShare> LinkSharesOf(FlowId flow) const = 0;
-  // Returns the recovery times of the flow's data or, with false, of its grants.
-  virtual RecoveryTimes RecoveryOf(FlowId /*flow*/, bool /*of_data*/) const { return {}; }
   // Returns whether packets of the flow, of any kind, were lost and the loss is not repaired yet;
   // OnLossRecovered() is called when it is. A flow that has failed has no such loss.
   virtual bool HasUnrepairedLoss(FlowId /*flow*/) const { return false; }
   virtual FlowStatus StatusOf(FlowId flow) const = 0;
-
-  // Returns the owner of the state that decides the future when no message is in flight. Null means
-  // that this state is unknown, so nothing of a run with this transport is replayed from the cache.
-  virtual StateOwner* state() { return nullptr; }
 };
 
 }  // namespace railyard

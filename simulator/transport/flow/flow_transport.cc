@@ -20,7 +20,8 @@ FlowTransport::FlowTransport(const Parts& parts, const NicSettings& nic, const N
       layout_(parts.graph, nic, ib),
       mtu_bytes_(nic.mtu_bytes),
       framing_(RdmaFraming(nic)) {
-  network_.engine().Register(event_order::kFlowAnswer, {.name = "answers to flows"},
+  network_.engine().Register(event_order::kFlowAnswer,
+                             {.name = "answers to flows", .state = {.owner = this}},
                              &FlowTransport::HandleAnswer, this);
 }
 

@@ -2,8 +2,6 @@
 #include "simulator/transport/load_store/load_store_transport.h"
 
 #include <algorithm>
-#include <numeric>
-#include <set>
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
@@ -11,21 +9,6 @@
 
 namespace railyard {
 namespace {
-
-// Spreads `weights[p]` packets of every round as evenly as possible over the round: each position
-// gets the plane that is furthest behind its share.
-std::vector<uint8_t> SpreadByWeight(const std::vector<uint32_t>& weights) {
-  const uint32_t round = std::accumulate(weights.begin(), weights.end(), 0u);
-  std::vector<uint8_t> plane_of_position;
-  std::vector<int64_t> credit(weights.size());
-  for (uint32_t position = 0; position < round; ++position) {
-    for (size_t plane = 0; plane < weights.size(); ++plane) credit[plane] += weights[plane];
-    const auto chosen = std::max_element(credit.begin(), credit.end()) - credit.begin();
-    credit[static_cast<size_t>(chosen)] -= round;
-    plane_of_position.push_back(static_cast<uint8_t>(chosen));
-  }
-  return plane_of_position;
-}
 
 bool HasPcieBetweenGpus(const FabricGraph& graph) {
   for (DeviceId id{0}; id < graph.device_count(); ++id) {
@@ -41,6 +24,8 @@ LoadStoreTransport::LoadStoreTransport(const FabricGraph& graph, FabricNetwork& 
     : graph_(graph),
       network_(network),
       flows_of_gpu_(graph.gpus().size()),
+      planes_(graph),
+      groups_(graph, network, *this),
       packet_payload_bytes_(graph.nvlink.packet_payload_bytes),
       full_packet_wire_bytes_(static_cast<uint32_t>(WireBytes(graph.nvlink.packet_payload_bytes))) {
   AddPorts(Tier::kNvlink);
@@ -48,9 +33,13 @@ LoadStoreTransport::LoadStoreTransport(const FabricGraph& graph, FabricNetwork& 
     AddPorts(Tier::kHost);  // of stores
     AddPorts(Tier::kHost);  // of loads
   }
-  FindPlanes();
-  network.engine().Register(event_order::kLoadStorePort, {.name = "turns of GPUs' ports"},
+  network.engine().Register(event_order::kLoadStorePort,
+                            {.name = "turns of GPUs' ports", .state = {.owner = this}},
                             &LoadStoreTransport::HandlePort, this);
+}
+
+void LoadStoreTransport::CarryByFlows(FlowNetwork& flows) {
+  as_flows_ = std::make_unique<StoresAsFlows>(network_, flows, *this);
 }
 
 void LoadStoreTransport::HandlePort(void* self, uint32_t port) {
@@ -69,54 +58,9 @@ void LoadStoreTransport::AddPorts(Tier tier) {
   }
 }
 
-void LoadStoreTransport::FindPlanes() {
-  std::vector<std::vector<DeviceId>> planes;  // by GPU
-  for (const DeviceId gpu : graph_.gpus()) {
-    std::set<DeviceId> of_gpu;
-    for (const auto edge : boost::make_iterator_range(boost::out_edges(gpu, graph_.graph()))) {
-      const auto neighbour = static_cast<DeviceId>(boost::target(edge, graph_.graph()));
-      if (graph_.device(neighbour).kind == DeviceKind::kNvSwitch) of_gpu.insert(neighbour);
-    }
-    planes.emplace_back(of_gpu.begin(), of_gpu.end());
-    planes_max_ = std::max(planes_max_, static_cast<uint32_t>(of_gpu.size()));
-  }
-  up_links_.assign(planes.size() * planes_max_, LinkId::kNone);
-  down_links_.assign(planes.size() * planes_max_, LinkId::kNone);
-  for (GpuIndex gpu{0}; gpu < planes.size(); ++gpu) {
-    for (size_t plane = 0; plane < planes[gpu].size(); ++plane) {
-      const LinkId up = graph_.FindLink(graph_.gpus()[gpu], planes[gpu][plane]).value();
-      const auto down = graph_.FindLink(planes[gpu][plane], graph_.gpus()[gpu]);
-      const size_t place = size_t{gpu} * planes_max_ + plane;
-      up_links_[place] = up;
-      if (down) down_links_[place] = *down;
-    }
-  }
-}
-
-bool LoadStoreTransport::AreAllPlanes(GpuIndex source_gpu, GpuIndex destination_gpu,
-                                      const std::vector<FabricGraph::NvlinkPath>& paths) const {
-  for (uint32_t plane = 0; plane < planes_max_; ++plane) {
-    const LinkId up = up_links_[source_gpu * planes_max_ + plane];
-    const LinkId down = down_links_[destination_gpu * planes_max_ + plane];
-    if (plane >= paths.size()) {
-      if (up != kNone || down != kNone) return false;
-    } else if (paths[plane].links != std::vector<LinkId>{up, down}) {
-      return false;
-    }
-  }
-  return paths.size() <= planes_max_;
-}
-
 uint64_t LoadStoreTransport::WireBytes(uint64_t payload_bytes) const {
   const uint64_t efficiency = graph_.nvlink.efficiency_per_mille;
   return DivideUp(payload_bytes * 1000, efficiency);
-}
-
-uint16_t LoadStoreTransport::InterleaveOf(const std::vector<uint32_t>& weights) {
-  const auto [it, is_new] =
-      interleave_of_weights_.try_emplace(weights, static_cast<uint16_t>(interleaves_.size()));
-  if (is_new) interleaves_.push_back({SpreadByWeight(weights), weights});
-  return it->second;
 }
 
 uint8_t LoadStoreTransport::NumberOf(MessageSink* sink) {
@@ -132,7 +76,7 @@ FlowId LoadStoreTransport::Open(const SinkRef& sink, GpuIndex source_gpu,
                                 GpuIndex destination_gpu) {
   const DeviceId source = graph_.gpus()[source_gpu];
   const DeviceId destination = graph_.gpus()[destination_gpu];
-  Flow flow;
+  StoreFlow flow;
   flow.port = source_gpu;
   flow.user = sink.number;
   flow.sink = NumberOf(sink.sink) & 0x3f;
@@ -149,20 +93,32 @@ FlowId LoadStoreTransport::Open(const SinkRef& sink, GpuIndex source_gpu,
     flow.path_links = path.hop_count;
     weights.push_back(over.lanes);
   }
-  flow.interleave = InterleaveOf(weights);
-  const bool uses_all = AreAllPlanes(source_gpu, destination_gpu, paths);
-  flow.way = uses_all ? Way::kAllPlanes : Way::kPaths;
-  flow.target = uses_all ? destination_gpu * planes_max_ : first_path;
+  flow.interleave = planes_.InterleaveOf(weights);
+  const bool uses_all = planes_.AreAll(source_gpu, destination_gpu, paths);
+  flow.way = uses_all ? StoreWay::kAllPlanes : StoreWay::kPaths;
+  flow.target = uses_all ? planes_.FirstPlaceOf(destination_gpu) : first_path;
   return AddFlow(flow, first_path);
 }
 
-FlowId LoadStoreTransport::AddFlow(const Flow& flow, uint32_t first_path) {
+FlowId LoadStoreTransport::OpenOfGroup(const OfGroup& of,
+                                       const std::vector<uint32_t>& weights_of_planes) {
+  StoreFlow flow;
+  flow.port = of.gpu;
+  flow.user = of.group;
+  flow.kind = of.kind;
+  flow.target = of.first_path.first;
+  flow.path_links = of.first_path.hop_count;
+  flow.interleave = planes_.InterleaveOf(weights_of_planes);
+  return AddFlow(flow, of.first_path.first);
+}
+
+FlowId LoadStoreTransport::AddFlow(const StoreFlow& flow, uint32_t first_path) {
   const FlowId id{flows_.size()};
   std::vector<FlowId>& of_gpu = flows_of_gpu_[flow.port % flows_of_gpu_.size()];
-  const size_t positions = interleaves_[flow.interleave].plane_of_position.size();
+  const size_t positions = planes_.interleave(flow.interleave).plane_of_position.size();
   flows_.push_back(flow);
   flows_base_ = reinterpret_cast<const char*>(flows_.data());
-  Flow& added = flows_.back();
+  StoreFlow& added = flows_.back();
   added.start = static_cast<uint8_t>(of_gpu.size() % std::min<size_t>(positions, UINT8_MAX + 1));
   added.position = added.start;
   first_paths_.push_back(first_path);
@@ -171,8 +127,8 @@ FlowId LoadStoreTransport::AddFlow(const Flow& flow, uint32_t first_path) {
 }
 
 void LoadStoreTransport::Append(Port& port, FlowId flow_id) {
-  flows_[flow_id].next_active = kNone;
-  if (port.first_active == kNone) {
+  flows_[flow_id].next_active = StoreFlow::kNone;
+  if (port.first_active == StoreFlow::kNone) {
     port.first_active = flow_id;
   } else {
     flows_[port.last_active].next_active = flow_id;
@@ -181,9 +137,9 @@ void LoadStoreTransport::Append(Port& port, FlowId flow_id) {
 }
 
 void LoadStoreTransport::Post(FlowId flow_id, const MessageSize& size) {
-  Flow& flow = flows_[flow_id];
+  StoreFlow& flow = flows_[flow_id];
   const uint64_t bytes = size.bytes;
-  SIM_CHECK(static_cast<uint8_t>(flow.posted - flow.delivered) < kMessageSlots,
+  SIM_CHECK(static_cast<uint8_t>(flow.posted - flow.delivered) < kStoreSlots,
             "more messages than slots on an NVLink connection");
   SIM_CHECK(bytes > 0 && bytes <= UINT32_MAX, "an NVLink message of no bytes, or of 4 GiB or more");
   if (size.has_flags() || flow.has_sizes) [[unlikely]]
@@ -193,13 +149,13 @@ void LoadStoreTransport::Post(FlowId flow_id, const MessageSize& size) {
 
 // Sets the size of the next message to be posted. Earlier messages in flight have no flags.
 void LoadStoreTransport::SetSize(FlowId flow_id, const MessageSize& size) {
-  Flow& flow = flows_[flow_id];
+  StoreFlow& flow = flows_[flow_id];
   if (sizes_.size() <= flow_id) sizes_.resize(flows_.size());
   if (!flow.has_sizes) {
     sizes_[flow_id].fill({});
     flow.has_sizes = true;
   }
-  sizes_[flow_id][flow.posted % kMessageSlots] = size;
+  sizes_[flow_id][flow.posted % kStoreSlots] = size;
 }
 
 // Returns the flag bytes of a packet of a message of which `unsent_bytes`, this packet included,
@@ -213,11 +169,11 @@ uint16_t LoadStoreTransport::FlagBytes(const Packet& packet, uint32_t unsent_byt
 }
 
 void LoadStoreTransport::Enqueue(FlowId flow_id, uint32_t bytes) {
-  Flow& flow = flows_[flow_id];
-  const uint32_t slot = flow.posted++ % kMessageSlots;
+  StoreFlow& flow = flows_[flow_id];
+  const uint32_t slot = flow.posted++ % kStoreSlots;
   flow.missing_bytes[slot] = bytes;
-  if (carriers_ != nullptr) [[unlikely]] {
-    Carry(flow_id, slot, bytes);
+  if (as_flows_ != nullptr) [[unlikely]] {
+    as_flows_->Send(flow_id, slot, bytes);
     return;
   }
   if (flow.active) return;
@@ -235,12 +191,12 @@ void LoadStoreTransport::Enqueue(FlowId flow_id, uint32_t bytes) {
 }
 
 void LoadStoreTransport::FetchLinks(FlowId flow_id) const {
-  const Flow& flow = flows_[flow_id];
-  if (flow.way != Way::kAllPlanes) return;
-  const std::vector<uint8_t>& planes = interleaves_[flow.interleave].plane_of_position;
+  const StoreFlow& flow = flows_[flow_id];
+  if (flow.way != StoreWay::kAllPlanes) return;
+  const std::vector<uint8_t>& planes = planes_.interleave(flow.interleave).plane_of_position;
   uint32_t position = flow.position;
   for (uint32_t i = 0; i < kFetchedLinks; ++i) {
-    network_.FetchLink(up_links_[flow.port * planes_max_ + planes[position]]);
+    network_.FetchLink(planes_.Up(planes_.FirstPlaceOf(flow.port) + planes[position]));
     if (++position == planes.size()) position = 0;
   }
 }
@@ -250,8 +206,8 @@ void LoadStoreTransport::ServeDue() {
   due_ports_.clear();
 }
 
-inline uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
-  const uint32_t slot = flow.sent % kMessageSlots;
+inline uint32_t LoadStoreTransport::SendPacket(StoreFlow& flow, FlowId flow_id) {
+  const uint32_t slot = flow.sent % kStoreSlots;
   // Before its first packet, the whole message is missing.
   if (flow.unsent_bytes == 0) flow.unsent_bytes = flow.missing_bytes[slot];
   const uint32_t unsent_bytes = flow.unsent_bytes;
@@ -259,14 +215,14 @@ inline uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
   flow.unsent_bytes -= payload;
   if (flow.unsent_bytes == 0) ++flow.sent;
   const auto wire_bytes =
-      static_cast<uint16_t>(flow.way == Way::kPcie             ? payload
+      static_cast<uint16_t>(flow.way == StoreWay::kPcie        ? payload
                             : payload == packet_payload_bytes_ ? full_packet_wire_bytes_
                                                                : WireBytes(payload));
   const PacketId index = network_.AllocatePacket();
   Packet& packet = network_.packet(index);
   packet.flow = flow_id;
   packet.sequence = slot;
-  const Interleave& interleave = interleaves_[flow.interleave];
+  const NvlinkPlanes::Interleave& interleave = planes_.interleave(flow.interleave);
   const uint32_t plane = interleave.plane_of_position[flow.position];
   if (++flow.position == interleave.plane_of_position.size()) flow.position = 0;
   packet.payload_bytes = static_cast<uint16_t>(payload);
@@ -275,9 +231,9 @@ inline uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
   packet.wire_bytes = wire_bytes;
   packet.kind = flow.kind;
   packet.hop_count = flow.path_links;
-  if (flow.way == Way::kAllPlanes) [[likely]] {
-    network_.InjectOver(index, up_links_[flow.port * planes_max_ + plane],
-                        down_links_[flow.target + plane]);
+  if (flow.way == StoreWay::kAllPlanes) [[likely]] {
+    network_.InjectOver(index, planes_.Up(planes_.FirstPlaceOf(flow.port) + plane),
+                        planes_.Down(flow.target + plane));
     return wire_bytes;
   }
   packet.path = flow.target + flow.path_links * plane;
@@ -287,7 +243,7 @@ inline uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
     packet.payload_bytes = 0;
     packet.wire_bytes = static_cast<uint16_t>(ReadRequestWireBytes(payload));
   } else if (flow.kind != PacketKind::kNvlinkWrite) {
-    AddressToGroup(packet, flow_id, slot);
+    groups_.Address(packet, flow_id, slot);
   }
   network_.Inject(index);
   return wire_bytes;
@@ -296,14 +252,14 @@ inline uint32_t LoadStoreTransport::SendPacket(Flow& flow, FlowId flow_id) {
 MessageSink* LoadStoreTransport::Serve(uint32_t port_id) {
   Port& port = ports_[port_id];
   const FlowId flow_id{port.first_active};
-  Flow& flow = flows_[flow_id];
+  StoreFlow& flow = flows_[flow_id];
   const uint8_t sent_before = flow.sent;
   uint32_t wire_bytes = 0;
   for (uint32_t i = 0; i < kBurstPackets && flow.sent != flow.posted; ++i) {
     wire_bytes += SendPacket(flow, flow_id);
   }
   if (flow.kind == PacketKind::kNvlinkMulticast) [[unlikely]]
-    EnqueueWaiting(flow_id);
+    groups_.OnTurn(flow_id);
   port.first_active = flow.next_active;
   if (flow.sent != flow.posted) {
     Append(port, flow_id);
@@ -316,7 +272,7 @@ MessageSink* LoadStoreTransport::Serve(uint32_t port_id) {
     port.paced_ps = TransferTimePs(wire_bytes, port.rate_bps);
   }
   port.free_ps = engine.NowPs() + port.paced_ps;
-  port.event_pending = port.first_active != kNone;
+  port.event_pending = port.first_active != StoreFlow::kNone;
   if (port.event_pending)
     engine.ScheduleFabric(port.free_ps, event_order::kLoadStorePort, port_id, port_id);
   if (flow.sent == sent_before || flow.kind != PacketKind::kNvlinkWrite) return nullptr;
@@ -340,11 +296,11 @@ void LoadStoreTransport::OnPacketInMemory(PacketId index) {
   }
   if (packet.kind != PacketKind::kNvlinkWrite && packet.kind != PacketKind::kHostRead)
       [[unlikely]] {
-    OnGroupArrival(index);
+    groups_.OnArrival(index);
     return;
   }
   const FlowId flow_id{packet.flow};
-  Flow& flow = flows_[flow_id];
+  StoreFlow& flow = flows_[flow_id];
   const bool is_complete = (flow.missing_bytes[packet.sequence] -= packet.payload_bytes) == 0;
   network_.Deliver(index);
   if (!is_complete) {
@@ -353,19 +309,23 @@ void LoadStoreTransport::OnPacketInMemory(PacketId index) {
   }
   // The sink may open connections, which moves the flows' records.
   const auto next_is_complete = [this, flow_id] {
-    const Flow& current = flows_[flow_id];
+    const StoreFlow& current = flows_[flow_id];
     return current.delivered != current.posted &&
-           current.missing_bytes[current.delivered % kMessageSlots] == 0;
+           current.missing_bytes[current.delivered % kStoreSlots] == 0;
   };
   while (next_is_complete()) {
     ++flows_[flow_id].delivered;
-    const Flow& current = flows_[flow_id];
+    const StoreFlow& current = flows_[flow_id];
     sinks_[current.sink]->OnDelivered(current.user);
   }
 }
 
 void LoadStoreTransport::OnPacketDropped(PacketId packet, DropReason reason, LinkId link) {
-  const SinkRef user = UserOf(network_.packet(packet));
+  const Packet& dropped = network_.packet(packet);
+  const bool is_of_flow = dropped.kind == PacketKind::kNvlinkWrite ||
+                          dropped.kind == PacketKind::kHostRead ||
+                          dropped.kind == PacketKind::kHostReadRequest;
+  const SinkRef user = is_of_flow ? FirstUserOf(FlowId{dropped.flow}) : groups_.UserOf(dropped);
   user.sink->OnPacketLost(user.number, {.reason = reason, .link = link});
   const bool is_nvlink = link < graph_.link_count() && graph_.link(link).tier == Tier::kNvlink;
   user.sink->OnFailed(
@@ -375,8 +335,6 @@ void LoadStoreTransport::OnPacketDropped(PacketId packet, DropReason reason, Lin
 }
 
 void LoadStoreTransport::Visit(StateArchive& archive) {
-  static_assert(NamesEveryMember<Group>() && NamesEveryMember<Receiver>() &&
-                NamesEveryMember<Carrier>());
   archive.Named("flows").Constant(flows_.size());
   archive.Named("groups").Constant(groups_.size());
   VisitFields(flows_, archive);
@@ -393,19 +351,21 @@ void LoadStoreTransport::VisitGpus(std::span<const GpuIndex> gpus, StateArchive&
 }
 
 SinkRef LoadStoreTransport::FirstUserOf(FlowId flow_id) const {
-  const Flow& flow = flows_[flow_id];
-  const bool is_of_group =
-      flow.kind == PacketKind::kNvlinkMulticast || flow.kind == PacketKind::kNvlinkOperand;
-  if (!is_of_group) return {sinks_[flow.sink], flow.user};
-  const Receiver& first = groups_[flow.user].receivers.front();
-  return {sinks_[first.sink], first.user};
+  const StoreFlow& flow = flows_[flow_id];
+  if (flow.is_of_group()) return groups_.FirstUserOf(FlowId{flow.user});
+  return {sinks_[flow.sink], flow.user};
+}
+
+uint64_t LoadStoreTransport::PayloadBytes(FlowId flow_id, uint32_t slot) const {
+  const StoreFlow& flow = flows_[flow_id];
+  return flow.has_sizes ? sizes_[flow_id][slot].data_bytes : flow.missing_bytes[slot];
 }
 
 std::vector<LoadStoreTransport::PlanePath> LoadStoreTransport::PathsOf(FlowId flow_id) const {
-  const Flow& flow = flows_[flow_id];
+  const StoreFlow& flow = flows_[flow_id];
   std::vector<PlanePath> paths;
   uint32_t first = first_paths_[flow_id];
-  for (const uint32_t weight : interleaves_[flow.interleave].weights) {
+  for (const uint32_t weight : planes_.interleave(flow.interleave).weights) {
     paths.push_back({{first, flow.path_links}, weight});
     first += flow.path_links;
   }

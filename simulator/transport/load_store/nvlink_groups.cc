@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Stores to all GPUs of a group and loads that sum over them, as NCCL's NVLS uses them (PTX
-// multimem.st and multimem.ld_reduce).
+#include "simulator/transport/load_store/nvlink_groups.h"
+
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
 #include "simulator/transport/load_store/load_store_transport.h"
 
 namespace railyard {
-std::vector<LoadStoreTransport::GroupPlane> LoadStoreTransport::PlanesOf(
-    std::span<const GpuIndex> gpus) const {
-  std::vector<GroupPlane> planes;
+
+std::vector<NvlinkGroups::Plane> NvlinkGroups::PlanesOf(std::span<const GpuIndex> gpus) const {
+  static_assert(NamesEveryMember<Group>() && NamesEveryMember<Receiver>());
+  std::vector<Plane> planes;
   if (gpus.size() < 2) return planes;
   std::vector<DeviceId> devices;
   for (const GpuIndex gpu : gpus) devices.push_back(graph_.gpus()[gpu]);
   for (const DeviceId nvswitch : graph_.SharedNvSwitches(devices)) {
-    GroupPlane plane{.up_links = {}, .down_links = {}, .lanes = UINT32_MAX};
+    Plane plane{.up_links = {}, .down_links = {}, .lanes = UINT32_MAX};
     for (const DeviceId gpu : devices) {
       const LinkId up = graph_.FindLink(gpu, nvswitch).value();
       const LinkId down = graph_.FindLink(nvswitch, gpu).value();
@@ -29,23 +29,20 @@ std::vector<LoadStoreTransport::GroupPlane> LoadStoreTransport::PlanesOf(
   return planes;
 }
 
-bool LoadStoreTransport::CanGroup(std::span<const GpuIndex> gpus) const {
-  return !PlanesOf(gpus).empty();
-}
+bool NvlinkGroups::CanOpen(std::span<const GpuIndex> gpus) const { return !PlanesOf(gpus).empty(); }
 
-LinkId LoadStoreTransport::UpLink(GpuIndex gpu, const GroupPlane& plane) const {
+LinkId NvlinkGroups::UpLink(GpuIndex gpu, const Plane& plane) const {
   const DeviceId nvswitch = graph_.link_source(plane.down_links.front());
   const auto link = graph_.FindLink(graph_.gpus()[gpu], nvswitch);
   SIM_CHECK(link.has_value(), "a GPU that uses a group of another island");
   return *link;
 }
 
-FlowId LoadStoreTransport::AddGroup(PacketKind kind, GpuIndex head_gpu,
-                                    std::vector<Receiver> receivers,
-                                    const std::vector<GroupPlane>& planes) {
+FlowId NvlinkGroups::Add(PacketKind kind, GpuIndex head_gpu, std::vector<Receiver> receivers,
+                         const std::vector<Plane>& planes) {
   SIM_CHECK(!planes.empty(), "a group of GPUs that no NVSwitch joins");
   std::vector<LinkId> up_links;
-  for (const GroupPlane& plane : planes) {
+  for (const Plane& plane : planes) {
     up_links.insert(up_links.end(), plane.up_links.begin(), plane.up_links.end());
     up_links.push_back(UpLink(head_gpu, plane));
   }
@@ -59,80 +56,71 @@ FlowId LoadStoreTransport::AddGroup(PacketKind kind, GpuIndex head_gpu,
   return id;
 }
 
-FlowId LoadStoreTransport::AddGroupFlow(FlowId group, GpuIndex gpu, uint32_t first_path,
-                                        uint8_t path_links, const std::vector<GroupPlane>& planes) {
+FlowId NvlinkGroups::AddFlow(FlowId group, GpuIndex gpu, PathRef first_path,
+                             const std::vector<Plane>& planes) {
   std::vector<uint32_t> weights;
-  for (const GroupPlane& plane : planes) weights.push_back(plane.lanes);
-  Flow flow;
-  flow.port = gpu;
-  flow.user = group;
-  flow.kind = groups_[group].kind;
-  flow.target = first_path;
-  flow.path_links = path_links;
-  flow.interleave = InterleaveOf(weights);
-  return AddFlow(flow, first_path);
+  for (const Plane& plane : planes) weights.push_back(plane.lanes);
+  return flows_.OpenOfGroup(
+      {.kind = groups_[group].kind, .group = group, .gpu = gpu, .first_path = first_path}, weights);
 }
 
 // Adds, for each plane, the link up and then all links down.
-uint32_t LoadStoreTransport::AddFanOut(GpuIndex head_gpu, const std::vector<GroupPlane>& planes) {
-  uint32_t first = 0;
-  for (const GroupPlane& plane : planes) {
+PathRef NvlinkGroups::AddFanOut(GpuIndex head_gpu, const std::vector<Plane>& planes) {
+  PathRef first;
+  for (const Plane& plane : planes) {
     std::vector<LinkId> links = {UpLink(head_gpu, plane)};
     links.insert(links.end(), plane.down_links.begin(), plane.down_links.end());
     const PathRef path = network_.AddPath(links);
-    if (&plane == &planes.front()) first = path.first;
+    if (&plane == &planes.front()) first = path;
   }
   return first;
 }
 
-FlowId LoadStoreTransport::OpenMulticast(GpuIndex head_gpu,
-                                         const std::vector<GroupMember>& members) {
+FlowId NvlinkGroups::OpenMulticast(GpuIndex head_gpu, const std::vector<Member>& members) {
   std::vector<GpuIndex> gpus;
   std::vector<Receiver> receivers;
-  for (const GroupMember& member : members) {
+  for (const Member& member : members) {
     gpus.push_back(member.gpu);
-    receivers.push_back({.user = member.sink.number, .sink = NumberOf(member.sink.sink)});
+    receivers.push_back({.user = member.sink});
   }
   const auto planes = PlanesOf(gpus);
-  const FlowId id = AddGroup(PacketKind::kNvlinkMulticast, head_gpu, std::move(receivers), planes);
-  const auto links = static_cast<uint8_t>(1 + gpus.size());
-  groups_[id].first_flow = AddGroupFlow(id, head_gpu, AddFanOut(head_gpu, planes), links, planes);
+  const FlowId id = Add(PacketKind::kNvlinkMulticast, head_gpu, std::move(receivers), planes);
+  groups_[id].first_flow = AddFlow(id, head_gpu, AddFanOut(head_gpu, planes), planes);
   return id;
 }
 
-FlowId LoadStoreTransport::OpenReduce(const SinkRef& sink, GpuIndex head_gpu,
-                                      const std::vector<GpuIndex>& members) {
+FlowId NvlinkGroups::OpenReduce(const SinkRef& sink, GpuIndex head_gpu,
+                                const std::vector<GpuIndex>& members) {
   const auto planes = PlanesOf(members);
-  const Receiver head = {.user = sink.number, .sink = NumberOf(sink.sink)};
-  const FlowId id = AddGroup(PacketKind::kNvlinkOperand, head_gpu, {head}, planes);
-  groups_[id].request_path = AddFanOut(head_gpu, planes);
-  groups_[id].first_flow = FlowId{flows_.size()};
+  const FlowId id = Add(PacketKind::kNvlinkOperand, head_gpu, {{.user = sink}}, planes);
+  groups_[id].request_path = AddFanOut(head_gpu, planes).first;
   for (size_t member = 0; member < members.size(); ++member) {
-    uint32_t first_path = 0;
-    for (const GroupPlane& plane : planes) {
+    PathRef first_path;
+    for (const Plane& plane : planes) {
       const LinkId down = graph_.ReverseLink(UpLink(head_gpu, plane));
       const PathRef path = network_.AddPath({plane.up_links[member], down});
-      if (&plane == &planes.front()) first_path = path.first;
+      if (&plane == &planes.front()) first_path = path;
     }
-    AddGroupFlow(id, members[member], first_path, 2, planes);
+    const FlowId flow = AddFlow(id, members[member], first_path, planes);
+    if (member == 0) groups_[id].first_flow = flow;
   }
   groups_[id].pieces_sent.resize(members.size());
   return id;
 }
 
-void LoadStoreTransport::StartGroupOver(FlowId id) {
+void NvlinkGroups::StartOver(FlowId id) {
   const Group& group = groups_[id];
   const size_t flows = std::max<size_t>(1, group.pieces_sent.size());
-  for (uint32_t i = 0; i < flows; ++i) StartOver(FlowId{group.first_flow + i});
+  for (uint32_t i = 0; i < flows; ++i) flows_.StartOver(FlowId{group.first_flow + i});
 }
 
-uint32_t LoadStoreTransport::TakeSlot(Group& group, uint64_t bytes) {
+uint32_t NvlinkGroups::TakeSlot(Group& group, uint64_t bytes) {
   for (const Receiver& receiver : group.receivers) {
-    SIM_CHECK(static_cast<uint8_t>(group.posted - receiver.delivered) < kMessageSlots,
+    SIM_CHECK(static_cast<uint8_t>(group.posted - receiver.delivered) < kStoreSlots,
               "more messages than slots on an NVLink group");
   }
   SIM_CHECK(bytes > 0 && bytes <= UINT32_MAX, "an NVLink message of no bytes, or of 4 GiB or more");
-  const uint32_t slot = group.posted++ % kMessageSlots;
+  const uint32_t slot = group.posted++ % kStoreSlots;
   for (Receiver& receiver : group.receivers) {
     receiver.missing_bytes[slot] = static_cast<uint32_t>(bytes);
   }
@@ -140,7 +128,7 @@ uint32_t LoadStoreTransport::TakeSlot(Group& group, uint64_t bytes) {
   return slot;
 }
 
-void LoadStoreTransport::PostMulticast(FlowId id, uint64_t bytes) {
+void NvlinkGroups::PostMulticast(FlowId id, uint64_t bytes) {
   Group& group = groups_[id];
   if (group.streamed_bytes == 0) TakeSlot(group, bytes);
   const uint64_t rest = bytes - std::exchange(group.streamed_bytes, 0);
@@ -148,25 +136,27 @@ void LoadStoreTransport::PostMulticast(FlowId id, uint64_t bytes) {
 }
 
 // Sends a part of a message after all that was posted before. No packet has bytes of two parts.
-void LoadStoreTransport::StorePart(FlowId id, uint32_t bytes) {
+void NvlinkGroups::StorePart(FlowId id, uint32_t bytes) {
   groups_[id].waiting_parts.push_back(bytes);
-  EnqueueWaiting(groups_[id].first_flow);
+  EnqueueWaiting(groups_[id]);
 }
 
-void LoadStoreTransport::EnqueueWaiting(FlowId flow_id) {
-  const Flow& flow = flows_[flow_id];
-  std::vector<uint32_t>& waiting = groups_[flow.user].waiting_parts;
+void NvlinkGroups::OnTurn(FlowId flow) { EnqueueWaiting(groups_[flows_.flow(flow).user]); }
+
+void NvlinkGroups::EnqueueWaiting(Group& group) {
+  const StoreFlow& flow = flows_.flow(group.first_flow);
+  std::vector<uint32_t>& waiting = group.waiting_parts;
   size_t taken = 0;
-  while (taken < waiting.size() && static_cast<uint8_t>(flow.posted - flow.sent) < kMessageSlots) {
-    Enqueue(flow_id, waiting[taken++]);
+  while (taken < waiting.size() && static_cast<uint8_t>(flow.posted - flow.sent) < kStoreSlots) {
+    flows_.Enqueue(group.first_flow, waiting[taken++]);
   }
   waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(taken));
 }
 
-void LoadStoreTransport::PostReduce(FlowId id, uint64_t bytes) {
+void NvlinkGroups::PostReduce(FlowId id, uint64_t bytes) {
   const uint32_t slot = TakeSlot(groups_[id], bytes);
-  if (carriers_ != nullptr) [[unlikely]] {
-    Enqueue(groups_[id].first_flow, static_cast<uint32_t>(bytes));  // of all members
+  if (flows_.are_flows()) [[unlikely]] {
+    flows_.Enqueue(groups_[id].first_flow, static_cast<uint32_t>(bytes));  // of all members
     return;
   }
   const PacketId index = network_.AllocatePacket();
@@ -174,24 +164,24 @@ void LoadStoreTransport::PostReduce(FlowId id, uint64_t bytes) {
   packet.flow = id;
   packet.sequence = slot;
   packet.path = groups_[id].request_path;
-  packet.wire_bytes = kGroupReadRequestWireBytes;
+  packet.wire_bytes = kReadRequestWireBytes;
   packet.kind = PacketKind::kNvlinkReadRequest;
   packet.hop_count = 2;
   network_.Inject(index);
 }
 
-void LoadStoreTransport::PostReduceTo(FlowId copies, FlowId id, uint64_t bytes) {
+void NvlinkGroups::PostReduceTo(FlowId copies, FlowId id, uint64_t bytes) {
   SIM_CHECK(groups_[copies].streamed_bytes == 0, "two sums on their way to one group");
-  if (carriers_ == nullptr) groups_[id].copies = copies;
+  if (!flows_.are_flows()) groups_[id].copies = copies;
   PostReduce(id, bytes);
 }
 
-void LoadStoreTransport::AddressToGroup(Packet& packet, FlowId flow_id, uint32_t slot) {
-  packet.flow = flows_[flow_id].user;
+void NvlinkGroups::Address(Packet& packet, FlowId flow_id, uint32_t slot) {
+  packet.flow = flows_.flow(flow_id).user;
   packet.hop_count = 2;
   Group& group = groups_[packet.flow];
   if (packet.kind != PacketKind::kNvlinkOperand) {
-    packet.sequence = group.sent % kMessageSlots;
+    packet.sequence = group.sent % kStoreSlots;
     if (group.unsent_bytes == 0) group.unsent_bytes = group.message_bytes[packet.sequence];
     group.unsent_bytes -= packet.payload_bytes;
     if (group.unsent_bytes == 0) ++group.sent;
@@ -201,7 +191,7 @@ void LoadStoreTransport::AddressToGroup(Packet& packet, FlowId flow_id, uint32_t
   packet.tag = static_cast<uint16_t>(slot);
 }
 
-void LoadStoreTransport::OnGroupArrival(PacketId index) {
+void NvlinkGroups::OnArrival(PacketId index) {
   const Packet& packet = network_.packet(index);
   const uint32_t id = packet.flow;
   if (packet.kind == PacketKind::kNvlinkReadRequest) {
@@ -209,8 +199,8 @@ void LoadStoreTransport::OnGroupArrival(PacketId index) {
     const FlowId flow{group.first_flow + packet.tag};
     const uint32_t bytes = group.message_bytes[packet.sequence];
     network_.FreePacket(index);
-    Enqueue(flow, bytes);
-    ServeDue();
+    flows_.Enqueue(flow, bytes);
+    flows_.ServeDue();
     return;
   }
   const bool is_copy = packet.kind == PacketKind::kNvlinkMulticast;
@@ -225,17 +215,18 @@ void LoadStoreTransport::OnGroupArrival(PacketId index) {
     const Group& group = groups_[id];
     const Receiver& receiver = group.receivers[member];
     return receiver.delivered != group.posted &&
-           receiver.missing_bytes[receiver.delivered % kMessageSlots] == 0;
+           receiver.missing_bytes[receiver.delivered % kStoreSlots] == 0;
   };
   while (next_is_complete()) {
     Receiver& receiver = groups_[id].receivers[member];
     ++receiver.delivered;
-    sinks_[receiver.sink]->OnDelivered(receiver.user);
+    const SinkRef user = receiver.user;
+    user.sink->OnDelivered(user.number);
   }
 }
 
 // Stores a part of the sum that has come, unless it is the last one.
-void LoadStoreTransport::StoreOfSum(FlowId id, const SumPart& part) {
+void NvlinkGroups::StoreOfSum(FlowId id, const SumPart& part) {
   Group& sums = groups_[id];
   const FlowId copies_id = sums.copies;
   if (sums.receivers.front().missing_bytes[part.slot] == 0) {
@@ -246,19 +237,34 @@ void LoadStoreTransport::StoreOfSum(FlowId id, const SumPart& part) {
   if (copies.streamed_bytes == 0) TakeSlot(copies, sums.message_bytes[part.slot]);
   copies.streamed_bytes += part.bytes;
   StorePart(copies_id, part.bytes);
-  ServeDue();
+  flows_.ServeDue();
 }
 
-SinkRef LoadStoreTransport::UserOf(const Packet& packet) const {
-  if (packet.kind == PacketKind::kNvlinkWrite || packet.kind == PacketKind::kHostRead ||
-      packet.kind == PacketKind::kHostReadRequest) {
-    const Flow& flow = flows_[packet.flow];
-    return {sinks_[flow.sink], flow.user};
-  }
-  const Group& group = groups_[packet.flow];
+SinkRef NvlinkGroups::UserOf(const Packet& packet) const {
   const uint32_t member = packet.kind == PacketKind::kNvlinkMulticast ? packet.tag : 0;
-  const Receiver& receiver = group.receivers[member];
-  return {sinks_[receiver.sink], receiver.user};
+  return groups_[packet.flow].receivers[member].user;
+}
+
+int64_t NvlinkGroups::RequestLatencyPs(FlowId id) const {
+  return network_.PathLatencyPs({groups_[id].request_path, 2}, kReadRequestWireBytes);
+}
+
+// Sinks may open groups, which moves the groups' records.
+void NvlinkGroups::Deliver(FlowId id) {
+  const bool is_copy = groups_[id].kind == PacketKind::kNvlinkMulticast;
+  const size_t receivers = groups_[id].receivers.size();
+  for (size_t member = 0; member < receivers; ++member) {
+    Receiver& receiver = groups_[id].receivers[member];
+    const uint32_t bytes = groups_[id].message_bytes[receiver.delivered++ % kStoreSlots];
+    if (!is_copy) {
+      network_.flows().CountReduced((OperandCount(id) - 1) * bytes);
+    } else if (member > 0) {
+      network_.flows().CountReplicated(bytes);
+    }
+    network_.flows().CountDelivered(bytes);
+    const SinkRef user = receiver.user;
+    user.sink->OnDelivered(user.number);
+  }
 }
 
 }  // namespace railyard

@@ -27,15 +27,19 @@ FlowId LoadStoreTransport::AddPcieFlow(const SinkRef& sink, uint32_t port,
                                        const std::vector<LinkId>& links) {
   SIM_CHECK(!links.empty(), "a connection in a server between what neither NVLink nor PCIe joins");
   const PathRef path = network_.AddPath(links);
-  Flow flow;
+  StoreFlow flow;
   flow.port = port;
   flow.user = sink.number;
   flow.sink = NumberOf(sink.sink) & 0x3f;
-  flow.interleave = InterleaveOf({1});
+  flow.interleave = planes_.InterleaveOf({1});
   flow.target = path.first;
   flow.path_links = path.hop_count;
-  flow.way = Way::kPcie;
+  flow.way = StoreWay::kPcie;
   return AddFlow(flow, path.first);
+}
+
+int64_t LoadStoreTransport::RequestLatencyPs(const StoreFlow& flow, uint32_t packet_bytes) const {
+  return network_.PathLatencyPs({flow.target, flow.path_links}, ReadRequestWireBytes(packet_bytes));
 }
 
 // Sends the memory's answer to a read request.

@@ -29,12 +29,14 @@ QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
   }
   if (kinds_.needs_telemetry()) network.telemetry().Enable();
   FabricSimulatorImpl& engine = network.engine();
-  engine.Register(event_order::kQueuePort, {.name = "turns of NICs' ports"},
+  engine.Register(event_order::kQueuePort,
+                  {.name = "turns of NICs' ports", .state = {.owner = this}},
                   &QueueTransport::HandlePort, this);
   // A timer that expires without anything to wait for has no effect.
-  engine.Register(event_order::kQueueTimer,
-                  {.name = "timers of queues", .pending = PendingMeans::kNothing},
-                  &QueueTransport::HandleTimer, this);
+  engine.Register(
+      event_order::kQueueTimer,
+      {.name = "timers of queues", .pending = PendingMeans::kNothing, .state = {.owner = this}},
+      &QueueTransport::HandleTimer, this);
 }
 
 FlowId QueueTransport::OpenBound(const SinkRef& sink, GpuIndex source_gpu, GpuIndex destination_gpu,

@@ -14,8 +14,8 @@
 #include "traces/trace/trace_check.h"
 #include "workloads/job/job.h"
 #include "workloads/plans/parallelism/expert_gate.h"
-#include "workloads/plans/parallelism/routed_tokens.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/routed_tokens.h"
+#include "workloads/plans/synthesis/synthesize.h"
 #include "workloads/plans/training/stage_exchanges.h"
 
 namespace railyard {

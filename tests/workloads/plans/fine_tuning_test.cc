@@ -13,7 +13,7 @@
 #include "tests/workloads/plans/loaded_plan.h"
 #include "workloads/plans/model/model_config.h"
 #include "workloads/plans/plan_volume.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/synthesize.h"
 #include "workloads/plans/workload.pb.h"
 
 namespace railyard {

@@ -12,7 +12,7 @@
 #include "traces/trace/trace_check.h"
 #include "workloads/job/job.h"
 #include "workloads/plans/model/layered_presets.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/synthesize.h"
 #include "workloads/plans/training/layered_plan.h"
 
 namespace railyard {

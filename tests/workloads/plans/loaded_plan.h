@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/text_proto/text_file.h"
-#include "workloads/plans/plan_loader.h"
+#include "workloads/plans/synthesis/plan_loader.h"
 
 namespace railyard {
 

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/plans/loaded_plan.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/synthesize.h"
 #include "workloads/plans/workload.pb.h"
 
 namespace railyard {

@@ -11,7 +11,7 @@
 #include "tests/workloads/plans/loaded_plan.h"
 #include "traces/trace/trace_check.h"
 #include "workloads/job/job.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/synthesize.h"
 
 namespace railyard {
 namespace {

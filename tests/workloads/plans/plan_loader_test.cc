@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Plans that cannot be, each with the line that says so.
-#include "workloads/plans/plan_loader.h"
+#include "workloads/plans/synthesis/plan_loader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

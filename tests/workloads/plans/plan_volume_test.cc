@@ -12,7 +12,7 @@
 
 #include "tests/support/reference_dir.h"
 #include "tests/workloads/plans/loaded_plan.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/synthesize.h"
 
 namespace railyard {
 namespace {

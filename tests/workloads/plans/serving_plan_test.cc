@@ -15,7 +15,7 @@
 #include "workloads/plans/inference/inference_schedule.h"
 #include "workloads/plans/inference/inference_stage.h"
 #include "workloads/plans/inference/requests.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/synthesize.h"
 
 namespace railyard {
 namespace {

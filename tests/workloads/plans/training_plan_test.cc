@@ -14,7 +14,7 @@
 #include "traces/trace/trace_check.h"
 #include "workloads/job/job.h"
 #include "workloads/plans/model/layer_work.h"
-#include "workloads/plans/synthesize.h"
+#include "workloads/plans/synthesis/synthesize.h"
 
 namespace railyard {
 namespace {

@@ -7,8 +7,8 @@
 #include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
 #include "workloads/plans/inference/requests.h"
-#include "workloads/plans/job_loader.h"
 #include "workloads/plans/parallelism/parallelism_loader.h"
+#include "workloads/plans/plan/job_loader.h"
 #include "workloads/plans/plan_reader.h"
 
 namespace railyard {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "workloads/plans/model/layer_work.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

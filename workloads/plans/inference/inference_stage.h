@@ -19,7 +19,7 @@
 #include "traces/trace/trace.h"
 #include "workloads/plans/inference/inference_schedule.h"
 #include "workloads/plans/parallelism/expert_traffic.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

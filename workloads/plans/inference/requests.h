@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

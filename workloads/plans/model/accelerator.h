@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/plans/model/precision.h"
+#include "workloads/plans/precision.h"
 
 namespace railyard {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "traces/trace/trace.h"
-#include "workloads/plans/model/precision.h"
+#include "workloads/plans/precision.h"
 
 namespace railyard {
 

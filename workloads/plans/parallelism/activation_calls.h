@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "traces/trace/trace.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 #include "workloads/plans/program_writer.h"
 
 namespace railyard {

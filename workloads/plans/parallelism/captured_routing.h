@@ -6,7 +6,7 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "workloads/plans/model/model_config.h"
-#include "workloads/plans/parallelism/expert_routing.h"
+#include "workloads/plans/plan/expert_routing.h"
 
 namespace railyard {
 

@@ -16,7 +16,7 @@
 
 #include "traces/trace/trace.h"
 #include "workloads/plans/parallelism/expert_traffic.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 #include "workloads/plans/program_writer.h"
 
 namespace railyard {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "workloads/plans/model/model_config.h"
-#include "workloads/plans/parallelism/expert_routing.h"
 #include "workloads/plans/parallelism/random_stream.h"
+#include "workloads/plans/plan/expert_routing.h"
 
 namespace railyard {
 

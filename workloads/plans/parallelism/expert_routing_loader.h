@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simulator/text_proto/text_proto.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "simulator/text_proto/text_proto.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

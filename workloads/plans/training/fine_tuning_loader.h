@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 #include "workloads/plans/plan_reader.h"
 
 namespace railyard {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "simulator/units/divide_up.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 #include "workloads/plans/program_writer.h"
 
 namespace railyard {

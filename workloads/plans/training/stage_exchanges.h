@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "workloads/plans/parallelism/expert_traffic.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "traces/trace/trace.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 #include "workloads/plans/training/stage_exchanges.h"
 
 namespace railyard {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

@@ -3,7 +3,7 @@
 
 #include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
-#include "workloads/plans/job_loader.h"
+#include "workloads/plans/plan/job_loader.h"
 #include "workloads/plans/plan_reader.h"
 #include "workloads/plans/training/fine_tuning_loader.h"
 

@@ -14,7 +14,6 @@
 
 #include "workloads/plans/parallelism/rank_groups.h"
 #include "workloads/plans/parallelism/stage_group.h"
-#include "workloads/plans/synthesize.h"
 #include "workloads/plans/trace_builder.h"
 #include "workloads/plans/training/stage_exchanges.h"
 #include "workloads/plans/training/stage_program.h"

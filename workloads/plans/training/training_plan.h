@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "traces/trace/trace.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 
 namespace railyard {
 

@@ -8,7 +8,7 @@
 
 #include "workloads/plans/model/layer_work.h"
 #include "workloads/plans/parallelism/expert_traffic.h"
-#include "workloads/plans/plan.h"
+#include "workloads/plans/plan/plan.h"
 #include "workloads/plans/training/stage_weights.h"
 
 namespace railyard {

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The host of partitions on a network and its executor: two servers of eight GPUs
+// whose ranks have made one AllReduce in each server and one on each of two rails.
+#include "simulator/replay/partitions/executor_partitions.h"
+
+#include <cstdint>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simulator/units/units.h"
+#include "tests/execution/listed_schedule.h"
+#include "tests/replay/replay_fixture.h"
+#include "tests/support/gpus.h"
+
+namespace railyard::testing {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr uint64_t kFloats = 1 << 16;
+
+class ExecutorPartitionsTest : public ReplayFixture {
+ protected:
+  ExecutorPartitionsTest() : ReplayFixture(2) {
+    Programs programs = Idle();
+    for (uint32_t i = 0; i < kCommunicators.size(); ++i) {
+      for (const uint32_t rank : kCommunicators[i]) {
+        programs[rank].push_back(AllReduce(kFloats, kPsPerMs, i));
+      }
+    }
+    Build(JobOf(kCommunicators, programs));
+    host_.emplace(*network_, replay_->executor(), false);
+  }
+
+  static Partition OfNvlinks(const std::vector<GpuIndex>& gpus) { return {.gpus = gpus}; }
+  Partition OfNics(const std::vector<GpuIndex>& gpus) {
+    Partition partition{.gpus = gpus, .of_nics = true};
+    partition.nics.version = UINT64_MAX;  // never made
+    host_->Renew(partition);
+    return partition;
+  }
+  StateSnapshot StateOf(const Partition& partition) {
+    StateArchive archive(engine().NowPs());
+    host_->Visit(partition, archive);
+    EXPECT_TRUE(archive.is_quiescent());
+    return archive.TakeState();
+  }
+
+  // Two servers, and two rails.
+  const std::vector<std::vector<uint32_t>> kCommunicators = {
+      {0, 1, 2}, {8, 9, 10}, {4, 12}, {5, 13}};
+  std::optional<ExecutorPartitions> host_;
+};
+
+TEST_F(ExecutorPartitionsTest, ConnectionsAreOpenOnceACollectiveHasUsedThem) {
+  const auto schedule = ListedSchedule::OneWay({}, 1, 0, 8'192, 4);  // of the ring's first hop
+  EXPECT_FALSE(host_->AreAllOpen(CommunicatorIndex{0}, schedule));
+  Run();
+  EXPECT_TRUE(host_->AreAllOpen(CommunicatorIndex{0}, schedule));
+}
+
+TEST_F(ExecutorPartitionsTest, ARankIsNumberedAmongTheCommunicatorsOfItsGpu) {
+  EXPECT_EQ(host_->LocalNumberOf(CommunicatorIndex{3}, RankIndex{0}), 0u);
+}
+
+TEST_F(ExecutorPartitionsTest, AHaltedGpuStandsStill) {
+  EXPECT_FALSE(host_->StandsStill(GpuIndex{3}));
+  replay_->SetGpuSpeed(GpuIndex{3}, 0);
+  EXPECT_TRUE(host_->StandsStill(GpuIndex{3}));
+  EXPECT_FALSE(host_->StandsStill(GpuIndex{4}));
+}
+
+TEST_F(ExecutorPartitionsTest, WithoutFailoverNoConnectionMoves) {
+  EXPECT_FALSE(host_->MayMoveConnections());
+}
+
+TEST_F(ExecutorPartitionsTest, TheConnectionsOfNicsAreRenewedWhenSomeWereOpened) {
+  Partition rail = OfNics(Gpus({4, 12}));
+  EXPECT_THAT(rail.nics.connections, IsEmpty());
+  host_->Renew(rail);
+  EXPECT_THAT(rail.nics.connections, IsEmpty());
+  Run();
+  host_->Renew(rail);
+  EXPECT_THAT(rail.nics.connections, ::testing::Not(IsEmpty()));
+  EXPECT_TRUE(rail.nics.at.has_value());
+  // Nothing has changed since, so that the list stays.
+  rail.nics.connections.clear();
+  host_->Renew(rail);
+  EXPECT_THAT(rail.nics.connections, IsEmpty());
+}
+
+TEST_F(ExecutorPartitionsTest, LikePartitionsWithOneHistoryAreEqual) {
+  Run();
+  const Partition first = OfNvlinks(Gpus({0, 1, 2}));
+  const Partition second = OfNvlinks(Gpus({8, 9, 10}));
+  EXPECT_EQ(host_->IdentityOf(first), host_->IdentityOf(second));
+  EXPECT_EQ(StateOf(first), StateOf(second));
+  const Partition rail = OfNics(Gpus({4, 12}));
+  const Partition next_rail = OfNics(Gpus({5, 13}));
+  EXPECT_EQ(host_->IdentityOf(rail), host_->IdentityOf(next_rail));
+  EXPECT_EQ(StateOf(rail), StateOf(next_rail));
+}
+
+TEST_F(ExecutorPartitionsTest, AGpuWithoutTrafficHasAnotherIdentity) {
+  Run();
+  EXPECT_NE(host_->IdentityOf(OfNvlinks(Gpus({0, 1, 2}))),
+            host_->IdentityOf(OfNvlinks(Gpus({8, 9, 11}))));
+}
+
+// Only NICs share counters with the rest of the network.
+TEST_F(ExecutorPartitionsTest, CountersOfTheNetworkAreVisitedForNicsAlone) {
+  Run();
+  const auto counts_of = [this](const Partition& partition) {
+    StateArchive archive(engine().NowPs());
+    host_->VisitCounters(partition, archive);
+    size_t counts = 0;
+    for (const std::vector<uint64_t>& section : archive.TakeCounts()) counts += section.size();
+    return counts;
+  };
+  EXPECT_EQ(counts_of(OfNvlinks(Gpus({0, 1, 2}))), 0u);
+  EXPECT_GT(counts_of(OfNics(Gpus({4, 12}))), 0u);
+}
+
+TEST_F(ExecutorPartitionsTest, ASimulationAheadLeavesTheStateAsItWas) {
+  Run();
+  for (const Partition& partition : {OfNvlinks(Gpus({0, 1, 2})), OfNics(Gpus({4, 12}))}) {
+    const StateSnapshot before = StateOf(partition);
+    EXPECT_TRUE(host_->BeginIndependent(partition));
+    EXPECT_TRUE(host_->BeginAhead(partition));
+    host_->EndAhead(partition);
+    host_->EndIndependent(partition);
+    EXPECT_EQ(StateOf(partition), before);
+  }
+}
+
+}  // namespace
+}  // namespace railyard::testing
