@@ -6,8 +6,6 @@
 namespace railyard {
 
 void NetworkState::Visit(StateArchive& archive) {
-  static_assert(NamesEveryMember<IngressAccount>() && NamesEveryMember<Pool>() &&
-                NamesEveryMember<IngressPause>() && NamesEveryMember<SharedBuffer>());
   FabricTables& tables = network_.tables;
   const ChannelAccounts& accounts = network_.accounts;
   network_.flows.Settle();
@@ -32,6 +30,20 @@ void NetworkState::Visit(StateArchive& archive) {
   network_.reduction.Visit(archive);
   archive.Section();
   VisitCounters(archive);
+  if (archive.is_checking()) CheckBuffers(archive);
+}
+
+// The walk above requires only a part of what the tables of buffers have.
+void NetworkState::CheckBuffers(StateArchive& archive) const {
+  const ChannelAccounts& accounts = network_.accounts;
+  for (VirtualChannelId id{0}; id < accounts.size(); ++id) {
+    CheckFields(accounts[id], id, archive);
+    CheckFields(network_.buffers.PauseOf(id), id, archive);
+  }
+  for (BufferId id{0}; id < accounts.pool_count(); ++id) {
+    CheckFields(accounts.pool(id), id, archive);
+    CheckFields(network_.buffers[id], id, archive);
+  }
 }
 
 void NetworkState::VisitCounters(StateArchive& archive) {

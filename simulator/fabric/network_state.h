@@ -58,6 +58,7 @@ class NetworkState final : public StateOwner {
   void VisitCounters(StateArchive& archive);
 
  private:
+  void CheckBuffers(StateArchive& archive) const;
   void VisitLink(LinkId id, StateArchive& archive);
   void VisitPortOf(LinkId id, StateArchive& archive);
   void VisitHistory(LinkId id, StateArchive& archive);

@@ -365,10 +365,11 @@ void FlowNetwork::SettleAll() {
 
 // Bundles without flows begin anew, and the network has the counters.
 void FlowNetwork::Visit(StateArchive& archive) {
-  static_assert(NamesEveryMember<Pipe>() && NamesEveryMember<Bundle>());
   archive.Require(under_way_ == 0 && !is_solve_pending_);
   archive.Named("pipes").Constant(pipes_.size());
   archive.Named("bundles").Constant(bundles_.size());
+  CheckFields(pipes_, archive);
+  CheckFields(bundles_, archive);
 }
 
 }  // namespace railyard

@@ -103,20 +103,18 @@ class FlowNetwork final : public StateOwner {
     std::array<FlowMessage, kMessagesMax> messages{};
 
     static constexpr auto Fields() {
-      constexpr std::string_view kFixed = "it is set when the pipe is opened";
-      constexpr std::string_view kNumbers = "numbers of messages name slots, and nothing else";
-      constexpr std::string_view kNothing = "no message is under way";
       return FieldTable(
-          "pipe", field::NoState("finish", &Pipe::finish, kNothing),
-          field::NoState("last_arrival_ps", &Pipe::last_arrival_ps, "it is in the past"),
-          field::NoState("bundle", &Pipe::bundle, kFixed),
-          field::NoState("number", &Pipe::number, kFixed),
-          field::NoState("user", &Pipe::user, kFixed),
-          field::NoState("posted", &Pipe::posted, kNumbers),
-          field::NoState("left", &Pipe::left, kNumbers),
-          field::NoState("arrived", &Pipe::arrived, kNumbers),
-          field::NoState("counted_bytes", &Pipe::counted_bytes, kNothing),
-          field::NoState("messages", &Pipe::messages, kNothing));
+          "pipe",
+          field::NoState("finish", &Pipe::finish, "FlowNetwork::Begin sets it from its bundle's"),
+          field::NoState("last_arrival_ps", &Pipe::last_arrival_ps,
+                         "all messages have arrived, so it is not in the future"),
+          field::Fixed("bundle", &Pipe::bundle), field::Fixed("number", &Pipe::number),
+          field::Fixed("user", &Pipe::user),
+          field::NoState("posted", &Pipe::posted, "it names slots, and nothing else"),
+          field::Follows("left", &Pipe::left, &Pipe::posted),
+          field::Follows("arrived", &Pipe::arrived, &Pipe::posted),
+          field::Idle("counted_bytes", &Pipe::counted_bytes),
+          field::NoState("messages", &Pipe::messages, "the next message in a slot replaces it"));
     }
   };
   // Describes a flow of a bundle. `finish` is a copy of its pipe's.
@@ -148,24 +146,24 @@ class FlowNetwork final : public StateOwner {
     uint64_t wire_bytes = 0;
 
     static constexpr auto Fields() {
-      constexpr std::string_view kFixed = "it is set with the first pipe of the route";
-      constexpr std::string_view kIdle = "no flow is under way";
-      constexpr std::string_view kCounted = "the links' counters are state of the network";
+      constexpr std::string_view kBegin = "FlowNetwork::Begin sets it with the first flow";
+      constexpr std::string_view kUncounted = "it is read only while `uncounted` is not 0";
       return FieldTable(
-          "bundle", field::NoState("served", &Bundle::served, "flows count on from there"),
-          field::NoState("since_ps", &Bundle::since_ps, kIdle),
-          field::NoState("rate", &Bundle::rate, kIdle),
-          field::NoState("end_ps", &Bundle::end_ps, kIdle),
-          field::NoState("event_ps", &Bundle::event_ps, "such an event has no effect"),
-          field::NoState("flows", &Bundle::flows, kIdle),
-          field::NoState("route", &Bundle::route, kFixed),
-          field::NoState("weights", &Bundle::weights, kFixed),
-          field::NoState("uncounted", &Bundle::uncounted, kCounted),
-          field::NoState("is_uncounted", &Bundle::is_uncounted, kCounted),
-          field::NoState("is_changed", &Bundle::is_changed, kIdle),
-          field::NoState("is_active", &Bundle::is_active, kIdle),
-          field::NoState("payload_bytes", &Bundle::payload_bytes, kCounted),
-          field::NoState("wire_bytes", &Bundle::wire_bytes, kCounted));
+          "bundle", field::NoState("served", &Bundle::served, kBegin),
+          field::NoState("since_ps", &Bundle::since_ps, kBegin),
+          field::NoState("rate", &Bundle::rate,
+                         "the flows of all bundles determine it at the instant of the first"),
+          field::Idle("end_ps", &Bundle::end_ps, kNeverPs),
+          field::NoState("event_ps", &Bundle::event_ps,
+                         "an event of a bundle without flows has no effect"),
+          field::Idle("flows", &Bundle::flows), field::Fixed("route", &Bundle::route),
+          field::Fixed("weights", &Bundle::weights), field::Idle("uncounted", &Bundle::uncounted),
+          field::Idle("is_uncounted", &Bundle::is_uncounted),
+          field::Idle("is_changed", &Bundle::is_changed),
+          field::NoState("is_active", &Bundle::is_active,
+                         "active_ has the bundle until the next FlowNetwork::SettleAll"),
+          field::NoState("payload_bytes", &Bundle::payload_bytes, kUncounted),
+          field::NoState("wire_bytes", &Bundle::wire_bytes, kUncounted));
     }
   };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Defines field tables. A stateful record names its members once; this one table determines how
 // they are taken into snapshots, restored and counted, and how differences of snapshots are
-// printed.
+// printed. It also determines what is checked of the members that are in no snapshot, while the
+// replay cache is verified.
 //
 //   struct Port {
 //     LinkId wire{0};
@@ -10,7 +11,7 @@
 //     std::vector<uint32_t> turns;
 //
 //     static constexpr auto Fields() {
-//       return FieldTable("port", field::NoState("wire", &Port::wire, "it is of the fabric"),
+//       return FieldTable("port", field::Fixed("wire", &Port::wire),
 //                         field::Instant("free_ps", &Port::free_ps),
 //                         field::Count("sent", &Port::sent), field::Quiescent("turns",
 //                         &Port::turns));
@@ -19,12 +20,14 @@
 //
 //   VisitFields(port, archive);   // one record
 //   VisitFields(ports, archive);  // a list of records
+//   CheckFields(ports, archive);  // a list of records of which snapshots need nothing
 //
 // The table has every member of the record, in the order of their declaration. If a record has more
 // members than its table, its visit does not compile. Members that cannot be visited by themselves
 // (because they are relative to another record, or need data that the record does not have) are
-// NoState, and the reason names the owner that visits them. Records are aggregates: plain structs
-// without private members.
+// NoState, and the reason names the owner that visits them. A member that is in no snapshot is
+// Fixed or Idle if it can be, because these are checked; NoState is not. Records are aggregates:
+// plain structs without private members.
 #pragma once
 
 #include <algorithm>
@@ -86,6 +89,20 @@ constexpr uint64_t AsWord(const Member& member) {
     return std::bit_cast<uint64_t>(member);
   } else {
     return static_cast<uint64_t>(member);
+  }
+}
+
+// Hashes a member that has such a word, or consists of parts that do.
+template <class Member>
+uint64_t HashOf(const Member& member);
+
+// Returns true for an empty container, and for the default of anything else.
+template <class Member>
+constexpr bool IsDefault(const Member& value) {
+  if constexpr (requires { value.empty(); }) {
+    return value.empty();
+  } else {
+    return value == Member{};
   }
 }
 
@@ -163,7 +180,7 @@ constexpr UnrepeatableField<Record, Member> Unrepeatable(std::string_view name,
 template <class Record, class Member, class Holds>
 struct QuiescentField : NamedField<Record, Member> {
   Holds holds;
-  void Visit(Record& record, StateArchive& archive) const {
+  void Visit(const Record& record, StateArchive& archive) const {
     archive.Require(holds(record.*this->member));
   }
 };
@@ -171,13 +188,7 @@ struct QuiescentField : NamedField<Record, Member> {
 // quiescent; a container is empty then.
 template <class Record, class Member>
 constexpr auto Quiescent(std::string_view name, Member Record::*member) {
-  const auto holds = [](const Member& value) {
-    if constexpr (requires { value.empty(); }) {
-      return value.empty();
-    } else {
-      return value == Member{};
-    }
-  };
+  const auto holds = [](const Member& value) { return IsDefault(value); };
   return QuiescentField<Record, Member, decltype(holds)>{{name, member}, holds};
 }
 template <class Record, class Member>
@@ -219,27 +230,134 @@ constexpr NestedField<Record, Member> Nested(std::string_view name, Member Recor
 template <class Record, class Member>
 struct StatelessField : NamedField<Record, Member> {
   std::string_view because;
-  void Visit(Record& /*record*/, StateArchive& /*archive*/) const {}
+  void Visit(const Record& /*record*/, StateArchive& /*archive*/) const {}
 };
 // Declares a member that does not affect the future, or that another owner visits; `because` gives
-// the reason.
+// the reason, which nothing checks.
 template <class Record, class Member>
 constexpr StatelessField<Record, Member> NoState(std::string_view name, Member Record::*member,
                                                  std::string_view because) {
   return {{name, member}, because};
 }
 
+template <class Record, class Member>
+struct FixedField : NamedField<Record, Member> {
+  void Check(const Record& record, StateArchive& archive) const {
+    archive.Fixed(HashOf(record.*this->member));
+  }
+};
+// Declares a member that no undisturbed episode changes: it is set when the record is opened, or it
+// changes with faults and losses alone. It is in no snapshot; it is compared when the replay cache
+// is verified.
+template <class Record, class Member>
+constexpr FixedField<Record, Member> Fixed(std::string_view name, Member Record::*member) {
+  return {{name, member}};
+}
+
+template <class Record, class Member, class Holds>
+struct IdleField : NamedField<Record, Member> {
+  Holds holds;
+  void Check(const Record& record, StateArchive& archive) const { archive.Require(holds(record)); }
+};
+// Declares a member that has its default value, or the expected one, when nothing is under way; a
+// container is empty then. It is in no snapshot; it is checked when the replay cache is verified.
+template <class Record, class Member>
+constexpr auto Idle(std::string_view name, Member Record::*member) {
+  const auto holds = [member](const Record& record) { return IsDefault(record.*member); };
+  return IdleField<Record, Member, decltype(holds)>{{name, member}, holds};
+}
+template <class Record, class Member>
+constexpr auto Idle(std::string_view name, Member Record::*member,
+                    std::type_identity_t<Member> expected) {
+  const auto holds = [member, expected](const Record& record) {
+    return record.*member == expected;
+  };
+  return IdleField<Record, Member, decltype(holds)>{{name, member}, holds};
+}
+// Does the same with a condition, which takes the record.
+template <class Record, class Member, std::predicate<const Record&> Holds>
+constexpr auto IdleIf(std::string_view name, Member Record::*member, Holds holds) {
+  return IdleField<Record, Member, Holds>{{name, member}, holds};
+}
+
 template <class Record, class Holds>
 struct BitField {
   std::string_view name;
   Holds holds;
-  void Visit(Record& record, StateArchive& archive) const { archive.Require(holds(record)); }
+  void Visit(const Record& record, StateArchive& archive) const { archive.Require(holds(record)); }
 };
 // Declares a bit-field, to which no member pointer exists (Bits<Record>("name", ...)). `holds`
 // takes the record and returns true if the bit-field has its quiescent value.
 template <class Record, std::predicate<const Record&> Holds>
 constexpr BitField<Record, Holds> Bits(std::string_view name, Holds holds) {
   return {name, holds};
+}
+
+template <class Record, class Value>
+struct FixedBitField {
+  std::string_view name;
+  Value value;
+  void Check(const Record& record, StateArchive& archive) const {
+    archive.Fixed(HashOf(value(record)));
+  }
+};
+// Declares a bit-field that is Fixed() (FixedBits<Record>("name", ...)). `value` takes the record
+// and returns the bit-field's value.
+template <class Record, std::invocable<const Record&> Value>
+constexpr FixedBitField<Record, Value> FixedBits(std::string_view name, Value value) {
+  return {name, value};
+}
+
+// Calls visit(member) for each member of an aggregate.
+template <class Aggregate, class Visit>
+void ForEachMember(const Aggregate& aggregate, const Visit& visit) {
+  constexpr size_t kCount = CountMembers<Aggregate>();
+  static_assert(0 < kCount && kCount <= 6, "a member that has no hash: declare it NoState");
+  const auto visit_all = [&visit](const auto&... member) { (visit(member), ...); };
+  if constexpr (kCount == 1) {
+    const auto& [a] = aggregate;
+    visit_all(a);
+  } else if constexpr (kCount == 2) {
+    const auto& [a, b] = aggregate;
+    visit_all(a, b);
+  } else if constexpr (kCount == 3) {
+    const auto& [a, b, c] = aggregate;
+    visit_all(a, b, c);
+  } else if constexpr (kCount == 4) {
+    const auto& [a, b, c, d] = aggregate;
+    visit_all(a, b, c, d);
+  } else if constexpr (kCount == 5) {
+    const auto& [a, b, c, d, e] = aggregate;
+    visit_all(a, b, c, d, e);
+  } else {
+    const auto& [a, b, c, d, e, f] = aggregate;
+    visit_all(a, b, c, d, e, f);
+  }
+}
+
+template <class Member>
+uint64_t HashOf(const Member& member) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+  uint64_t hash = 0;
+  const auto add = [&hash](uint64_t word) {
+    hash = (hash ^ word) * kOdd;
+    hash ^= hash >> 32;
+  };
+  if constexpr (std::is_pointer_v<Member>) {
+    add(reinterpret_cast<uintptr_t>(member));
+  } else if constexpr (std::same_as<Member, double> ||
+                       requires { static_cast<uint64_t>(member); }) {
+    add(AsWord(member));
+  } else if constexpr (std::ranges::range<const Member>) {
+    for (const auto& element : member) add(HashOf(element));
+    add(static_cast<uint64_t>(std::ranges::distance(member)));
+  } else if constexpr (requires { member.has_value(); }) {
+    add(member.has_value() ? 1 : 0);
+    if (member.has_value()) add(HashOf(*member));
+  } else {
+    ForEachMember(member, [&add](const auto& part) { add(HashOf(part)); });
+  }
+  return hash;
 }
 
 }  // namespace field
@@ -301,9 +419,21 @@ template <class Record, class Field>
 void VisitField(const Field& field, Record& record, StateArchive& archive) {
   if constexpr (requires { field.Visit(record, archive); }) {
     field.Visit(record, archive);
-  } else {
+  } else if constexpr (!requires { field.Check(record, archive); }) {
     VisitFields(record.*field.member, archive);
   }
+}
+
+// Does the same in a visit that names places or checks fields.
+template <class Record, class Field>
+void VisitNamedField(const Field& field, Record& record, StateArchive& archive) {
+  archive.EnterField(field.name);
+  if constexpr (requires { field.Check(record, archive); }) {
+    if (archive.is_checking()) field.Check(record, archive);
+  } else {
+    VisitField(field, record, archive);
+  }
+  archive.LeaveField();
 }
 
 }  // namespace field_table_internal
@@ -311,18 +441,13 @@ void VisitField(const Field& field, Record& record, StateArchive& archive) {
 // Visits all fields of a record.
 template <HasFieldTable Record>
 void VisitFields(Record& record, StateArchive& archive) {
-  static_assert(NamesEveryMember<Record>(),
+  static_assert(NamesEveryMember<std::remove_const_t<Record>>(),
                 "the field table of this record does not name every member of it, each once");
   constexpr auto kTable = Record::Fields();
   std::apply(
       [&](const auto&... field) {
         if (archive.is_naming()) [[unlikely]] {
-          const auto name = [&](const auto& of) {
-            archive.EnterField(of.name);
-            field_table_internal::VisitField(of, record, archive);
-            archive.LeaveField();
-          };
-          (name(field), ...);
+          (field_table_internal::VisitNamedField(field, record, archive), ...);
           return;
         }
         (field_table_internal::VisitField(field, record, archive), ...);
@@ -349,6 +474,22 @@ requires HasFieldTable<std::ranges::range_value_t<Records>>
 void VisitFields(Records& records, StateArchive& archive) {
   size_t index = 0;
   for (auto& record : records) VisitFields(record, index++, archive);
+}
+
+// Checks records of which snapshots need nothing: a record with its number, or a list of records.
+// It does nothing unless the replay cache is verified.
+template <HasFieldTable Record>
+void CheckFields(Record& record, size_t index, StateArchive& archive) {
+  static_assert(NamesEveryMember<std::remove_const_t<Record>>(),
+                "the field table of this record does not name every member of it, each once");
+  if (archive.is_checking()) VisitFields(record, index, archive);
+}
+template <std::ranges::forward_range Records>
+requires HasFieldTable<std::ranges::range_value_t<Records>>
+void CheckFields(Records& records, StateArchive& archive) {
+  static_assert(NamesEveryMember<std::ranges::range_value_t<Records>>(),
+                "the field table of this record does not name every member of it, each once");
+  if (archive.is_checking()) VisitFields(records, archive);
 }
 
 // Sets every member m of a record of counters to combine(m, the same member of `other`). Members

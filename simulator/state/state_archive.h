@@ -4,6 +4,9 @@
 // counter. The same function takes the state, restores it and adds to the counters. An archive has
 // sections, within which places are numbered from 0, so that a new place at the end of one section
 // does not move those of the next.
+//
+// Members that are in no snapshot are visited only while the replay cache is verified, by an
+// archive with a FieldCheck.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +18,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "simulator/state/field_check.h"
 
 namespace railyard {
 
@@ -80,6 +85,9 @@ class StateArchive {
   explicit StateArchive(const CountChanges& changes) : mode_(Mode::kAdd), changes_(&changes) {}
   // Names the places that are keys of `names`, which must outlive this, and changes nothing.
   explicit StateArchive(PlaceNames& names) : mode_(Mode::kName), names_(&names) {}
+  // Checks the fields that have a value to be checked, and changes nothing. `check` must outlive
+  // this.
+  explicit StateArchive(FieldCheck& check) : mode_(Mode::kCheck), check_(&check) {}
 
   // Begins a new section.
   void Section() {
@@ -89,21 +97,19 @@ class StateArchive {
     if (mode_ == Mode::kTake) counts_.emplace_back();
   }
 
-  // --- Names, which have an effect only in a visit that names places -----------------------------
-  bool is_naming() const { return mode_ == Mode::kName; }
+  // --- Names, which have an effect only in a visit that names places or checks fields ------------
+  bool is_naming() const { return mode_ >= Mode::kName; }
   // Assigns the following places to this owner directly, not to one of its records.
-  void BeginOwner(std::string_view owner) {
-    owner_ = owner;
-    record_.clear();
-  }
-  // Assigns the following places to the record of that kind and number.
+  void BeginOwner(std::string_view owner);
+  // Assigns the following places to the record of that kind and number. `kind` must outlive this.
   void BeginRecord(std::string_view kind, size_t index) {
-    record_ = std::string(kind) + '[' + std::to_string(index) + ']';
+    record_ = kind;
+    record_index_ = index;
   }
   // Assigns the following places, until LeaveField(), to a field of the record, or of the entered
-  // field.
-  void EnterField(std::string_view name) { fields_.push_back(name); }
-  void LeaveField() { fields_.pop_back(); }
+  // field. Precondition: is_naming().
+  void EnterField(std::string_view name);
+  void LeaveField();
   // Names the next place: `archive.Named("path").Constant(hash)`.
   StateArchive& Named(std::string_view name) {
     if (mode_ == Mode::kName) [[unlikely]]
@@ -111,6 +117,13 @@ class StateArchive {
     return *this;
   }
 
+  // --- Members that are in no snapshot -----------------------------------------------------------
+  // Returns true if fields are checked.
+  bool is_checking() const { return mode_ == Mode::kCheck; }
+  // Visits the hash of a member that no episode changes. Precondition: is_checking().
+  void Fixed(uint64_t hash);
+
+  // --- Members of snapshots ----------------------------------------------------------------------
   // States a condition that holds if the simulation is quiescent; if it does not hold, the state
   // cannot be used for a replay.
   void Require(bool holds) { is_quiescent_ = is_quiescent_ && holds; }
@@ -186,7 +199,7 @@ class StateArchive {
   CountSnapshot TakeCounts() { return std::move(counts_); }
 
  private:
-  enum class Mode : uint8_t { kTake, kPut, kAdd, kName };
+  enum class Mode : uint8_t { kTake, kPut, kAdd, kName, kCheck };
 
   // Returns true if the section's places do not run into those of the next one.
   bool HasRoom() const { return place_ >> kSectionShift == section_; }
@@ -210,6 +223,7 @@ class StateArchive {
 
   void NameValue();
   void NameCount(int unused_bits);
+  std::string NameNow() const;
   std::string TakeName();
 
   Mode mode_;
@@ -217,6 +231,7 @@ class StateArchive {
   const StateSnapshot* put_ = nullptr;
   const CountChanges* changes_ = nullptr;
   PlaceNames* names_ = nullptr;
+  FieldCheck* check_ = nullptr;
   uint32_t section_ = 0;
   uint32_t place_ = 0;
   uint32_t count_place_ = 0;  // used if values have separate places, in a visit that names both
@@ -226,9 +241,10 @@ class StateArchive {
   uint64_t hash_ = 0;
   StateSnapshot taken_;
   CountSnapshot counts_{1};
-  // Set in a visit that names places.
+  // Set in a visit that names places or checks fields.
   std::string owner_;
-  std::string record_;
+  std::string_view record_;
+  size_t record_index_ = 0;
   std::vector<std::string_view> fields_;
   std::string_view next_name_;
 };

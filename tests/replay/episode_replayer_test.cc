@@ -6,6 +6,7 @@
 #include <functional>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include <ns3/object.h>
 
 #include "simulator/event_order/event_order.h"
+#include "simulator/state/field_table.h"
 #include "tests/replay/small_replay.h"
 
 namespace railyard::testing {
@@ -25,6 +27,17 @@ constexpr int64_t kCallPs = FakeHost::kLaunchPs + kPsPerMs;
 constexpr int64_t kToldPs = 2 * kPsPerMs;  // what calls take in the episode made by hand
 constexpr EventClass kTestEvent{50};
 
+// Has a member that no episode changes, and one that is 0 at rest.
+struct TestRecord {
+  uint32_t fixed = 3;
+  uint32_t under_way = 0;
+
+  static constexpr auto Fields() {
+    return FieldTable("record", field::Fixed("fixed", &TestRecord::fixed),
+                      field::Idle("under_way", &TestRecord::under_way));
+  }
+};
+
 struct TestState final : StateOwner {
   std::string state_name() const override { return "the test"; }
   void Visit(StateArchive& archive) override {
@@ -33,12 +46,14 @@ struct TestState final : StateOwner {
     archive.Instant(instant_ps);
     archive.Count(count);
     archive.Unrepeatable(losses);
+    VisitFields(records, archive);
   }
   bool is_quiescent = true;
   uint64_t value = 5;
   int64_t instant_ps = 0;
   uint64_t count = 0;
   uint64_t losses = 0;
+  std::vector<TestRecord> records{2};
 };
 
 // Replays episodes of the whole network, and nothing else.
@@ -327,6 +342,46 @@ TEST(EpisodeReplayerDeathTest, VerificationStopsAtAnEpisodeThatIsWrong) {
   EXPECT_DEATH(run([](Episodes& test) { ++test.state.count; }), why);
   EXPECT_DEATH(run([](Episodes& test) { ++test.state.value; }), why);
   EXPECT_DEATH(run([](Episodes& test) { test.test.host.channels_ps = {2 * kPsPerMs}; }), why);
+}
+
+// Changes a member while the second collective runs, which is known by then.
+void SpoilRecord(const std::function<void(TestRecord&)>& spoil, ReplayCacheMode mode,
+                 size_t calls = 3) {
+  Episodes test(Alike(calls), mode);
+  test.test.host.on_launch = [&](const Call& call) {
+    ++test.state.count;
+    if (call.index == 1) spoil(test.state.records[1]);
+  };
+  test.test.Run();
+}
+
+TEST(EpisodeReplayerDeathTest, VerificationStopsAtAFixedMemberThatChanges) {
+  const auto change = [](TestRecord& record) { record.fixed = 4; };
+  EXPECT_DEATH(SpoilRecord(change, ReplayCacheMode::kVerify),
+               "is not what would have been replayed: the test.record\\[1\\].fixed has changed");
+  // The run ends with the episode.
+  EXPECT_DEATH(SpoilRecord(change, ReplayCacheMode::kVerify, 2),
+               "is not what would have been replayed: the test.record\\[1\\].fixed has changed");
+  SpoilRecord(change, ReplayCacheMode::kOff);
+}
+
+TEST(EpisodeReplayerDeathTest, VerificationStopsAtAMemberThatIsNotIdle) {
+  const auto change = [](TestRecord& record) { record.under_way = 1; };
+  EXPECT_DEATH(SpoilRecord(change, ReplayCacheMode::kVerify),
+               "the network is at rest at [0-9]+ ps, but the test.record\\[1\\].under_way is not "
+               "as at rest");
+  SpoilRecord(change, ReplayCacheMode::kOff);
+}
+
+// A record that is opened in an episode has no value from before it.
+TEST(EpisodeReplayerTest, VerificationComparesNoFixedMembersOfAnOwnerThatOpensARecord) {
+  Episodes test(Alike(3), ReplayCacheMode::kVerify);
+  test.test.host.on_launch = [&](const Call& call) {
+    ++test.state.count;
+    if (call.index == 1) test.state.records.insert(test.state.records.begin(), {.fixed = 9});
+  };
+  test.test.Run();
+  EXPECT_EQ(test.episodes.episodes_verified(), 2u);
 }
 
 }  // namespace

@@ -175,6 +175,140 @@ TEST(FieldTableTest, LooksAtBits) {
   }
 }
 
+// --- Members that are in no snapshot -------------------------------------------------------------
+
+struct Ends {
+  const int* source = nullptr;
+  std::optional<uint16_t> port{};
+  std::vector<bool> is_down{};
+};
+struct Wire {
+  Ends ends{};
+  double speed = 1;
+  std::deque<int> turns{};
+  int64_t event_ps = -1;
+  uint32_t sent = 0;
+  uint32_t done = 0;
+  uint8_t kind : 3 = 0;
+  uint32_t users = 0;
+
+  static constexpr auto Fields() {
+    return FieldTable(
+        "wire", field::Fixed("ends", &Wire::ends), field::Fixed("speed", &Wire::speed),
+        field::Idle("turns", &Wire::turns), field::Idle("event_ps", &Wire::event_ps, -1),
+        field::NoState("sent", &Wire::sent, "it counts on from there"),
+        field::IdleIf("done", &Wire::done, [](const Wire& wire) { return wire.done == wire.sent; }),
+        field::FixedBits<Wire>("kind", [](const Wire& wire) { return wire.kind; }),
+        field::Quiescent("users", &Wire::users));
+  }
+};
+
+struct Wires final : StateOwner {
+  std::vector<Wire> wires{3};
+  std::string state_name() const override { return "wires"; }
+  void Visit(StateArchive& archive) override { CheckFields(wires, archive); }
+};
+
+class FieldCheckTest : public ::testing::Test {
+ protected:
+  FieldCheckTest() {
+    registry_.Add(senders_);
+    registry_.Add(owner_);
+  }
+  FixedMembers Now() {
+    FieldCheck check;
+    StateArchive archive(check);
+    registry_.Visit(archive);
+    return check.TakeFixed();
+  }
+  std::string ChangedSince(const FixedMembers& before) {
+    FieldCheck check(before);
+    StateArchive archive(check);
+    registry_.Visit(archive);
+    return check.DescribeChanged();
+  }
+  std::string Busy() {
+    FieldCheck check;
+    StateArchive archive(check);
+    registry_.Visit(archive);
+    return check.DescribeBusy();
+  }
+
+  Wires owner_;
+  Senders senders_;
+  StateRegistry registry_;
+};
+
+TEST_F(FieldCheckTest, AFixedMemberThatChangesIsNamed) {
+  const int source = 0;
+  const std::vector<std::pair<std::string, std::function<void(Wire&)>>> changes = {
+      {"ends", [&](Wire& wire) { wire.ends.source = &source; }},
+      {"ends", [](Wire& wire) { wire.ends.port = 0; }},
+      {"ends", [](Wire& wire) { wire.ends.is_down = {false}; }},
+      {"speed", [](Wire& wire) { wire.speed = 2; }},
+      {"kind", [](Wire& wire) { wire.kind = 5; }}};
+  for (const auto& [field, change] : changes) {
+    owner_.wires = std::vector<Wire>(3);
+    const FixedMembers before = Now();
+    EXPECT_EQ(ChangedSince(before), "");
+    change(owner_.wires[1]);
+    EXPECT_EQ(ChangedSince(before), "wires.wire[1]." + field + " has changed");
+  }
+}
+
+TEST_F(FieldCheckTest, TheFirstFewAreNamed) {
+  const FixedMembers before = Now();
+  for (Wire& wire : owner_.wires) wire.speed = wire.kind = 2;
+  EXPECT_EQ(ChangedSince(before),
+            "wires.wire[0].speed has changed; wires.wire[0].kind has changed; "
+            "wires.wire[1].speed has changed; wires.wire[1].kind has changed; and 2 more");
+}
+
+// Numbers of records may have another meaning then.
+TEST_F(FieldCheckTest, AnOwnerThatHasOpenedARecordIsNotCompared) {
+  const FixedMembers before = Now();
+  owner_.wires.insert(owner_.wires.begin(), Wire{.speed = 7});
+  EXPECT_EQ(ChangedSince(before), "");
+}
+
+TEST_F(FieldCheckTest, AMemberThatIsNotIdleIsNamed) {
+  EXPECT_EQ(Busy(), "");
+  owner_.wires[0].sent = owner_.wires[0].done = 9;
+  EXPECT_EQ(Busy(), "");
+  owner_.wires[0].turns = {1};
+  owner_.wires[1].event_ps = 0;
+  owner_.wires[2].done = 1;
+  EXPECT_EQ(Busy(),
+            "wires.wire[0].turns is not as at rest; wires.wire[1].event_ps is not as at rest; "
+            "wires.wire[2].done is not as at rest");
+}
+
+TEST_F(FieldCheckTest, AConditionOfSnapshotsIsCheckedAsWell) {
+  owner_.wires[2].users = 1;
+  senders_.senders[1].next = 4;
+  EXPECT_EQ(Busy(),
+            "senders.sender[1].next is not as at rest; wires.wire[2].users is not as at rest");
+}
+
+// Snapshots have neither kind, even if they visit the record.
+TEST_F(FieldCheckTest, SnapshotsAreAsWithoutThem) {
+  Wire wire;
+  const auto take = [&] {
+    StateArchive archive(0);
+    VisitFields(wire, archive);
+    EXPECT_TRUE(archive.is_quiescent());
+    return archive.TakeState();
+  };
+  const StateSnapshot before = take();
+  wire = {.speed = 2, .turns = {1}, .event_ps = 5, .done = 3, .kind = 1};
+  EXPECT_EQ(take(), before);
+  EXPECT_THAT(before.values, ::testing::IsEmpty());
+  StateArchive put(before, 0);
+  VisitFields(wire, put);
+  EXPECT_EQ(wire.speed, 2);
+  EXPECT_EQ(wire.event_ps, 5);
+}
+
 struct NamesOneTwice {
   uint32_t first = 0;
   uint32_t second = 0;

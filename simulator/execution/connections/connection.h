@@ -69,25 +69,19 @@ struct alignas(64) Connection {
 
   static constexpr auto Fields() {
     using C = Connection;
-    constexpr std::string_view kFixed = "it is set when the connection is opened";
-    constexpr std::string_view kProgram = "the program that uses the connection sets it";
-    return FieldTable("connection", field::NoState("tie", &C::tie, kFixed),
-                      field::NoState("from_gpu", &C::from_gpu, kFixed),
-                      field::NoState("to_gpu", &C::to_gpu, kFixed),
-                      field::NoState("injecting_gpu", &C::injecting_gpu, kFixed),
-                      field::NoState("flow", &C::flow, "see ConnectionTable::VisitConnection"),
-                      field::NoState("relay_flow", &C::relay_flow, kFixed),
-                      field::NoState("load_flow", &C::load_flow, kFixed),
-                      field::NoState("transport", &C::transport, "`is_detoured` says it"),
-                      field::NoState("communicator", &C::communicator, kFixed),
-                      field::NoState("staged", &C::staged, kFixed),
-                      field::NoState("aggregations", &C::aggregations, kFixed),
-                      field::NoState("collective", &C::collective, kProgram),
-                      field::NoState("loss_tolerance_ppm", &C::loss_tolerance_ppm, kProgram),
-                      field::NoState("use", &C::use, kFixed),
-                      field::NoState("carrier", &C::carrier, kFixed),
-                      field::NoState("is_buffered", &C::is_buffered, kFixed),
-                      field::Constant("is_detoured", &C::is_detoured));
+    constexpr std::string_view kProgram = "the next program that uses the connection sets it";
+    return FieldTable(
+        "connection", field::Fixed("tie", &C::tie), field::Fixed("from_gpu", &C::from_gpu),
+        field::Fixed("to_gpu", &C::to_gpu), field::Fixed("injecting_gpu", &C::injecting_gpu),
+        field::Fixed("flow", &C::flow), field::Fixed("relay_flow", &C::relay_flow),
+        field::Fixed("load_flow", &C::load_flow), field::Fixed("transport", &C::transport),
+        field::Fixed("communicator", &C::communicator), field::Fixed("staged", &C::staged),
+        field::Fixed("aggregations", &C::aggregations),
+        field::NoState("collective", &C::collective, kProgram),
+        field::NoState("loss_tolerance_ppm", &C::loss_tolerance_ppm, kProgram),
+        field::Fixed("use", &C::use), field::Fixed("carrier", &C::carrier),
+        field::Fixed("is_buffered", &C::is_buffered),
+        field::Constant("is_detoured", &C::is_detoured));
   }
 };
 static_assert(sizeof(Connection) == 64);
@@ -112,7 +106,8 @@ struct NetworkProgress {
 
   static constexpr auto Fields() {
     using P = NetworkProgress;
-    constexpr std::string_view kPosted = "MessageSlots::posted: see ConnectionTable";
+    constexpr std::string_view kPosted =
+        "ConnectionTable::VisitConnection compares it with MessageSlots::posted";
     return FieldTable("progress", field::NoState("relayed", &P::relayed, kPosted),
                       field::NoState("staged", &P::staged, kPosted),
                       field::NoState("clear_to_send", &P::clear_to_send, kPosted),
@@ -160,26 +155,23 @@ struct alignas(128) MessageSlots {
 
   static constexpr auto Fields() {
     using S = MessageSlots;
-    constexpr std::string_view kFixed = "it is set when the connection is opened";
-    constexpr std::string_view kLanes = "of lanes, and none owns a side";
-    constexpr std::string_view kTable = "see ConnectionTable::VisitConnection";
-    return FieldTable("messages",
-                      field::NoState("posted", &S::posted, "numbers name slots, and nothing else"),
-                      field::Follows("delivered", &S::delivered, &S::posted),
-                      field::Follows("consumed", &S::consumed, &S::posted),
-                      field::NoState("network", &S::network, kFixed),
-                      field::NoState("sender_waits", &S::sender_waits, kLanes),
-                      field::NoState("receiver_waits", &S::receiver_waits, kLanes),
-                      field::NoState("costs", &S::costs, "the next lane that sends sets it"),
-                      field::NoState("is_closed", &S::is_closed, kTable),
-                      field::NoState("progress", &S::progress, kTable),
-                      field::Quiescent("sender", &S::sender, LaneIndex::kNone),
-                      field::Quiescent("receiver", &S::receiver, LaneIndex::kNone),
-                      field::NoState("sizes", &S::sizes, "no message is under way"),
-                      field::NoState("flag_latency_ps", &S::flag_latency_ps, kFixed),
-                      field::NoState("receiver_free_ps", &S::receiver_free_ps, kLanes),
-                      field::NoState("receiver_tie", &S::receiver_tie, kLanes),
-                      field::NoState("time_ps", &S::time_ps, kTable));
+    constexpr std::string_view kWaits = "the next lane that waits for a message sets it";
+    return FieldTable(
+        "messages", field::NoState("posted", &S::posted, "it names slots, and nothing else"),
+        field::Follows("delivered", &S::delivered, &S::posted),
+        field::Follows("consumed", &S::consumed, &S::posted), field::Fixed("network", &S::network),
+        field::Idle("sender_waits", &S::sender_waits),
+        field::Idle("receiver_waits", &S::receiver_waits),
+        field::NoState("costs", &S::costs, "the next lane that sends sets it"),
+        field::Idle("is_closed", &S::is_closed),
+        field::NoState("progress", &S::progress, "ConnectionTable::VisitConnection visits it"),
+        field::Quiescent("sender", &S::sender, LaneIndex::kNone),
+        field::Quiescent("receiver", &S::receiver, LaneIndex::kNone),
+        field::NoState("sizes", &S::sizes, "the next message in a slot sets it"),
+        field::Fixed("flag_latency_ps", &S::flag_latency_ps),
+        field::NoState("receiver_free_ps", &S::receiver_free_ps, kWaits),
+        field::NoState("receiver_tie", &S::receiver_tie, kWaits),
+        field::NoState("time_ps", &S::time_ps, "ConnectionTable::VisitConnection visits it"));
   }
 };
 static_assert(sizeof(MessageSlots) == 128);

@@ -17,10 +17,6 @@
 
 namespace railyard {
 
-// Members with this reason are in no snapshot; VisitNicLinks compares them where settings may
-// differ.
-inline constexpr std::string_view kOfSettings = "of settings, NetworkState::VisitNicLinks";
-
 // Holds the account of one virtual channel, for the device at its end. It has only 8 bytes, because
 // every packet's arrival accesses two accounts.
 struct IngressAccount {
@@ -35,11 +31,13 @@ struct IngressAccount {
   uint32_t buffer_or_limit : kLimitBits = 0;
 
   static constexpr auto Fields() {
-    constexpr auto kAny = [](const IngressAccount&) { return true; };
-    return FieldTable("ingress", field::Quiescent("bytes", &IngressAccount::bytes),
-                      field::Bits<IngressAccount>("has_credits", kAny),
-                      field::Bits<IngressAccount>("is_waited_for", kAny),
-                      field::Bits<IngressAccount>("buffer_or_limit", kAny));
+    using I = IngressAccount;
+    return FieldTable(
+        "ingress", field::Quiescent("bytes", &I::bytes),
+        field::FixedBits<I>("has_credits", [](const I& account) { return account.has_credits; }),
+        field::Bits<I>("is_waited_for", [](const I& account) { return !account.is_waited_for; }),
+        field::FixedBits<I>("buffer_or_limit",
+                            [](const I& account) { return account.buffer_or_limit; }));
   }
 
   BufferId buffer() const { return BufferId{buffer_or_limit}; }
@@ -58,7 +56,8 @@ struct Pool {
 
   static constexpr auto Fields() {
     return FieldTable("pool", field::Quiescent("bytes", &Pool::bytes),
-                      field::NoState("calm_bytes", &Pool::calm_bytes, kOfSettings));
+                      field::NoState("calm_bytes", &Pool::calm_bytes,
+                                     "it decides how departures are counted, not what follows"));
   }
 };
 
@@ -70,11 +69,9 @@ struct IngressPause {
   bool is_xoff = false;
 
   static constexpr auto Fields() {
-    return FieldTable(
-        "ingress pause",
-        field::NoState("headroom_bytes", &IngressPause::headroom_bytes, "a part of the account"),
-        field::NoState("headroom_bytes_max", &IngressPause::headroom_bytes_max, kOfSettings),
-        field::Quiescent("is_xoff", &IngressPause::is_xoff));
+    return FieldTable("ingress pause", field::Idle("headroom_bytes", &IngressPause::headroom_bytes),
+                      field::Fixed("headroom_bytes_max", &IngressPause::headroom_bytes_max),
+                      field::Quiescent("is_xoff", &IngressPause::is_xoff));
   }
 };
 
@@ -100,24 +97,20 @@ struct SharedBuffer {
   std::vector<LinkId> ahead;  // links of `egress` that are now simulated ahead
 
   static constexpr auto Fields() {
-    constexpr std::string_view kNoPause = "IngressPause::is_xoff of its channels";
-    constexpr std::string_view kForms = "decides how departures are counted, not what comes of it";
-    constexpr std::string_view kPartitions = "of the partitions that are simulated now";
-    return FieldTable(
-        "buffer", field::NoState("device", &SharedBuffer::device, kOfSettings),
-        field::NoState("is_lossless", &SharedBuffer::is_lossless, kOfSettings),
-        field::NoState("bytes_max", &SharedBuffer::bytes_max, kOfSettings),
-        field::NoState("alpha_128ths", &SharedBuffer::alpha_128ths, kOfSettings),
-        field::NoState("calm_bytes", &SharedBuffer::calm_bytes, kOfSettings),
-        field::NoState("xon_offset_bytes", &SharedBuffer::xon_offset_bytes, kOfSettings),
-        field::NoState("egress", &SharedBuffer::egress, "of the fabric"),
-        field::NoState("xoff", &SharedBuffer::xoff, kNoPause),
-        field::NoState("eventful_until_ps", &SharedBuffer::eventful_until_ps, kForms),
-        field::NoState("vain_settles", &SharedBuffer::vain_settles, kForms),
-        field::NoState("dropped_packets", &SharedBuffer::dropped_packets,
-                       "NetworkCounters counts each drop, so that the state does not recur"),
-        field::NoState("independent_count", &SharedBuffer::independent_count, kPartitions),
-        field::NoState("ahead", &SharedBuffer::ahead, kPartitions));
+    constexpr std::string_view kForms = "it decides how departures are counted, not what follows";
+    return FieldTable("buffer", field::Fixed("device", &SharedBuffer::device),
+                      field::Fixed("is_lossless", &SharedBuffer::is_lossless),
+                      field::Fixed("bytes_max", &SharedBuffer::bytes_max),
+                      field::Fixed("alpha_128ths", &SharedBuffer::alpha_128ths),
+                      field::Fixed("calm_bytes", &SharedBuffer::calm_bytes),
+                      field::Fixed("xon_offset_bytes", &SharedBuffer::xon_offset_bytes),
+                      field::Fixed("egress", &SharedBuffer::egress),
+                      field::Idle("xoff", &SharedBuffer::xoff),
+                      field::NoState("eventful_until_ps", &SharedBuffer::eventful_until_ps, kForms),
+                      field::NoState("vain_settles", &SharedBuffer::vain_settles, kForms),
+                      field::Fixed("dropped_packets", &SharedBuffer::dropped_packets),
+                      field::Idle("independent_count", &SharedBuffer::independent_count),
+                      field::Idle("ahead", &SharedBuffer::ahead));
   }
 
   // Returns whether an account of `bytes` exceeds its share when the pool holds `pool_bytes`.

@@ -66,14 +66,14 @@ class LinkStates {
     uint64_t dropped_packets = 0;
 
     static constexpr auto Fields() {
-      constexpr std::string_view kPast = "it concerns packets on the wire, of which there are none";
+      constexpr std::string_view kPast = "it concerns packets on the wire, and there are none";
       return FieldTable("history of a link",
                         field::NoState("downtimes", &History::downtimes, kPast),
                         field::NoState("rate_changes", &History::rate_changes, kPast),
                         field::QuiescentIf("is_lost", &History::is_lost,
                                            [](const LossFilter& filter) { return !filter; }),
                         field::NoState("retransmitted_bytes", &History::retransmitted_bytes,
-                                       "it follows losses, which are unrepeatable"),
+                                       "it changes with losses alone, which are unrepeatable"),
                         field::Unrepeatable("dropped_packets", &History::dropped_packets));
     }
   };

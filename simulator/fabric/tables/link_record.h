@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "simulator/fabric/tables/packet.h"
 #include "simulator/state/field_table.h"
@@ -56,7 +55,6 @@ struct alignas(64) LinkRecord {
 
   static constexpr auto Fields() {
     using L = LinkRecord;
-    constexpr std::string_view kForm = "the form of a port changes no result";
     return FieldTable(
         "link", field::Instant("busy_until_ps", &L::busy_until_ps),
         field::Constant("delay_ps", &L::delay_ps), field::Count("payload_bytes", &L::payload_bytes),
@@ -64,15 +62,14 @@ struct alignas(64) LinkRecord {
         field::NoState("usual_transmission_ps", &L::usual_transmission_ps,
                        "it follows from the rate, which NetworkState::VisitLink visits"),
         field::Quiescent("timed", &L::timed),
-        field::NoState("last", &L::last, "no packet is on the link"),
-        field::Count("sent", &L::sent),
-        field::NoState("mark_above", &L::mark_above,
-                       "it changes with the network's conditions; see NetworkState::VisitNicLinks"),
+        field::NoState("last", &L::last, "it names a packet only while `timed` is not 0"),
+        field::Count("sent", &L::sent), field::Fixed("mark_above", &L::mark_above),
         field::NoState("usual_wire_bytes", &L::usual_wire_bytes,
                        "it decides only how a time is computed"),
-        field::NoState("send_flags", &L::send_flags, kForm),
-        field::Bits<L>("arrival_flags", [](const L&) { return true; }),
-        field::Bits<L>("arrival", [](const L&) { return true; }));
+        field::NoState("send_flags", &L::send_flags,
+                       "the form of a port changes no result, and the other flags are fixed"),
+        field::FixedBits<L>("arrival_flags", [](const L& link) { return link.arrival_flags; }),
+        field::FixedBits<L>("arrival", [](const L& link) { return link.arrival; }));
   }
 };
 static_assert(sizeof(LinkRecord) == 64);

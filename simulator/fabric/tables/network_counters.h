@@ -50,7 +50,7 @@ struct NetworkCounters {
         field::Count("replicated_bytes", &N::replicated_bytes),
         field::Count("reduced_bytes", &N::reduced_bytes),
         field::Unrepeatable("dropped_packets", &N::dropped_packets),
-        field::NoState("dropped_bytes", &N::dropped_bytes, "they change with dropped_packets"),
+        field::Fixed("dropped_bytes", &N::dropped_bytes),
         field::Count("ecn_marked", &N::ecn_marked), field::Count("xoff_frames", &N::xoff_frames),
         field::Count("xon_frames", &N::xon_frames), field::Count("pfc_pause_ps", &N::pfc_pause_ps),
         field::Count("general_hops", &N::general_hops), field::Unrepeatable("draws", &N::draws));

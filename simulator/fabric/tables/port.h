@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <string_view>
 
 #include "simulator/fabric/tables/packet.h"
 #include "simulator/fabric/tables/packet_pool.h"
@@ -62,20 +62,21 @@ struct Port {
   uint64_t general_hops = 0;
 
   static constexpr auto Fields() {
-    constexpr std::string_view kIdle = "no packet waits where none is in the network";
-    constexpr std::string_view kHeld = "conditions of the network, or FabricNetwork::VisitPortOf";
+    const auto has_no_data = [](const Port& port) {
+      return std::ranges::all_of(port.data, &DataQueue::empty);
+    };
     return FieldTable(
-        "port", field::NoState("control", &Port::control, kIdle),
-        field::NoState("data", &Port::data, kIdle),
-        field::NoState("waiting_classes", &Port::waiting_classes, kIdle),
-        field::NoState("paused_by_frame", &Port::paused_by_frame, kHeld),
-        field::NoState("paused_classes", &Port::paused_classes, kHeld),
-        field::NoState("starved_classes", &Port::starved_classes, kHeld),
-        field::NoState("is_serving", &Port::is_serving, kIdle),
-        field::NoState("is_in_storm", &Port::is_in_storm, kHeld),
-        field::NoState("waiting_packets", &Port::waiting_packets, kIdle),
-        field::NoState("waiting_ps", &Port::waiting_ps, kIdle),
-        field::NoState("waiting_data_bytes", &Port::waiting_data_bytes, kIdle),
+        "port", field::Idle("control", &Port::control),
+        field::IdleIf("data", &Port::data, has_no_data),
+        field::Idle("waiting_classes", &Port::waiting_classes),
+        field::Idle("paused_by_frame", &Port::paused_by_frame),
+        field::Idle("paused_classes", &Port::paused_classes),
+        field::Idle("starved_classes", &Port::starved_classes),
+        field::Idle("is_serving", &Port::is_serving),
+        field::Idle("is_in_storm", &Port::is_in_storm),
+        field::Idle("waiting_packets", &Port::waiting_packets),
+        field::Idle("waiting_ps", &Port::waiting_ps),
+        field::Idle("waiting_data_bytes", &Port::waiting_data_bytes),
         field::NoState("joined", &Port::joined, "only its differences order waiting packets"),
         field::Count("paused_ps", &Port::paused_ps),
         field::Count("general_hops", &Port::general_hops));

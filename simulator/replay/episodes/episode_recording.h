@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "simulator/replay/episodes/episode_cache.h"
+#include "simulator/state/field_check.h"
 #include "simulator/state/state_archive.h"
 
 namespace railyard {
@@ -25,6 +26,7 @@ struct EpisodeRecording {
   uint32_t gaps = 0;           // intervals in which no operation ran
   Episode episode;
   std::optional<uint32_t> expected;  // episode with which it is compared
+  FixedMembers fixed;                // when it began, if it is compared
 };
 
 }  // namespace railyard

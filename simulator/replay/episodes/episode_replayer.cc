@@ -105,6 +105,7 @@ bool EpisodeReplayer::ReplayFromRest() {
   if (!IsQuiet() || run_.streams.has_stopped_computation()) return false;
   const std::optional<NetworkRest> rest = RestNow();
   if (!rest) return false;
+  if (mode_ == ReplayCacheMode::kVerify) CheckIdle();
   if (recording_) FinishRecording(*rest);
   if (rest->state == EpisodeCache::kStateUnknown) {
     NoteMiss();
@@ -142,6 +143,7 @@ EpisodeReplayer::Replayed EpisodeReplayer::ReplayKnown(const NetworkRest& rest) 
     if (mode_ == ReplayCacheMode::kVerify) {
       StartRecording(rest);
       recording_->expected = known;
+      recording_->fixed = FixedNow();
       replayed.is_verified = true;
       break;
     }
@@ -286,6 +288,32 @@ void EpisodeReplayer::NoteTried(const Episode& episode, int64_t start_ps) {
   }
 }
 
+// --- Members that are in no snapshot -------------------------------------------------------------
+
+// Precondition: the network is at rest.
+void EpisodeReplayer::CheckIdle() const {
+  FieldCheck check;
+  StateArchive archive(check);
+  run_.state.Visit(archive);
+  const std::string busy = check.DescribeBusy();
+  SIM_CHECK(busy.empty(),
+            fmt::format("the network is at rest at {} ps, but {}", run_.engine.NowPs(), busy));
+}
+
+FixedMembers EpisodeReplayer::FixedNow() const {
+  FieldCheck check;
+  StateArchive archive(check);
+  run_.state.Visit(archive);
+  return check.TakeFixed();
+}
+
+std::string EpisodeReplayer::ChangedSince(const FixedMembers& before) const {
+  FieldCheck check(before);
+  StateArchive archive(check);
+  run_.state.Visit(archive);
+  return check.DescribeChanged();
+}
+
 // --- Recordings ----------------------------------------------------------------------------------
 
 void EpisodeReplayer::StartRecording(const NetworkRest& rest) {
@@ -338,15 +366,40 @@ void EpisodeReplayer::CheckLastEpisode() {
   };
   for (const auto& [place, change] : expected.changes) count(place) += change;
   for (const auto& [place, change] : expected.changes_after_end) count(place) -= change;
-  const bool holds =
-      recording_->episode.operations == expected.operations && recording_->end_counts == predicted;
+  const std::string changed = ChangedSince(recording_->fixed);
+  const bool holds = recording_->episode.operations == expected.operations &&
+                     recording_->end_counts == predicted && changed.empty();
   CheckIsAsRecorded(*recording_, holds, [&] {
     const CountSnapshot& begin = recording_->begin.counts;
     return JoinDifferences(
         {DescribeDifference(recording_->episode.operations, expected.operations),
          DescribeDifference([this](StateArchive& archive) { run_.state.Visit(archive); },
                             ChangesBetween(begin, recording_->end_counts),
-                            ChangesBetween(begin, predicted))});
+                            ChangesBetween(begin, predicted)),
+         changed});
+  });
+  ++episodes_verified_;
+}
+
+// `found` is the episode with what is known at its end.
+void EpisodeReplayer::CheckEpisode(const EpisodeRecording& recording, const Episode& found,
+                                   bool is_comparable) {
+  const Episode& expected = cache_.episode(*recording.expected);
+  const bool same_end = found.end_state == expected.end_state ||
+                        found.duration_ps != expected.duration_ps;  // seen at another instant
+  const std::string changed = ChangedSince(recording.fixed);
+  const bool holds = is_comparable && same_end && found.operations == expected.operations &&
+                     found.changes == expected.changes && changed.empty();
+  CheckIsAsRecorded(recording, holds, [&] {
+    if (!is_comparable) return std::string("something was lost, drawn or timed out");
+    const StateWalk walk = [this](StateArchive& archive) { run_.state.Visit(archive); };
+    const bool has_states = found.end_state != EpisodeCache::kStateUnknown;
+    return JoinDifferences({DescribeDifference(found.operations, expected.operations),
+                            has_states && !same_end
+                                ? DescribeDifference(walk, cache_.state(found.end_state),
+                                                     cache_.state(expected.end_state))
+                                : std::string(),
+                            DescribeDifference(walk, found.changes, expected.changes), changed});
   });
   ++episodes_verified_;
 }
@@ -365,23 +418,7 @@ void EpisodeReplayer::FinishRecording(const NetworkRest& rest) {
     episode.changes_after_end = ChangesBetween(recording.end_counts, rest.counts);
   }
   if (recording.expected) {
-    const Episode& expected = cache_.episode(*recording.expected);
-    const bool same_end = episode.end_state == expected.end_state ||
-                          episode.duration_ps != expected.duration_ps;  // seen at another instant
-    const bool holds = is_comparable && same_end && episode.operations == expected.operations &&
-                       episode.changes == expected.changes;
-    CheckIsAsRecorded(recording, holds, [&] {
-      if (!is_comparable) return std::string("something was lost, drawn or timed out");
-      const StateWalk walk = [this](StateArchive& archive) { run_.state.Visit(archive); };
-      const bool has_states = episode.end_state != EpisodeCache::kStateUnknown;
-      return JoinDifferences({DescribeDifference(episode.operations, expected.operations),
-                              has_states && !same_end
-                                  ? DescribeDifference(walk, cache_.state(episode.end_state),
-                                                       cache_.state(expected.end_state))
-                                  : std::string(),
-                              DescribeDifference(walk, episode.changes, expected.changes)});
-    });
-    ++episodes_verified_;
+    CheckEpisode(recording, episode, is_comparable);
     return;
   }
   const bool is_undisturbed = recording.disturbance_ps > rest.time_ps;

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "simulator/engine/fabric_simulator_impl.h"
@@ -26,6 +27,7 @@
 #include "simulator/replay/streams/plan_numbers.h"
 #include "simulator/replay/streams/progress_watch.h"
 #include "simulator/replay/streams/stream_runner.h"
+#include "simulator/state/field_check.h"
 #include "simulator/state/state_registry.h"
 
 namespace railyard {
@@ -49,8 +51,8 @@ class EpisodeReplayer {
       : run_(simulation), cache_(cache), wanted_mode_(mode), mode_(mode), keep_paths_(keep_paths) {}
 
   // Returns true if pending calls have been replayed. With ReplayCacheMode::kVerify none is
-  // replayed, and a difference is a SIM_CHECK. Precondition: no call runs, and the first pending
-  // call is due.
+  // replayed, and a difference is a SIM_CHECK; so is a member that is not as its field table says.
+  // Precondition: no call runs, and the first pending call is due.
   bool ReplayFromRest();
   // Must be called when a simulated call begins, when it ends, and when the last running call has
   // ended.
@@ -99,7 +101,11 @@ class EpisodeReplayer {
   void StartRecording(const NetworkRest& rest);
   void FinishRecording(const NetworkRest& rest);
   uint32_t StateWithWhatIsNew(const NetworkRest& now, uint32_t state);
+  void CheckEpisode(const EpisodeRecording& recording, const Episode& found, bool is_comparable);
   void CheckLastEpisode();
+  void CheckIdle() const;
+  FixedMembers FixedNow() const;
+  std::string ChangedSince(const FixedMembers& before) const;
 
   Simulation run_;
   EpisodeCache& cache_;

@@ -18,7 +18,6 @@
 #include <deque>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
@@ -105,21 +104,20 @@ class AggregationTransport final : public FlowOwner, public PacketSink, public S
     bool is_closed = false;
 
     static constexpr auto Fields() {
-      constexpr std::string_view kFixed = "it is set when the tree is opened";
-      constexpr std::string_view kNothing = "no message is under way";
+      const auto has_all_results = [](const Member& member) {
+        return member.next_piece == member.results;
+      };
       return FieldTable(
-          "member", field::NoState("tree", &Member::tree, kFixed),
-          field::NoState("user", &Member::user, kFixed),
-          field::NoState("port", &Member::port, kFixed),
-          field::NoState("node", &Member::node, kFixed), field::NoState("up", &Member::up, kFixed),
-          field::NoState("to_memory", &Member::to_memory, kFixed),
-          field::NoState("links", &Member::links, kFixed),
-          field::Quiescent("messages", &Member::messages),
-          field::NoState("sending", &Member::sending, kNothing),
-          field::NoState("next_piece", &Member::next_piece, "what follows counts on from there"),
+          "member", field::Fixed("tree", &Member::tree), field::Fixed("user", &Member::user),
+          field::Fixed("port", &Member::port), field::Fixed("node", &Member::node),
+          field::Fixed("up", &Member::up), field::Fixed("to_memory", &Member::to_memory),
+          field::Fixed("links", &Member::links), field::Quiescent("messages", &Member::messages),
+          field::Idle("sending", &Member::sending),
+          field::IdleIf("next_piece", &Member::next_piece, has_all_results),
           field::NoState("results", &Member::results, "what follows counts on from there"),
           field::Quiescent("is_active", &Member::is_active),
-          field::NoState("is_closed", &Member::is_closed, "see AggregationTransport::Visit"));
+          field::NoState("is_closed", &Member::is_closed,
+                         "AggregationTransport::Visit omits a member that is closed"));
     }
   };
   struct Tree {
@@ -135,9 +133,8 @@ class AggregationTransport final : public FlowOwner, public PacketSink, public S
     std::deque<uint32_t> turns{};
 
     static constexpr auto Fields() {
-      constexpr std::string_view kFixed = "it is of the fabric";
-      return FieldTable("port", field::NoState("wire", &Port::wire, kFixed),
-                        field::NoState("backlog_max_ps", &Port::backlog_max_ps, kFixed),
+      return FieldTable("port", field::Fixed("wire", &Port::wire),
+                        field::Fixed("backlog_max_ps", &Port::backlog_max_ps),
                         field::Instant("free_ps", &Port::free_ps),
                         field::Quiescent("event_ps", &Port::event_ps, kNeverPs),
                         field::Quiescent("turns", &Port::turns));

@@ -49,7 +49,8 @@ class Dcqcn final : public CongestionControl {
     uint32_t byte_iterations = 0;
 
     static constexpr auto Fields() {
-      constexpr std::string_view kSetAnew = "the first CNP of a queue pair without limit sets it";
+      constexpr std::string_view kSetAnew =
+          "it is read only while is_limited is set, and set with it";
       return FieldTable("DCQCN", field::Quiescent("is_limited", &State::is_limited),
                         field::NoState("rate_bps", &State::rate_bps, kSetAnew),
                         field::NoState("target_bps", &State::target_bps, kSetAnew),

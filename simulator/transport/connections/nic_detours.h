@@ -94,10 +94,8 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     std::deque<uint64_t> granting{};
 
     static constexpr auto Fields() {
-      constexpr std::string_view kFixed = "it is set when the detour is opened";
-      return FieldTable("lane of a detour", field::NoState("detour", &Lane::detour, kFixed),
-                        field::NoState("way", &Lane::way, kFixed),
-                        field::NoState("legs", &Lane::legs, kFixed),
+      return FieldTable("lane of a detour", field::Fixed("detour", &Lane::detour),
+                        field::Fixed("way", &Lane::way), field::Fixed("legs", &Lane::legs),
                         field::Quiescent("to_sender", &Lane::to_sender),
                         field::Quiescent("arriving", &Lane::arriving),
                         field::Quiescent("completing", &Lane::completing),
@@ -127,21 +125,21 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     bool is_closed = false;
 
     static constexpr auto Fields() {
-      constexpr std::string_view kFixed = "it is set when the detour is opened";
       constexpr std::string_view kNumbers = "what follows counts on from there";
-      return FieldTable("detour", field::NoState("user", &Detour::user, kFixed),
-                        field::NoState("first_lane", &Detour::first_lane, kFixed),
-                        field::NoState("lane_count", &Detour::lane_count, kFixed),
+      return FieldTable("detour", field::Fixed("user", &Detour::user),
+                        field::Fixed("first_lane", &Detour::first_lane),
+                        field::Fixed("lane_count", &Detour::lane_count),
                         field::Value("next_lane", &Detour::next_lane),
                         field::Value("next_grant_lane", &Detour::next_grant_lane),
                         field::Quiescent("messages", &Detour::messages),
                         field::NoState("first_message", &Detour::first_message, kNumbers),
-                        field::NoState("delivered", &Detour::delivered, "0 without messages"),
-                        field::NoState("completed", &Detour::completed, "0 without messages"),
+                        field::Idle("delivered", &Detour::delivered),
+                        field::Idle("completed", &Detour::completed),
                         field::Quiescent("cleared", &Detour::cleared),
                         field::NoState("first_cleared", &Detour::first_cleared, kNumbers),
-                        field::NoState("repeated_end", &Detour::repeated_end, kNumbers),
-                        field::NoState("is_closed", &Detour::is_closed, "see NicDetours::Visit"));
+                        field::Fixed("repeated_end", &Detour::repeated_end),
+                        field::NoState("is_closed", &Detour::is_closed,
+                                       "NicDetours::Visit omits a detour that is closed"));
     }
   };
 

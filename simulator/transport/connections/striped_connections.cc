@@ -227,36 +227,34 @@ RecoveryTimes StripedConnections::RecoveryOf(FlowId id, bool of_data) const {
 }
 
 constexpr auto StripedConnections::Stripe::Fields() {
-  constexpr std::string_view kFixed = "it is set when the connection is opened";
   constexpr std::string_view kNumbers = "what follows counts on from there";
-  constexpr std::string_view kFailures = "it changes with failures alone, which are unrepeatable";
   const auto are_idle = [](const auto& of_ports) {
     return std::ranges::all_of(of_ports, [](const auto& of) { return of.second->IsIdle(); });
   };
   return FieldTable(
-      "striped connection", field::NoState("user", &Stripe::user, kFixed),
-      field::NoState("source_gpu", &Stripe::source_gpu, kFixed),
-      field::NoState("destination_gpu", &Stripe::destination_gpu, kFixed),
-      field::NoState("entropy", &Stripe::entropy, kFixed),
-      field::NoState("device_count", &Stripe::device_count, kFixed),
-      field::NoState("per_message", &Stripe::per_message, kFixed),
-      field::NoState("uses", &Stripe::uses, kFailures), field::Nested("sender", &Stripe::sender),
-      field::Nested("receiver", &Stripe::receiver), field::Value("next_place", &Stripe::next_place),
+      "striped connection", field::Fixed("user", &Stripe::user),
+      field::Fixed("source_gpu", &Stripe::source_gpu),
+      field::Fixed("destination_gpu", &Stripe::destination_gpu),
+      field::Fixed("entropy", &Stripe::entropy),
+      field::Fixed("device_count", &Stripe::device_count),
+      field::Fixed("per_message", &Stripe::per_message), field::Fixed("uses", &Stripe::uses),
+      field::Nested("sender", &Stripe::sender), field::Nested("receiver", &Stripe::receiver),
+      field::Value("next_place", &Stripe::next_place),
       field::Value("next_grant_device", &Stripe::next_grant_device),
       field::Quiescent("messages", &Stripe::messages),
       field::NoState("first_message", &Stripe::first_message, kNumbers),
-      field::NoState("completed", &Stripe::completed, "0 without messages"),
-      field::NoState("delivered", &Stripe::delivered, "0 without messages"),
+      field::Idle("completed", &Stripe::completed), field::Idle("delivered", &Stripe::delivered),
       field::Quiescent("grants", &Stripe::grants),
       field::NoState("first_grant", &Stripe::first_grant, kNumbers),
-      field::NoState("probes", &Stripe::probes, kFailures),
+      field::Fixed("probes", &Stripe::probes),
       field::QuiescentIf("recoveries", &Stripe::recoveries, are_idle),
-      field::NoState("repairs", &Stripe::repairs, kFailures),
-      field::NoState("failover_since_ps", &Stripe::failover_since_ps, kFailures),
-      field::NoState("is_closed", &Stripe::is_closed, "see StripedConnections::Visit"),
-      field::NoState("has_failed", &Stripe::has_failed, kFailures),
-      field::NoState("past_of_data", &Stripe::past_of_data, kFailures),
-      field::NoState("past_of_grants", &Stripe::past_of_grants, kFailures));
+      field::Fixed("repairs", &Stripe::repairs),
+      field::Fixed("failover_since_ps", &Stripe::failover_since_ps),
+      field::NoState("is_closed", &Stripe::is_closed,
+                     "StripedConnections::Visit omits a connection that is closed"),
+      field::Fixed("has_failed", &Stripe::has_failed),
+      field::Fixed("past_of_data", &Stripe::past_of_data),
+      field::Fixed("past_of_grants", &Stripe::past_of_grants));
 }
 
 void StripedConnections::Visit(StateArchive& archive) {

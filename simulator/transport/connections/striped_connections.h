@@ -122,7 +122,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
 
     static constexpr auto Fields() {
       return FieldTable("end", field::Constant("active", &End::active),
-                        field::NoState("has_failed", &End::has_failed, "`active` says it"));
+                        field::Fixed("has_failed", &End::has_failed));
     }
   };
   struct Stripe {

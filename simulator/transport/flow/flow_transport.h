@@ -71,13 +71,11 @@ class FlowTransport final : public Transport, public PipeUser, public StateOwner
     bool is_closed = false;
 
     static constexpr auto Fields() {
-      constexpr std::string_view kOpened = "it is decided when the flow is opened";
-      constexpr std::string_view kOfRates = "it follows from the rates of the links";
-      return FieldTable("flow", field::NoState("user", &Flow::user, kOpened),
-                        field::NoState("ends", &Flow::ends, kOpened),
-                        field::NoState("paths", &Flow::paths, kOpened),
-                        field::NoState("ack_path", &Flow::ack_path, kOpened),
-                        field::NoState("pipe", &Flow::pipe, kOpened),
+      constexpr std::string_view kOfRates = "FollowRates() computes it from the rates of the links";
+      return FieldTable("flow", field::Fixed("user", &Flow::user),
+                        field::Fixed("ends", &Flow::ends), field::Fixed("paths", &Flow::paths),
+                        field::Fixed("ack_path", &Flow::ack_path),
+                        field::Fixed("pipe", &Flow::pipe),
                         field::NoState("rate_alone_bps", &Flow::rate_alone_bps, kOfRates),
                         field::NoState("rate_changes", &Flow::rate_changes, kOfRates),
                         field::NoState("grant_latency_ps", &Flow::grant_latency_ps, kOfRates),

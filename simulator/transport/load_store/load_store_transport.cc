@@ -339,6 +339,9 @@ void LoadStoreTransport::Visit(StateArchive& archive) {
   archive.Named("groups").Constant(groups_.size());
   VisitFields(flows_, archive);
   VisitFields(ports_, archive);
+  if (!archive.is_checking()) return;
+  groups_.Check(archive);
+  if (as_flows_ != nullptr) as_flows_->Check(archive);
 }
 
 void LoadStoreTransport::VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archive) {

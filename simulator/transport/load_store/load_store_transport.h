@@ -142,14 +142,14 @@ class LoadStoreTransport final : public FlowOwner, public PacketSink, public Sta
     bool event_pending = false;
 
     static constexpr auto Fields() {
-      constexpr std::string_view kRate = "it is of the fabric";
-      constexpr std::string_view kIdle = "no flow has a turn";
+      constexpr std::string_view kPaced = "the last burst's time, computed anew for other bytes";
       return FieldTable("GPU port", field::Instant("free_ps", &Port::free_ps),
-                        field::NoState("rate_bps", &Port::rate_bps, kRate),
-                        field::NoState("paced_ps", &Port::paced_ps, kRate),
-                        field::NoState("paced_bytes", &Port::paced_bytes, kRate),
-                        field::NoState("first_active", &Port::first_active, kIdle),
-                        field::NoState("last_active", &Port::last_active, kIdle),
+                        field::Fixed("rate_bps", &Port::rate_bps),
+                        field::NoState("paced_ps", &Port::paced_ps, kPaced),
+                        field::NoState("paced_bytes", &Port::paced_bytes, kPaced),
+                        field::Idle("first_active", &Port::first_active, StoreFlow::kNone),
+                        field::NoState("last_active", &Port::last_active,
+                                       "the next flow that joins the empty list sets it"),
                         field::Quiescent("event_pending", &Port::event_pending));
     }
   };

@@ -10,7 +10,6 @@
 namespace railyard {
 
 std::vector<NvlinkGroups::Plane> NvlinkGroups::PlanesOf(std::span<const GpuIndex> gpus) const {
-  static_assert(NamesEveryMember<Group>() && NamesEveryMember<Receiver>());
   std::vector<Plane> planes;
   if (gpus.size() < 2) return planes;
   std::vector<DeviceId> devices;
@@ -265,6 +264,11 @@ void NvlinkGroups::Deliver(FlowId id) {
     const SinkRef user = receiver.user;
     user.sink->OnDelivered(user.number);
   }
+}
+
+void NvlinkGroups::Check(StateArchive& archive) {
+  CheckFields(groups_, archive);
+  for (Group& group : groups_) CheckFields(group.receivers, archive);
 }
 
 }  // namespace railyard

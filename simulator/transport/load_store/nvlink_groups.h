@@ -9,11 +9,11 @@
 // operands that an NVSwitch can hold (here the first operands wait without limit).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
@@ -77,6 +77,9 @@ class NvlinkGroups {
   // Delivers the oldest message to all receivers.
   void Deliver(FlowId group);
 
+  // Checks the groups, of which snapshots need nothing.
+  void Check(StateArchive& archive);
+
  private:
   // A header and its address extension have 16 B each (Foley and Danskin: "Ultra-Performance Pascal
   // GPU and NVLink Interconnect", IEEE Micro 37(2), 2017).
@@ -90,11 +93,11 @@ class NvlinkGroups {
     std::array<uint32_t, kStoreSlots> missing_bytes{};
 
     static constexpr auto Fields() {
-      constexpr std::string_view kFixed = "it is set when the group is opened";
-      return FieldTable(
-          "receiver of a group", field::NoState("user", &Receiver::user, kFixed),
-          field::NoState("delivered", &Receiver::delivered, "numbers of messages name slots"),
-          field::NoState("missing_bytes", &Receiver::missing_bytes, "no message is under way"));
+      return FieldTable("receiver of a group", field::Fixed("user", &Receiver::user),
+                        field::NoState("delivered", &Receiver::delivered,
+                                       "it equals Group::posted, and names slots"),
+                        field::NoState("missing_bytes", &Receiver::missing_bytes,
+                                       "the next message in a slot sets it"));
     }
   };
   struct Group {
@@ -112,22 +115,26 @@ class NvlinkGroups {
     std::vector<uint32_t> waiting_parts;  // of messages, to be sent one after the other
 
     static constexpr auto Fields() {
-      constexpr std::string_view kFixed = "it is set when the group is opened";
-      constexpr std::string_view kNumbers = "numbers of messages name slots, and nothing else";
-      constexpr std::string_view kNothing = "no message is under way";
+      // The receivers' counts differ from it only while messages are under way.
+      const auto has_delivered_all = [](const Group& group) {
+        return std::ranges::all_of(group.receivers, [&group](const Receiver& receiver) {
+          return receiver.delivered == group.posted;
+        });
+      };
       return FieldTable(
-          "group", field::NoState("kind", &Group::kind, kFixed),
-          field::NoState("posted", &Group::posted, kNumbers),
-          field::NoState("first_flow", &Group::first_flow, kFixed),
-          field::NoState("request_path", &Group::request_path, kFixed),
-          field::NoState("message_bytes", &Group::message_bytes, kNothing),
-          field::NoState("receivers", &Group::receivers, "see Receiver"),
+          "group", field::Fixed("kind", &Group::kind),
+          field::IdleIf("posted", &Group::posted, has_delivered_all),
+          field::Fixed("first_flow", &Group::first_flow),
+          field::Fixed("request_path", &Group::request_path),
+          field::NoState("message_bytes", &Group::message_bytes,
+                         "the next message in a slot sets it"),
+          field::NoState("receivers", &Group::receivers, "NvlinkGroups::Check checks them"),
           field::NoState("pieces_sent", &Group::pieces_sent, "what follows counts on from there"),
-          field::NoState("copies", &Group::copies, "it is reset with the sum's last part"),
-          field::NoState("streamed_bytes", &Group::streamed_bytes, kNothing),
-          field::NoState("sent", &Group::sent, kNumbers),
-          field::NoState("unsent_bytes", &Group::unsent_bytes, kNothing),
-          field::NoState("waiting_parts", &Group::waiting_parts, "its flow is not active"));
+          field::Idle("copies", &Group::copies, FlowId::kNone),
+          field::Idle("streamed_bytes", &Group::streamed_bytes),
+          field::NoState("sent", &Group::sent, "it names slots, and nothing else"),
+          field::Idle("unsent_bytes", &Group::unsent_bytes),
+          field::Idle("waiting_parts", &Group::waiting_parts));
     }
   };
   // Describes a packet of a sum that has arrived.

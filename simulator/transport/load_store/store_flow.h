@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "simulator/fabric/tables/packet.h"
 #include "simulator/state/field_table.h"
@@ -53,28 +52,30 @@ struct alignas(64) StoreFlow {
   }
 
   static constexpr auto Fields() {
-    constexpr std::string_view kFixed = "it is set when the flow is opened";
-    constexpr std::string_view kNumbers = "numbers of messages name slots, and nothing else";
-    constexpr std::string_view kNothing = "no message is under way";
-    const auto any = [](const StoreFlow&) { return true; };
+    // Receivers of groups have their own counts.
+    const auto has_delivered_all = [](const StoreFlow& flow) {
+      return flow.is_of_group() || flow.delivered == flow.posted;
+    };
     return FieldTable(
-        "flow", field::NoState("port", &StoreFlow::port, kFixed),
-        field::NoState("next_active", &StoreFlow::next_active, kNothing),
-        field::NoState("target", &StoreFlow::target, kFixed),
-        field::NoState("user", &StoreFlow::user, kFixed),
-        field::NoState("interleave", &StoreFlow::interleave, kFixed),
-        field::NoState("position", &StoreFlow::position, "a program begins with `start`"),
-        field::NoState("posted", &StoreFlow::posted, kNumbers),
+        "flow", field::Fixed("port", &StoreFlow::port),
+        field::NoState("next_active", &StoreFlow::next_active,
+                       "the flow sets it when it joins its port's list"),
+        field::Fixed("target", &StoreFlow::target), field::Fixed("user", &StoreFlow::user),
+        field::Fixed("interleave", &StoreFlow::interleave),
+        field::NoState("position", &StoreFlow::position,
+                       "the next program begins with `start`: ConnectionTable::StartOver"),
+        field::NoState("posted", &StoreFlow::posted, "it names slots, and nothing else"),
         field::Follows("sent", &StoreFlow::sent, &StoreFlow::posted),
-        field::NoState("delivered", &StoreFlow::delivered, kNumbers),
+        field::IdleIf("delivered", &StoreFlow::delivered, has_delivered_all),
         field::Bits<StoreFlow>("active", [](const StoreFlow& flow) { return !flow.active; }),
-        field::Bits<StoreFlow>("has_sizes", any), field::Bits<StoreFlow>("sink", any),
-        field::NoState("path_links", &StoreFlow::path_links, kFixed),
-        field::NoState("kind", &StoreFlow::kind, kFixed),
-        field::NoState("way", &StoreFlow::way, kFixed),
-        field::NoState("start", &StoreFlow::start, kFixed),
-        field::NoState("unsent_bytes", &StoreFlow::unsent_bytes, kNothing),
-        field::NoState("missing_bytes", &StoreFlow::missing_bytes, kNothing));
+        field::FixedBits<StoreFlow>("has_sizes",
+                                    [](const StoreFlow& flow) { return flow.has_sizes; }),
+        field::FixedBits<StoreFlow>("sink", [](const StoreFlow& flow) { return flow.sink; }),
+        field::Fixed("path_links", &StoreFlow::path_links), field::Fixed("kind", &StoreFlow::kind),
+        field::Fixed("way", &StoreFlow::way), field::Fixed("start", &StoreFlow::start),
+        field::Idle("unsent_bytes", &StoreFlow::unsent_bytes),
+        field::NoState("missing_bytes", &StoreFlow::missing_bytes,
+                       "the next message in a slot sets it"));
   }
 };
 static_assert(sizeof(StoreFlow) == 64);

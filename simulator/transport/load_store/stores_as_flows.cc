@@ -67,7 +67,6 @@ const StoresAsFlows::Carrier& StoresAsFlows::CarrierOf(FlowId flow_id) {
 }
 
 void StoresAsFlows::Send(FlowId flow_id, uint32_t slot, uint64_t bytes) {
-  static_assert(NamesEveryMember<Carrier>());
   const Carrier& carrier = CarrierOf(flow_id);
   const StoreFlow& flow = flows_.flow(flow_id);
   const uint64_t payload_bytes = flows_.PayloadBytes(flow_id, slot);
@@ -108,5 +107,7 @@ void StoresAsFlows::OnArrived(uint32_t flow_id) {
   const SinkRef user = flows_.FirstUserOf(FlowId{flow_id});
   user.sink->OnDelivered(user.number);
 }
+
+void StoresAsFlows::Check(StateArchive& archive) { CheckFields(carriers_, archive); }
 
 }  // namespace railyard

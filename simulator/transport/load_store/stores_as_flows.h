@@ -35,6 +35,9 @@ class StoresAsFlows final : public PipeUser {
   void OnAllLeft() override;
   void OnArrived(uint32_t flow) override;
 
+  // Checks the carriers, of which snapshots need nothing.
+  void Check(StateArchive& archive);
+
  private:
   // Holds the pipe of a flow of LoadStoreTransport.
   struct Carrier {
@@ -44,8 +47,8 @@ class StoresAsFlows final : public PipeUser {
     uint64_t rate_changes = 0;   // of links, when rate and latency were computed
 
     static constexpr auto Fields() {
-      constexpr std::string_view kDerived = "it is computed from the links' rates";
-      return FieldTable("carrier", field::NoState("pipe", &Carrier::pipe, "see FlowNetwork"),
+      constexpr std::string_view kDerived = "CarrierOf() computes it from the links' rates";
+      return FieldTable("carrier", field::Fixed("pipe", &Carrier::pipe),
                         field::NoState("rate_alone_bps", &Carrier::rate_alone_bps, kDerived),
                         field::NoState("full_packet_ps", &Carrier::full_packet_ps, kDerived),
                         field::NoState("rate_changes", &Carrier::rate_changes, kDerived));

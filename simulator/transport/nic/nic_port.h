@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "simulator/fabric/fabric_network.h"
@@ -41,17 +40,16 @@ struct NicPort {
   std::vector<PacedTurn> paced;  // heap of queues that may send, but not yet
 
   static constexpr auto Fields() {
-    constexpr std::string_view kFixed = "it is of the fabric and the settings";
-    constexpr std::string_view kIdle = "no queue has a turn";
-    return FieldTable("NIC port", field::NoState("wire", &NicPort::wire, kFixed),
+    return FieldTable("NIC port", field::Fixed("wire", &NicPort::wire),
                       field::Quiescent("first_active", &NicPort::first_active, QueueId::kNone),
-                      field::NoState("last_active", &NicPort::last_active, kIdle),
+                      field::NoState("last_active", &NicPort::last_active,
+                                     "the next queue that joins the empty ring sets it"),
                       field::Quiescent("event_ps", &NicPort::event_ps, kNeverPs),
-                      field::NoState("next_paced_ps", &NicPort::next_paced_ps, kIdle),
+                      field::Idle("next_paced_ps", &NicPort::next_paced_ps, kNeverPs),
                       field::Instant("free_ps", &NicPort::free_ps),
-                      field::NoState("backlog_max_ps", &NicPort::backlog_max_ps, kFixed),
-                      field::NoState("full_packet_ps", &NicPort::full_packet_ps, kFixed),
-                      field::NoState("burst_packets", &NicPort::burst_packets, kFixed),
+                      field::Fixed("backlog_max_ps", &NicPort::backlog_max_ps),
+                      field::Fixed("full_packet_ps", &NicPort::full_packet_ps),
+                      field::Fixed("burst_packets", &NicPort::burst_packets),
                       field::Quiescent("paced", &NicPort::paced));
   }
 };

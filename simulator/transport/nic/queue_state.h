@@ -57,22 +57,23 @@ struct alignas(64) SendQueue {
     // look up the sizes of further messages.
     const auto is_idle = [](uint8_t set) { return (set & ~(kTimerPending | kHasFlags)) == 0; };
     return FieldTable(
-        "sending end",
-        field::NoState("first_link", &SendQueue::first_link, "see QueueTransport::Visit"),
-        field::NoState("hop_count", &SendQueue::hop_count, "see QueueTransport::Visit"),
+        "sending end", field::Fixed("first_link", &SendQueue::first_link),
+        field::Fixed("hop_count", &SendQueue::hop_count),
         field::QuiescentIf("flags", &SendQueue::flags, is_idle),
         field::Value("retries", &SendQueue::retries),
-        field::Constant("nic_kind", &SendQueue::nic_kind),
-        field::NoState("port", &SendQueue::port, "see QueueTransport::Visit"),
-        field::NoState("next_active", &SendQueue::next_active, "no queue is active"),
+        field::Constant("nic_kind", &SendQueue::nic_kind), field::Fixed("port", &SendQueue::port),
+        field::NoState("next_active", &SendQueue::next_active,
+                       "the queue sets it when it joins its port's ring"),
         field::Constant("window_packets", &SendQueue::window_packets),
         field::Follows("next_sequence", &SendQueue::next_sequence, &SendQueue::posted_end),
         field::Follows("unacknowledged", &SendQueue::unacknowledged, &SendQueue::posted_end),
         field::Follows("sent_end", &SendQueue::sent_end, &SendQueue::posted_end),
         field::Count("posted_end", &SendQueue::posted_end),
-        field::NoState("message", &SendQueue::message, "see QueueTransport::VisitEnds"),
-        field::NoState("oldest_end", &SendQueue::oldest_end, "all is acknowledged"),
-        field::NoState("timer_start_ps", &SendQueue::timer_start_ps, "all is acknowledged"));
+        field::NoState("message", &SendQueue::message,
+                       "QueueTransport::VisitEnds moves it along with posted_end"),
+        field::NoState("oldest_end", &SendQueue::oldest_end, "the next message posted sets it"),
+        field::NoState("timer_start_ps", &SendQueue::timer_start_ps,
+                       "the next packet sent sets it, for it is then the oldest"));
   }
 };
 static_assert(sizeof(SendQueue) == 64);
@@ -84,10 +85,13 @@ struct SendBacklog {
   uint32_t loss_end = 0;      // of the loss not yet repaired: sequences below this
 
   static constexpr auto Fields() {
-    constexpr std::string_view kNothing = "all is acknowledged, and positions count for nothing";
-    return FieldTable("backlog", field::NoState("messages", &SendBacklog::messages, kNothing),
-                      field::NoState("next_message", &SendBacklog::next_message, kNothing),
-                      field::NoState("loss_end", &SendBacklog::loss_end, "no loss is open"));
+    const auto has_sent_all = [](const SendBacklog& backlog) {
+      return backlog.next_message == backlog.messages.end();
+    };
+    return FieldTable("backlog", field::Idle("messages", &SendBacklog::messages),
+                      field::IdleIf("next_message", &SendBacklog::next_message, has_sent_all),
+                      field::NoState("loss_end", &SendBacklog::loss_end,
+                                     "it is read only while SendQueue::kHasLost is set"));
   }
 };
 
@@ -98,10 +102,10 @@ struct Pacer {
   int64_t full_packet_ps = 0;  // of a packet of the MTU that does not begin a message, at that rate
 
   static constexpr auto Fields() {
-    constexpr std::string_view kUnused = "a quiescent queue is not paced";
-    return FieldTable("pacer", field::NoState("next_send_ps", &Pacer::next_send_ps, kUnused),
-                      field::NoState("rate_bps", &Pacer::rate_bps, kUnused),
-                      field::NoState("full_packet_ps", &Pacer::full_packet_ps, kUnused));
+    constexpr std::string_view kUnpaced = "it is set before it is read when the queue is paced";
+    return FieldTable("pacer", field::NoState("next_send_ps", &Pacer::next_send_ps, kUnpaced),
+                      field::Idle("rate_bps", &Pacer::rate_bps, SendLimits::kNoLimit),
+                      field::NoState("full_packet_ps", &Pacer::full_packet_ps, kUnpaced));
   }
 };
 
@@ -111,9 +115,8 @@ struct Repair {
   uint32_t requested = 0;  // number of packets from unacknowledged on whose losses were repeated
 
   static constexpr auto Fields() {
-    constexpr std::string_view kNothing = "0 where all is acknowledged";
-    return FieldTable("repair", field::NoState("repeat", &Repair::repeat, kNothing),
-                      field::NoState("requested", &Repair::requested, kNothing));
+    return FieldTable("repair", field::Idle("repeat", &Repair::repeat),
+                      field::Idle("requested", &Repair::requested));
   }
 };
 
@@ -144,14 +147,13 @@ struct alignas(64) ReceiveQueue {
 
   static constexpr auto Fields() {
     return FieldTable(
-        "receiving end",
-        field::NoState("ack_first_link", &ReceiveQueue::ack_first_link,
-                       "see QueueTransport::Visit"),
-        field::NoState("ack_hop_count", &ReceiveQueue::ack_hop_count, "see QueueTransport::Visit"),
+        "receiving end", field::Fixed("ack_first_link", &ReceiveQueue::ack_first_link),
+        field::Fixed("ack_hop_count", &ReceiveQueue::ack_hop_count),
         field::Quiescent("nack_sent", &ReceiveQueue::nack_sent),
         field::Quiescent("refused", &ReceiveQueue::refused),
-        field::NoState("is_broken", &ReceiveQueue::is_broken, "see QueueTransport::Visit"),
-        field::NoState("expected", &ReceiveQueue::expected, "see QueueTransport::VisitEnds"),
+        field::Idle("is_broken", &ReceiveQueue::is_broken),
+        field::NoState("expected", &ReceiveQueue::expected,
+                       "QueueTransport::VisitEnds compares it with SendQueue::posted_end"),
         field::Value("unreported", &ReceiveQueue::unreported),
         field::Value("receives", &ReceiveQueue::receives),
         field::Value("marked", &ReceiveQueue::marked),
@@ -159,11 +161,11 @@ struct alignas(64) ReceiveQueue {
         field::Quiescent("beyond", &ReceiveQueue::beyond),
         field::Quiescent("ends", &ReceiveQueue::ends),
         field::Quiescent("reported", &ReceiveQueue::reported),
-        field::NoState("first_refused", &ReceiveQueue::first_refused, "`refused` is quiescent"),
-        field::NoState("missing", &ReceiveQueue::missing, "of a message that is delivered"),
-        field::NoState("missing_of", &ReceiveQueue::missing_of, "of a message that is delivered"),
-        field::NoState("ack_every_packets", &ReceiveQueue::ack_every_packets,
-                       "of the kinds of both NICs"));
+        field::NoState("first_refused", &ReceiveQueue::first_refused,
+                       "it is read only while `refused` is set"),
+        field::Fixed("missing", &ReceiveQueue::missing),
+        field::Fixed("missing_of", &ReceiveQueue::missing_of),
+        field::Fixed("ack_every_packets", &ReceiveQueue::ack_every_packets));
   }
 };
 static_assert(sizeof(ReceiveQueue) == 64);

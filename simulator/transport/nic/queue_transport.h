@@ -139,6 +139,8 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // --- Implemented by the protocol ---------------------------------------------------------------
   // Adds the protocol's state of one more queue.
   virtual void AddQueueState() {}
+  // Checks the protocol's state of a quiescent queue (CheckFields()).
+  virtual void CheckQueueState(QueueId /*queue*/, StateArchive& /*archive*/) {}
   // Called when the path's round trip on an idle fabric is known.
   virtual void OnOpened(FlowId /*queue_pair*/, int64_t /*base_rtt_ps*/) {}
   // Sends one of the packets for which SendQueue::kHasRepairs is set. Returns its time on the wire.
@@ -245,6 +247,7 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
 
   // These functions take and restore snapshots (queue_snapshot.cc).
   void Visit(QueueId queue, StateArchive& archive);
+  void Check(QueueId queue, StateArchive& archive);
   void VisitEnds(QueueId queue, StateArchive& archive);
 
   const FabricGraph& graph_;

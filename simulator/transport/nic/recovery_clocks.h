@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "simulator/state/field_table.h"
@@ -18,12 +17,10 @@ struct RecoveryClock {
   int64_t since_ps = -1;
 
   static constexpr auto Fields() {
-    constexpr std::string_view kLosses = "it changes with losses alone, which are unrepeatable";
-    return FieldTable("recovery", field::NoState("times", &RecoveryClock::times, kLosses),
-                      field::NoState("since_ps", &RecoveryClock::since_ps, kLosses));
+    return FieldTable("recovery", field::Fixed("times", &RecoveryClock::times),
+                      field::Idle("since_ps", &RecoveryClock::since_ps, -1));
   }
 };
-static_assert(NamesEveryMember<RecoveryClock>());
 
 // Measures how long queues take to recover from losses, in phases: until a timer expires, and from
 // a retransmission to the next or to the repair. Instants are in ps and never decrease.
@@ -43,6 +40,8 @@ class RecoveryClocks {
     clock.times.*part += now_ps - clock.since_ps;
     clock.since_ps = now_ps;
   }
+  // Checks that the queue is in no recovery.
+  void Check(QueueId queue, StateArchive& archive) { CheckFields(clocks_[queue], queue, archive); }
   // Ends the recovery. The time since its last phase is not counted.
   void End(QueueId queue) { clocks_[queue].since_ps = -1; }
 

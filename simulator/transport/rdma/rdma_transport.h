@@ -55,6 +55,9 @@ class RdmaTransport final : public QueueTransport {
 
  private:
   void AddQueueState() override;
+  void CheckQueueState(QueueId queue, StateArchive& archive) override {
+    if (!repairs_.empty()) CheckFields(repairs_[queue], queue, archive);
+  }
   int64_t SendRepair(QueueId queue) override;
   void ArmTimer(QueueId queue) override;
   void OnTimer(QueueId queue) override;

@@ -27,7 +27,7 @@ struct FixedLatencyFlow {
   bool is_closed = false;
 
   static constexpr auto Fields() {
-    return FieldTable("flow", field::NoState("user", &FixedLatencyFlow::user, "it never changes"),
+    return FieldTable("flow", field::Fixed("user", &FixedLatencyFlow::user),
                       field::Instant("free_ps", &FixedLatencyFlow::free_ps),
                       field::Quiescent("under_way", &FixedLatencyFlow::under_way),
                       field::Quiescent("grants_under_way", &FixedLatencyFlow::grants_under_way),
