@@ -2,6 +2,7 @@
 // Groups of GPUs with their NICs, whose connections are queue pairs: rank r is GPU r of two servers
 // of eight, and the NICs of a rail are at one leaf.
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -28,6 +29,9 @@ class NicGroupsTest : public testing::ConnectionFixture {
   // A connection by the sender's own NIC.
   ConnectionId Open(uint32_t from, uint32_t to, uint32_t channel = 0) {
     return Between(from, to, channel, ConnectionUse::kExchange);
+  }
+  void OpenInRail(CommunicatorIndex rail, uint32_t from, uint32_t to, uint32_t channel) {
+    table_->Between(rail, channel, RankIndex{from}, RankIndex{to}, ConnectionUse::kExchange);
   }
   NicGroup GroupOf(const std::vector<GpuIndex>& gpus) const {
     return table_->NicGroupOf(gpus, [](GpuIndex) { return uint64_t{0}; });
@@ -74,15 +78,21 @@ TEST_F(NicGroupsTest, ARelayedConnectionMakesNoGroup) {
   EXPECT_THAT(group.links, IsEmpty());
 }
 
+// Each rail has a communicator of its own, as groups of data parallelism have.
 TEST_F(NicGroupsTest, LikeRailsHaveOneIdentity) {
+  std::deque<NcclPlanner> planners;  // which communicators refer to
+  std::vector<CommunicatorIndex> communicators;
   for (const uint32_t rail : {0u, 1u, 2u}) {
-    Open(rail, rail + 8);
-    Open(rail + 8, rail);
+    const std::vector<GpuIndex> gpus = Gpus({rail, rail + 8});
+    planners.emplace_back(LayoutOf(graph_, gpus), NcclSettings{});
+    communicators.push_back(table_->AddCommunicator({.gpus = gpus, .planner = &planners.back()}));
+    OpenInRail(communicators.back(), 0, 1, 0);
+    OpenInRail(communicators.back(), 1, 0, 0);
   }
   const NicGroup first = GroupOf(Gpus({0, 8}));
   EXPECT_EQ(first.identity, GroupOf(Gpus({1, 9})).identity);
   EXPECT_NE(first.at, GroupOf(Gpus({1, 9})).at);
-  Open(2, 10, 1);  // one more than the others have
+  OpenInRail(communicators.back(), 0, 1, 1);  // one more than the others have
   EXPECT_NE(first.identity, GroupOf(Gpus({2, 10})).identity);
 }
 

@@ -46,7 +46,7 @@ class SliceMessagesTest : public testing::PartsFixture {
   Lane& Sender(const CollectiveSchedule& schedule, uint32_t rank, ConnectionId id) {
     Lane& lane = lanes_.lane(OpenLane(schedule, rank));
     lane.send_connection = id;
-    lane.sends_over_nvlink = !At(id).network;
+    lane.sends_over_nvlink = !At(id).is_on_network();
     lane.send_flow = At(id).flow;
     return lane;
   }

@@ -20,10 +20,10 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kFloats = 1 << 16;
-
 class ExecutorPartitionsTest : public ReplayFixture {
  protected:
+  static constexpr uint64_t kFloats = 1 << 16;
+
   ExecutorPartitionsTest() : ReplayFixture(2) {
     Programs programs = Idle();
     for (uint32_t i = 0; i < kCommunicators.size(); ++i) {
@@ -56,10 +56,10 @@ class ExecutorPartitionsTest : public ReplayFixture {
 };
 
 TEST_F(ExecutorPartitionsTest, ConnectionsAreOpenOnceACollectiveHasUsedThem) {
-  const auto schedule = ListedSchedule::OneWay({}, 1, 0, 8'192, 4);  // of the ring's first hop
-  EXPECT_FALSE(host_->AreAllOpen(CommunicatorIndex{0}, schedule));
+  const auto schedule = ListedSchedule::OneWay({}, 1, 0, 8'192, 4);  // one hop of a ring of two
+  EXPECT_FALSE(host_->AreAllOpen(CommunicatorIndex{2}, schedule));
   Run();
-  EXPECT_TRUE(host_->AreAllOpen(CommunicatorIndex{0}, schedule));
+  EXPECT_TRUE(host_->AreAllOpen(CommunicatorIndex{2}, schedule));
 }
 
 TEST_F(ExecutorPartitionsTest, ARankIsNumberedAmongTheCommunicatorsOfItsGpu) {
