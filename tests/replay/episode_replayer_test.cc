@@ -111,7 +111,8 @@ struct Episodes {
   void Schedule(PendingMeans means, int64_t at_ps) {
     FabricSimulatorImpl& engine = FabricSimulatorImpl::Get();
     engine.Register(
-        kTestEvent, {.name = "tests", .pending = means}, [](void*, uint32_t) {}, this);
+        kTestEvent, {.name = "tests", .pending = means},
+        [](void* self, uint32_t) { static_cast<Episodes*>(self)->on_event(); }, this);
     engine.ScheduleFabric(at_ps, kTestEvent, 0, 0);
   }
 
@@ -123,6 +124,7 @@ struct Episodes {
   PlanNumbers numbers{test.calls};
   EpisodeCache cache;
   EpisodeReplayer episodes;
+  std::function<void()> on_event = [] {};  // of Schedule()
 };
 
 Job Two(const std::vector<TraceOperation>& calls) { return JobOf({{0, 1}}, {calls, calls}); }
@@ -363,6 +365,17 @@ TEST(EpisodeReplayerDeathTest, VerificationStopsAtAFixedMemberThatChanges) {
   EXPECT_DEATH(SpoilRecord(change, ReplayCacheMode::kVerify, 2),
                "is not what would have been replayed: the test.record\\[1\\].fixed has changed");
   SpoilRecord(change, ReplayCacheMode::kOff);
+}
+
+// The fault comes between the end of the episode and the next call, when its end is seen.
+TEST(EpisodeReplayerTest, VerificationLetsAFaultAfterAnEpisodeChangeFixedMembers) {
+  Episodes test(Two({AllReduce(8, kGapPs), AllReduce(8, kGapPs), AllReduce(8, 10 * kGapPs)}),
+                ReplayCacheMode::kVerify);
+  test.Schedule(PendingMeans::kChange, 2 * (kCallPs + kGapPs) + 5 * kGapPs);
+  test.on_event = [&] { test.state.records[1].fixed = 4; };
+  test.test.Run();
+  EXPECT_EQ(test.state.records[1].fixed, 4u);
+  EXPECT_EQ(test.episodes.episodes_verified(), 2u);
 }
 
 TEST(EpisodeReplayerDeathTest, VerificationStopsAtAMemberThatIsNotIdle) {

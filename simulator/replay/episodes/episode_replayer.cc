@@ -307,8 +307,10 @@ FixedMembers EpisodeReplayer::FixedNow() const {
   return check.TakeFixed();
 }
 
-std::string EpisodeReplayer::ChangedSince(const FixedMembers& before) const {
-  FieldCheck check(before);
+// The rest after an episode may be seen later than it began, and a fault may change them meanwhile.
+std::string EpisodeReplayer::ChangedIn(const EpisodeRecording& recording) const {
+  if (recording.disturbance_ps <= run_.engine.NowPs()) return {};
+  FieldCheck check(recording.fixed);
   StateArchive archive(check);
   run_.state.Visit(archive);
   return check.DescribeChanged();
@@ -366,7 +368,7 @@ void EpisodeReplayer::CheckLastEpisode() {
   };
   for (const auto& [place, change] : expected.changes) count(place) += change;
   for (const auto& [place, change] : expected.changes_after_end) count(place) -= change;
-  const std::string changed = ChangedSince(recording_->fixed);
+  const std::string changed = ChangedIn(*recording_);
   const bool holds = recording_->episode.operations == expected.operations &&
                      recording_->end_counts == predicted && changed.empty();
   CheckIsAsRecorded(*recording_, holds, [&] {
@@ -387,7 +389,7 @@ void EpisodeReplayer::CheckEpisode(const EpisodeRecording& recording, const Epis
   const Episode& expected = cache_.episode(*recording.expected);
   const bool same_end = found.end_state == expected.end_state ||
                         found.duration_ps != expected.duration_ps;  // seen at another instant
-  const std::string changed = ChangedSince(recording.fixed);
+  const std::string changed = ChangedIn(recording);
   const bool holds = is_comparable && same_end && found.operations == expected.operations &&
                      found.changes == expected.changes && changed.empty();
   CheckIsAsRecorded(recording, holds, [&] {

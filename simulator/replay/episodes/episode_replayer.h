@@ -105,7 +105,7 @@ class EpisodeReplayer {
   void CheckLastEpisode();
   void CheckIdle() const;
   FixedMembers FixedNow() const;
-  std::string ChangedSince(const FixedMembers& before) const;
+  std::string ChangedIn(const EpisodeRecording& recording) const;
 
   Simulation run_;
   EpisodeCache& cache_;
