@@ -61,9 +61,9 @@ ns3::TypeId FabricSimulatorImpl::GetTypeId() {
 }
 
 FabricSimulatorImpl::FabricSimulatorImpl() : free_ns3_event_(kNoSlot) {
-  handlers_.fill({.function = &NoHandler, .context = nullptr, .traits = {}});
-  handlers_[static_cast<size_t>(EventClass::kNs3)].traits = {.name = "ns-3 events",
-                                                             .pending = PendingMeans::kAnything};
+  handlers_.fill({.function = &NoHandler, .context = nullptr});
+  classes_[static_cast<size_t>(EventClass::kNs3)].traits = {.name = "ns-3 events",
+                                                            .pending = PendingMeans::kAnything};
 }
 
 FabricSimulatorImpl::~FabricSimulatorImpl() = default;
@@ -79,10 +79,11 @@ void FabricSimulatorImpl::Register(EventClass event_class, const EventTraits& tr
   const auto priority = static_cast<size_t>(event_class);
   SIM_CHECK(event_class != EventClass::kNs3, "ns-3 events have no handler");
   SIM_CHECK(priority < handlers_.size(), "a priority beyond 63");
-  Handler& registered = handlers_[priority];
+  RegisteredClass& registered = classes_[priority];
   SIM_CHECK(!registered.is_registered, "priority " + std::to_string(priority) + " of " +
                                            traits.name + " is that of " + registered.traits.name);
-  registered = {.function = handler, .context = context, .traits = traits, .is_registered = true};
+  registered = {.traits = traits, .is_registered = true};
+  handlers_[priority] = {.function = handler, .context = context};
 }
 
 void FabricSimulatorImpl::SetPrefetch(EventClass event_class,
@@ -238,7 +239,7 @@ void FabricSimulatorImpl::RunNs3Event(const TimingWheel::Event& event) {
 
 bool FabricSimulatorImpl::IsUnused() const {
   return now_ps_ == 0 && wheel_.size() == 0 &&
-         std::ranges::none_of(handlers_, &Handler::is_registered);
+         std::ranges::none_of(classes_, &RegisteredClass::is_registered);
 }
 
 bool FabricSimulatorImpl::IsFinished() const {

@@ -57,13 +57,13 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   void Register(EventClass event_class, const EventTraits& traits, EventHandler handler,
                 void* context);
   const EventTraits& TraitsOf(EventClass event_class) const {
-    return handlers_[static_cast<size_t>(event_class)].traits;
+    return classes_[static_cast<size_t>(event_class)].traits;
   }
   // Calls visit(traits) for the registered classes, in the order of their priorities.
   template <typename Visit>
   void ForEachClass(Visit visit) const {
-    for (const Handler& handler : handlers_) {
-      if (handler.is_registered) visit(handler.traits);
+    for (const RegisteredClass& registered : classes_) {
+      if (registered.is_registered) visit(registered.traits);
     }
   }
   // Sets the memory that events of this class will access, to be prefetched; `context` as for
@@ -159,6 +159,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   struct Handler {
     EventHandler function = nullptr;
     void* context = nullptr;
+  };
+  struct RegisteredClass {
     EventTraits traits;
     bool is_registered = false;
   };
@@ -208,7 +210,8 @@ class FabricSimulatorImpl final : public ns3::SimulatorImpl {
   // These are requests that Run() checks before the next event, by one relaxed load per event.
   std::atomic<uint32_t> attention_{0};
   uint32_t context_ = ns3::Simulator::NO_CONTEXT;
-  std::array<Handler, kEventClassCount> handlers_;
+  std::array<Handler, kEventClassCount> handlers_;  // every event reads one
+  std::array<RegisteredClass, kEventClassCount> classes_;
   TimingWheel wheel_;
   std::unique_ptr<TimingWheel> ahead_;  // events that wait during RunAhead()
 

@@ -43,7 +43,7 @@ struct Aggregation {
   uint32_t owner = 0;   // place in the tree of the first block's member; the next ones follow
 };
 
-class AggregationTransport final : public FlowOwner, public PacketSink, public StateOwner {
+class AggregationTransport final : public PacketSink, public FlowOwner, public StateOwner {
  public:
   // Registers the events of its ports with the engine, which allows one instance at a time.
   AggregationTransport(const FabricGraph& graph, FabricNetwork& network, const EcmpRouting& routing,

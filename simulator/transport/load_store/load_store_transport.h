@@ -38,7 +38,7 @@
 
 namespace railyard {
 
-class LoadStoreTransport final : public FlowOwner, public PacketSink, public StateOwner {
+class LoadStoreTransport final : public PacketSink, public FlowOwner, public StateOwner {
  public:
   // Registers the events of its ports with the engine, which allows one instance at a time. Ports
   // are numbered by GPU; if there is PCIe between GPUs, NVLink, stores and loads have separate
