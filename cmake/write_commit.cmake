@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Writes SOURCE, which defines kCommit: the commit of SOURCE_DIR, "-dirty" behind it where files differ
-# from it, and an empty text where it is in no repository of its own (a source archive, also within another
-# repository). Leaves an equal file untouched.
+# Writes SOURCE, which defines kVersion, the text VERSION, and kCommit: the commit of SOURCE_DIR, "-dirty" behind it
+# where files differ from it, and an empty text where it is in no repository of its own (a source archive, also
+# within another repository). Leaves an equal file untouched.
 cmake_policy(VERSION 3.25)
 find_program(GIT git)
 set(commit "")
@@ -16,5 +16,6 @@ if(GIT)
 endif()
 file(CONFIGURE OUTPUT ${SOURCE} @ONLY CONTENT
 "#include \"simulator/cli/version.h\"
+const char* const railyard::kVersion = \"@VERSION@\";
 const char* const railyard::kCommit = \"@commit@\";
 ")

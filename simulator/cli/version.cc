@@ -11,7 +11,7 @@ namespace railyard {
 
 std::string VersionText() {
   const std::string_view commit = kCommit;
-  return fmt::format("railyard {} ({}ns-{}.{})", RAILYARD_VERSION,
+  return fmt::format("railyard {} ({}ns-{}.{})", kVersion,
                      commit.empty() ? "" : fmt::format("commit {}, ", commit), NS3_VERSION_MAJOR,
                      NS3_VERSION_MINOR);
 }

@@ -5,8 +5,9 @@
 
 namespace railyard {
 
-// Holds the commit of the sources, or nothing if they are in no repository. Each build defines it
-// (cmake/write_commit.cmake).
+// Hold the version, and the commit of the sources, or nothing if they are in no repository. Each
+// build defines them (cmake/write_commit.cmake).
+extern const char* const kVersion;
 extern const char* const kCommit;
 
 // Returns e.g. "railyard 0.1.0 (commit 0123456789ab, ns-3.37)": the version, the commit it was

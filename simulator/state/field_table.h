@@ -38,7 +38,6 @@
 #include <exception>
 #include <ranges>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -76,6 +75,14 @@ constexpr size_t CountMembers() {
   } else {
     return kCount - 1;
   }
+}
+
+// Returns CountMembers<Record>() == kCount, and takes less time to compile.
+template <class Record, size_t kCount>
+requires std::is_aggregate_v<Record>
+constexpr bool HasMembers() {
+  return field_table_internal::IsMadeOf<Record>(std::make_index_sequence<kCount>()) &&
+         !field_table_internal::IsMadeOf<Record>(std::make_index_sequence<kCount + 1>());
 }
 
 // --- Kinds of members ----------------------------------------------------------------------------
@@ -364,38 +371,49 @@ uint64_t HashOf(const Member& member) {
 
 // --- Tables --------------------------------------------------------------------------------------
 
-template <class... Field>
-struct FieldTable {
-  // `record` is the record's name in printed differences.
-  constexpr explicit FieldTable(std::string_view record, Field... field)
-      : record_name(record), fields(field...) {}
-
-  std::string_view record_name;
-  std::tuple<Field...> fields;
-};
-
 namespace field_table_internal {
 
+template <class Fields>
+struct Table {
+  std::string_view record_name;
+  // Calls its argument with all fields. std::tuple would take several times as long to compile.
+  Fields fields;
+};
+
+template <class Record, class Member>
+constexpr bool IsSameMember(Member Record::*a, Member Record::*b) {
+  return a == b;
+}
+// Members of different types are different.
 template <class A, class B>
-constexpr bool IsSameMember(const A& a, const B& b) {
-  if constexpr (requires { a.member == b.member; }) {
-    return a.member == b.member;
+constexpr bool IsSameMember(A /*a*/, B /*b*/) {
+  return false;
+}
+
+template <class... Member>
+constexpr bool AreDistinct(Member... member) {
+  const auto count = [&](auto one) { return (0 + ... + (IsSameMember(one, member) ? 1 : 0)); };
+  return (true && ... && (count(member) <= 1));
+}
+
+// Returns the pointer to the field's member. A bit-field has none.
+template <class Field>
+constexpr auto MemberOf(const Field& field) {
+  if constexpr (requires { field.member; }) {
+    return field.member;
   } else {
-    return false;
+    return std::false_type();
   }
 }
 
-template <class Table>
-constexpr bool HasMembersOnce(const Table& table) {
-  return std::apply(
-      [](const auto&... a) {
-        const auto count = [&](const auto& b) { return (0 + ... + (IsSameMember(a, b) ? 1 : 0)); };
-        return (true && ... && (count(a) <= 1));
-      },
-      table.fields);
-}
-
 }  // namespace field_table_internal
+
+// Lists the fields of a record, whose name in printed differences is `record`.
+template <class... Field>
+constexpr auto FieldTable(std::string_view record, Field... field) {
+  auto fields = [field...](const auto& take) { return take(field...); };
+  return field_table_internal::Table<decltype(fields)>{record, fields};
+}
 
 template <class Record>
 concept HasFieldTable = requires {
@@ -406,8 +424,10 @@ concept HasFieldTable = requires {
 template <HasFieldTable Record>
 constexpr bool NamesEveryMember() {
   constexpr auto kTable = Record::Fields();
-  return std::tuple_size_v<decltype(kTable.fields)> == CountMembers<Record>() &&
-         field_table_internal::HasMembersOnce(kTable);
+  return kTable.fields([](const auto&... field) {
+    return HasMembers<Record, sizeof...(field)>() &&
+           field_table_internal::AreDistinct(field_table_internal::MemberOf(field)...);
+  });
 }
 
 template <HasFieldTable Record>
@@ -444,20 +464,18 @@ void VisitFields(Record& record, StateArchive& archive) {
   static_assert(NamesEveryMember<std::remove_const_t<Record>>(),
                 "the field table of this record does not name every member of it, each once");
   constexpr auto kTable = Record::Fields();
-  std::apply(
-      [&](const auto&... field) {
-        if (archive.is_naming()) [[unlikely]] {
-          (field_table_internal::VisitNamedField(field, record, archive), ...);
-          return;
-        }
-        (field_table_internal::VisitField(field, record, archive), ...);
-        if (!archive.adds()) return;
-        const auto follow = [&](const auto& of) {
-          if constexpr (requires { of.Follow(record); }) of.Follow(record);
-        };
-        (follow(field), ...);
-      },
-      kTable.fields);
+  kTable.fields([&](const auto&... field) {
+    if (archive.is_naming()) [[unlikely]] {
+      (field_table_internal::VisitNamedField(field, record, archive), ...);
+      return;
+    }
+    (field_table_internal::VisitField(field, record, archive), ...);
+    if (!archive.adds()) return;
+    const auto follow = [&](const auto& of) {
+      if constexpr (requires { of.Follow(record); }) of.Follow(record);
+    };
+    (follow(field), ...);
+  });
 }
 
 // Does the same for the record with number `index` of its kind.
@@ -507,8 +525,8 @@ void CombineFields(Record& record, const Record& other, Combine combine) {
       own = combine(own, others);
     }
   };
-  std::apply([&](const auto&... field) { (combine_member(field.member), ...); },
-             Record::Fields().fields);
+  constexpr auto kTable = Record::Fields();
+  kTable.fields([&](const auto&... field) { (combine_member(field.member), ...); });
 }
 
 }  // namespace railyard
