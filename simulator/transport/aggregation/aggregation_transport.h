@@ -69,7 +69,6 @@ class AggregationTransport final : public PacketSink, public FlowOwner, public S
   // Stops a member from sending.
   void Close(FlowId member) override { members_[member].is_closed = true; }
 
-  StateOwner* state() override { return this; }
   std::string state_name() const override { return "aggregation trees"; }
   void Visit(StateArchive& archive) override;
 

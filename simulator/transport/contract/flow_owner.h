@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/state/state_registry.h"
 #include "simulator/units/identifier.h"
 #include "topologies/graph/fabric_graph.h"
 
@@ -53,10 +52,6 @@ class FlowOwner {
   virtual std::vector<LinkShare> LinkSharesOf(FlowId flow) const = 0;
   // Returns the recovery times of the flow's data or, with false, of its grants.
   virtual RecoveryTimes RecoveryOf(FlowId /*flow*/, bool /*of_data*/) const { return {}; }
-
-  // Returns the owner of the state that decides the future when no message is in flight. Null means
-  // that this state is unknown, so nothing of a run with these flows is replayed from the cache.
-  virtual StateOwner* state() { return nullptr; }
 };
 
 }  // namespace railyard

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/state/state_registry.h"
 #include "simulator/transport/contract/flow_owner.h"
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/contract/message_size.h"
@@ -70,6 +71,10 @@ class Transport : public FlowOwner {
   // OnLossRecovered() is called when it is. A flow that has failed has no such loss.
   virtual bool HasUnrepairedLoss(FlowId /*flow*/) const { return false; }
   virtual FlowStatus StatusOf(FlowId flow) const = 0;
+
+  // Returns the owner of the state that decides the future when no message is in flight. Null means
+  // that this state is unknown, so nothing of a run with this transport is replayed from the cache.
+  virtual StateOwner* state() { return nullptr; }
 };
 
 }  // namespace railyard

@@ -72,7 +72,6 @@ class LoadStoreTransport final : public PacketSink, public FlowOwner, public Sta
   void OnPacketInMemory(PacketId packet) override;
   void OnPacketDropped(PacketId packet, DropReason reason, LinkId link) override;
 
-  StateOwner* state() override { return this; }
   std::string state_name() const override { return "NVLink and PCIe flows"; }
   void Visit(StateArchive& archive) override;
   // Visits only the flows on which these GPUs send.
