@@ -74,7 +74,7 @@ void AppendAddedTime(const ResultStore& store, std::vector<Chart>& charts) {
   charts.push_back(std::move(chart));
 }
 
-// How the collective that lost most time came to its duration.
+// Appends a chart of how the collective that lost most time came to its duration.
 void AppendSlowest(const ResultStore& store, std::vector<Chart>& charts) {
   const std::string chosen =
       "FROM collectives WHERE duration_ps > baseline_duration_ps ORDER BY duration_ps - "

@@ -50,8 +50,8 @@ bool IsWide(const ChartTable& table, std::string_view column) {
   return least > 0 && greatest / least > 20;
 }
 
-// How gnuplot draws a group's values. The colour comes first: gnuplot takes what overrides it only
-// after it.
+// Says how gnuplot draws a group's values. The colour comes first: gnuplot takes what overrides it
+// only after it.
 constexpr const char* kAsPoints = "points ls {} pt 7 ps 0.5";
 constexpr const char* kAsSteps = "steps ls {} lw 1.5";
 

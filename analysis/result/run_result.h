@@ -292,8 +292,9 @@ struct RunResult {
   uint64_t seed = 0;
   RunMode mode = RunMode::kPacket;
   RunStatus status = RunStatus::kCompleted;
-  std::string status_detail;  // why it was aborted, or the chains of waits; one or several lines
-  std::string fingerprint;    // 32 hex digits
+  std::string status_detail;    // why it was aborted, or the chains of waits; one or several lines
+  std::string fingerprint;      // 32 hex digits
+  std::string trajectory_hash;  // 16 hex digits; empty if packets were not hashed
   int64_t simulated_time_ps = 0;
   double wall_seconds = 0;
   double cpu_seconds = 0;

@@ -23,7 +23,7 @@ struct IterationResult {
   // The distance of its traffic matrix from that of the previous iteration, 0 to 1; absent in the
   // first.
   std::optional<double> drift{};
-  // The same for AllToAlls only, by layer; absent if there are none.
+  // The traffic of AllToAlls only, by layer; absent if there are none.
   std::optional<double> all_to_all_drift{};
   std::optional<double> all_to_all_imbalance{};  // busiest rank over mean, 1 or more
 };

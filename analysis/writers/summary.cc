@@ -46,6 +46,7 @@ class SummaryVisit {
     sink_.Number("seed", result_.seed);
     sink_.Text("mode", RunModeName(result_.mode));
     sink_.Text("fingerprint", result_.fingerprint);
+    VisitTrajectory();
     sink_.Text("status", RunStatusName(result_.status));
     sink_.Signed("simulated_time_ps", result_.simulated_time_ps);
     sink_.Real("wall_seconds", result_.wall_seconds);
@@ -60,6 +61,14 @@ class SummaryVisit {
     sink_.Number("control_hops", result_.control_hops);
     sink_.Real("short_form_share", ShortFormShare(result_));
     sink_.Number("packets", result_.packets);
+  }
+
+  void VisitTrajectory() {
+    if (result_.trajectory_hash.empty()) {
+      sink_.Null("trajectory_hash");
+    } else {
+      sink_.Text("trajectory_hash", result_.trajectory_hash);
+    }
   }
 
   void VisitDivision() {

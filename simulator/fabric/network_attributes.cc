@@ -28,7 +28,8 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                         ns3::MakeEnumChecker(static_cast<int>(PortForm::kShort), "SHORT",
                                              static_cast<int>(PortForm::kGeneral), "GENERAL"))
           .AddAttribute("TrajectoryHash",
-                        "Whether every packet's arrival at every device enters trajectory_hash().",
+                        "Whether every arrival of a packet enters a hash, the result's "
+                        "trajectory_hash.",
                         ns3::BooleanValue(false),
                         ns3::MakeBooleanAccessor(
                             &FabricNetwork::Set<&FabricSettings::hashes_trajectory, bool>,

@@ -33,6 +33,15 @@ void NetworkState::Visit(StateArchive& archive) {
   if (archive.is_checking()) CheckBuffers(archive);
 }
 
+std::string NetworkState::WhyNeverReplayed() const {
+  const FabricSettings& settings = network_.tables.settings;
+  if (settings.hashes_trajectory) return "every packet enters the trajectory hash";
+  if (settings.load_balancing != LoadBalancing::kEcmp) {
+    return "load balancing chooses a packet's link by queues, instants or draws";
+  }
+  return {};
+}
+
 // The walk above requires only a part of what the tables of buffers have.
 void NetworkState::CheckBuffers(StateArchive& archive) const {
   const ChannelAccounts& accounts = network_.accounts;

@@ -50,6 +50,7 @@ class NetworkState final : public StateOwner {
   // Visits the counters and all state that decides the future when no packet is in flight.
   std::string state_name() const override { return "the network's queues and links"; }
   void Visit(StateArchive& archive) override;
+  std::string WhyNeverReplayed() const override;
   // Visits only these NVLinks, which must be all NVLinks of a set of GPUs that no NVLink joins to
   // other GPUs. If the archive adds, no packet may have been lost on them.
   void VisitNvlinks(std::span<const LinkId> links, StateArchive& archive);

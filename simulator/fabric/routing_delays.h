@@ -7,6 +7,7 @@
 #include <ns3/object.h>
 
 #include "simulator/units/units.h"
+#include "topologies/graph/graph_ids.h"
 
 namespace railyard {
 
@@ -28,8 +29,8 @@ struct RoutingDelays {
     int64_t detection_ps = 0;
     int64_t convergence_ps = 0;
   };
-  std::map<uint32_t, OfDevice> of_device{};  // by its number in the graph
-  OfDevice Of(uint32_t device) const {
+  std::map<DeviceId, OfDevice> of_device{};
+  OfDevice Of(DeviceId device) const {
     const auto it = of_device.find(device);
     return it == of_device.end() ? OfDevice{detection_ps, convergence_ps} : it->second;
   }

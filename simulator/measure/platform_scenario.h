@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Writes the blocks of a scenario for a platform's reference fabric: rail-optimized, non-blocking.
+// Builds a scenario on a platform's reference fabric: rail-optimized, non-blocking.
 #pragma once
 
 #include <cstdint>

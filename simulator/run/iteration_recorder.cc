@@ -250,7 +250,7 @@ void IterationRecorder::AddP2pCalls(const Iteration& iteration, Matrix& matrix) 
 
 // The busiest rank's bytes over the mean rank's, summed over all AllToAlls.
 std::optional<double> IterationRecorder::ImbalanceOf(const Iteration& iteration) const {
-  std::unordered_map<uint32_t, std::vector<Load>> loads;  // by collective, then its ranks
+  std::unordered_map<CollectiveIndex, std::vector<Load>> loads;  // of a collective's ranks
   for (const Call& call : iteration.p2p_calls) {
     const JobOperation& operation = job_.operations[call.rank][call.operation];
     const CollectiveIndex number = job_.CollectiveOf(call.rank, operation);

@@ -26,7 +26,7 @@ class LossRecorder final : public ReplayObserver {
     std::set<ConnectionId> unrecovered;
     // The parts of the job that were halted while some of their connections had lost packets to it;
     // these losses are repaired when the part restarts.
-    std::set<uint32_t> halted_parts;
+    std::set<PartIndex> halted_parts;
     int64_t first_retransmission_ps = -1;
     int64_t last_recovery_ps = -1;
     // The payload retransmitted by connections that have lost packets to it since they were last in

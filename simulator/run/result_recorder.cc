@@ -56,6 +56,9 @@ class Recorder {
     RecordDropsAndFaults();
     RecordConservation();
     result_.fingerprint = Fingerprint();
+    if (network_.settings().hashes_trajectory) {
+      result_.trajectory_hash = fmt::format("{:016x}", network_.taps().trajectory_hash());
+    }
     return std::move(result_);
   }
 

@@ -349,7 +349,7 @@ class AloneRuns {
   std::vector<Baseline::Outcome> outcomes_;      // of the first of them
 };
 
-// The same with every byte sent again, where receivers would do without some.
+// Simulates the job once more with every lost byte retransmitted, if receivers tolerate losses.
 class ReliableRun {
  public:
   ReliableRun(const Scenario& scenario, const RunOptions& options, RunMonitor& monitor)

@@ -58,8 +58,8 @@ class TraceRecorder {
   };
   // Holds the messages of a connection while a shown collective uses it.
   struct Messages {
-    uint32_t sent_collective = UINT32_MAX;
-    uint32_t received_collective = UINT32_MAX;
+    CollectiveIndex sent_collective = CollectiveIndex::kNone;
+    CollectiveIndex received_collective = CollectiveIndex::kNone;
     uint64_t sent = 0;
     uint64_t received = 0;
     std::array<Track, kConnectionSlots> tracks{};
@@ -98,10 +98,10 @@ class TraceRecorder {
   uint64_t slice_bytes_ = 0;
   std::vector<Track> processes_;                              // by rank; 0 if none yet
   std::map<std::pair<GlobalRank, uint32_t>, Track> streams_;  // by rank, stream
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, Track>
-      channels_;                                     // by rank, communicator, channel, lane
-  std::unordered_map<uint32_t, Shown> shown_;        // by collective
-  std::unordered_map<uint32_t, Messages> messages_;  // by connection
+  std::map<std::tuple<GpuIndex, CommunicatorIndex, uint32_t, uint32_t>, Track>
+      channels_;  // the numbers are a channel's and a lane's
+  std::unordered_map<CollectiveIndex, Shown> shown_;
+  std::unordered_map<ConnectionId, Messages> messages_;
 };
 
 }  // namespace railyard

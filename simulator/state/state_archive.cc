@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How places of a walk are called.
+// Names the places of a walk.
 #include "simulator/state/state_archive.h"
 
 #include <string>

@@ -124,7 +124,7 @@ std::optional<Ends> EndsOf(const ProtoCursor& cursor, bool is_log, Diagnostics& 
   return std::nullopt;
 }
 
-// How many numbers a range has.
+// Returns how many numbers a range has.
 std::optional<size_t> CountOf(const ProtoCursor& cursor, const Ends& ends,
                               Diagnostics& diagnostics) {
   const auto& message = cursor.As<protos::StudyRange>();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Generates traffic of other jobs over the network: RDMA writes between GPUs, over queue pairs with
-// the job's own window, congestion control and retransmission. Each pair of GPUs begins messages at
-// the offered rate, and pauses while eight of its messages are in flight; messages that it could
-// not begin meanwhile are omitted.
+// Generates traffic of other jobs over the network: messages between GPUs over the plain transport
+// of the job's stack (queue pairs, TCP streams or flows), with the job's window, congestion control
+// and retransmission. Each pair of GPUs begins messages at the offered rate, and pauses while eight
+// of its messages are in flight; messages that it could not begin meanwhile are omitted.
 //
-// Other activity of those GPUs is not modelled. A queue pair that breaks sends no more; no
-// simulated job ends because of it.
+// Other activity of those GPUs is not modelled. A flow that breaks sends no more; no simulated job
+// ends because of it.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace railyard::testing {
 // AllReduce. Durations: 1, 10 and 2 ms; fault-free: 1, 2.5 and 2 ms.
 RunResult MadeUpRun();
 
-// The same without faults and without a paired run.
+// Returns MadeUpRun() without faults and without a paired run.
 RunResult MadeUpRunWithoutFaults();
 
 // An empty directory of the running test's own, removed with everything in it.

@@ -54,14 +54,14 @@ std::vector<std::string> Keys(const rapidjson::Value& object) {
 
 TEST(SummaryJsonTest, HasTheKeysOfTheContract) {
   const auto summary = Parse(MadeUpRun());
-  EXPECT_THAT(
-      Keys(summary),
-      ElementsAre("schema_version", "scenario", "seed", "mode", "fingerprint", "status",
-                  "simulated_time_ps", "wall_seconds", "cpu_seconds", "baseline_cpu_seconds",
-                  "peak_rss_bytes", "threads", "threads_why", "division", "events", "packet_hops",
-                  "control_hops", "short_form_share", "packets", "collectives", "by_kind", "tiers",
-                  "pairs", "drops", "transport", "faults", "jobs", "payload", "conservation",
-                  "estimate", "traffic", "in_network", "measured"));
+  EXPECT_THAT(Keys(summary),
+              ElementsAre("schema_version", "scenario", "seed", "mode", "fingerprint",
+                          "trajectory_hash", "status", "simulated_time_ps", "wall_seconds",
+                          "cpu_seconds", "baseline_cpu_seconds", "peak_rss_bytes", "threads",
+                          "threads_why", "division", "events", "packet_hops", "control_hops",
+                          "short_form_share", "packets", "collectives", "by_kind", "tiers", "pairs",
+                          "drops", "transport", "faults", "jobs", "payload", "conservation",
+                          "estimate", "traffic", "in_network", "measured"));
   EXPECT_THAT(Keys(summary["collectives"]),
               ElementsAre("count", "calls", "simulated", "replayed", "replayed_by",
                           "verified_episodes", "never_replayed", "duration_ps", "stretch"));

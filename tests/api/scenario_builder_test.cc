@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "railyard/import_files.h"
+#include "railyard/run.h"
 #include "simulator/scenario/schema/scenario.h"
 #include "topologies/graph/fabric_copy.h"
 
@@ -131,7 +133,7 @@ TEST(ScenarioBuilderTest, AnUnregisteredCongestionControlIsAFinding) {
   ScenarioBuilder builder = Small();
   builder.Set("nic.congestion_control.registered", "nobody");
   const std::string findings = FindingsOf(builder);
-  // How it goes on depends on what other tests have registered.
+  // The rest of the finding depends on what other tests have registered.
   EXPECT_THAT(findings, HasSubstr("error: nic.congestion_control.registered: "));
   EXPECT_THAT(findings, HasSubstr("\"nobody\""));
 }
@@ -200,6 +202,36 @@ TEST(ScenarioBuilderTest, AGraphAndCallsInMemoryAreNotReadFromFiles) {
   other.Fabric(scenario::RailOptimized{.servers = 4});
   EXPECT_EQ(BuiltBy(other)->fabric.gpus().size(), 32u);
   EXPECT_EQ(BuiltBy(builder)->fabric.gpus().size(), 16u);
+}
+
+TEST(ScenarioBuilderTest, AGeneratorIsSetByItsFields) {
+  ScenarioBuilder builder("fat_tree");
+  builder.Set("fabric.fat_tree.radix", 16)
+      .Set("fabric.fat_tree.servers[0].count", 4)
+      .Add(scenario::Collective{.size = DataSize::MiB(1)});
+  const auto built = BuiltBy(builder);
+  ASSERT_NE(built, nullptr);
+  EXPECT_EQ(built->fabric.gpus().size(), 32u);
+}
+
+TEST(ScenarioBuilderTest, ACapturedJobIsImportedAndRuns) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("railyard_import_" + std::to_string(getpid()) + ".goal");
+  std::ofstream(path) << "num_ranks 2\nrank 0 {\na: send 65536b to 1 tag 7\n}\n"
+                         "rank 1 {\na: recv 65536b from 0 tag 7\n}\n";
+  Diagnostics diagnostics;
+  TraceImport import = ImportFiles({path.string()}, kAutoFormat, {}, diagnostics);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(import.trace) << diagnostics.ToString();
+  EXPECT_EQ(import.report.format, "goal");
+  ScenarioBuilder builder("captured");
+  builder.Fabric(scenario::RailOptimized{.servers = 2})
+      .Calls(std::make_shared<const Trace>(*std::move(import.trace)));
+  const auto built = BuiltBy(builder);
+  ASSERT_NE(built, nullptr);
+  const Result result = railyard::Run(*built);
+  ASSERT_EQ(result.collectives.size(), 1u);
+  EXPECT_EQ(result.collectives[0].bytes, 65'536u);
 }
 
 TEST(ScenarioBuilderTest, AGraphOnWhichNoJobRunsIsAFinding) {

@@ -21,6 +21,7 @@
 #include "simulator/transport/stacks/network_stack_settings.h"
 #include "simulator/transport/stacks/network_stacks.h"
 #include "simulator/units/units.h"
+#include "tests/execution/lane_observer_double.h"
 #include "tests/execution/listed_schedule.h"
 #include "tests/transport/fixed_latency/fixed_latency_stack.h"
 #include "topologies/generators/rail_optimized.h"
@@ -55,7 +56,7 @@ constexpr int64_t kArrivalPs = kPsPerUs / 4;
 
 constexpr const char* kStack = "fixed latency, for the lane executor";
 
-class LaneExecutorTest : public ::testing::Test, public LaneObserver {
+class LaneExecutorTest : public ::testing::Test, public testing::LaneObserverDouble {
  protected:
   static void SetUpTestSuite() {
     RegisterNetworkStack(
@@ -116,14 +117,6 @@ class LaneExecutorTest : public ::testing::Test, public LaneObserver {
   void OnChannelFinished(RunningIndex operation, int64_t end_ps,
                          const CriticalPath* /*path*/) override {
     ends_ps_.emplace(operation, end_ps);
-  }
-  void OnPacketLost(ConnectionId /*connection*/, const FlowLoss& /*loss*/) override {}
-  void OnPacketRepeated(ConnectionId /*connection*/, uint32_t /*payload_bytes*/) override {}
-  void OnRetransmission(ConnectionId /*connection*/) override {}
-  void OnLossRecovered(ConnectionId /*connection*/) override {}
-  void OnConnectionError(ConnectionId /*connection*/, bool /*at_sender*/,
-                         const std::string& why) override {
-    ADD_FAILURE() << why;
   }
 
   FabricGraph graph_;

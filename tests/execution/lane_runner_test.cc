@@ -63,7 +63,7 @@ class LaneRunnerTest : public testing::PartsFixture {
   const MessageSlots& SlotsBetween(uint32_t from, uint32_t to) {
     return table_->slots(Between(from, to));
   }
-  // When the CTA was done with the message in a slot of the connection.
+  // Returns when the CTA was done with the message in a slot of the connection.
   int64_t StagedPs(uint32_t from, uint32_t to, uint32_t slot) {
     return table_->staged(At(Between(from, to))).time_ps[slot];
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Groups of GPUs with their NICs, whose connections are queue pairs: rank r is GPU r of two servers
 // of eight, and the NICs of a rail are at one leaf.
+#include "simulator/execution/connections/nic_groups.h"
+
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -8,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "simulator/execution/connections/connection_table.h"
 #include "simulator/transport/stacks/network_stacks.h"
 #include "tests/execution/connection_fixture.h"
 #include "tests/support/gpus.h"
@@ -24,7 +25,8 @@ using ::testing::UnorderedElementsAre;
 
 class NicGroupsTest : public testing::ConnectionFixture {
  protected:
-  NicGroupsTest() : ConnectionFixture(MakeNetworkStack) {}
+  NicGroupsTest()
+      : ConnectionFixture(MakeNetworkStack), groups_(graph_, *table_, *load_store_, *stack_) {}
 
   // A connection by the sender's own NIC.
   ConnectionId Open(uint32_t from, uint32_t to, uint32_t channel = 0) {
@@ -34,12 +36,14 @@ class NicGroupsTest : public testing::ConnectionFixture {
     table_->Between(rail, channel, RankIndex{from}, RankIndex{to}, ConnectionUse::kExchange);
   }
   NicGroup GroupOf(const std::vector<GpuIndex>& gpus) const {
-    return table_->NicGroupOf(gpus, [](GpuIndex) { return uint64_t{0}; });
+    return groups_.GroupOf(gpus, [](GpuIndex) { return uint64_t{0}; });
   }
   DeviceId LeafOf(uint32_t gpu) const {
     const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
     return graph_.link_target(graph_.WiresOfNic(nic).front());
   }
+
+  NicGroups groups_;
 };
 
 // Each direction crosses GPU to NIC, NIC to leaf, leaf to NIC and NIC to GPU. Acknowledgements use
@@ -108,8 +112,8 @@ TEST_F(NicGroupsTest, TheOrderOfOpeningIsPartOfTheIdentity) {
 TEST_F(NicGroupsTest, WhatElseAffectsAGpuIsPartOfTheIdentity) {
   Open(0, 8);
   const auto with = [this](uint64_t of_gpu_8) {
-    return table_
-        ->NicGroupOf(Gpus({0, 8}), [=](GpuIndex gpu) { return gpu == 8 ? of_gpu_8 : uint64_t{0}; })
+    return groups_
+        .GroupOf(Gpus({0, 8}), [=](GpuIndex gpu) { return gpu == 8 ? of_gpu_8 : uint64_t{0}; })
         .identity;
   };
   EXPECT_EQ(with(0), GroupOf(Gpus({0, 8})).identity);
@@ -121,11 +125,11 @@ TEST_F(NicGroupsTest, WhatElseAffectsAGpuIsPartOfTheIdentity) {
 TEST_F(NicGroupsTest, LikeServersHaveOneIdentity) {
   Between(1, 2);
   Between(9, 10);
-  EXPECT_EQ(table_->IdentityOfGpus(Gpus({1, 2})), table_->IdentityOfGpus(Gpus({9, 10})));
+  EXPECT_EQ(groups_.IdentityOfGpus(Gpus({1, 2})), groups_.IdentityOfGpus(Gpus({9, 10})));
   Between(10, 9);
-  EXPECT_NE(table_->IdentityOfGpus(Gpus({1, 2})), table_->IdentityOfGpus(Gpus({9, 10})));
+  EXPECT_NE(groups_.IdentityOfGpus(Gpus({1, 2})), groups_.IdentityOfGpus(Gpus({9, 10})));
   Between(2, 1);
-  EXPECT_EQ(table_->IdentityOfGpus(Gpus({1, 2})), table_->IdentityOfGpus(Gpus({9, 10})));
+  EXPECT_EQ(groups_.IdentityOfGpus(Gpus({1, 2})), groups_.IdentityOfGpus(Gpus({9, 10})));
 }
 
 // Flows that no connection opened, as those of detours, have no counterpart elsewhere.
@@ -135,7 +139,7 @@ TEST_F(NicGroupsTest, AFlowOfAnotherUserDistinguishesItsServer) {
   testing::ListeningSink other;
   load_store_->Open({&other, 0}, GpuIndex{1}, GpuIndex{2});
   load_store_->Open({&other, 0}, GpuIndex{9}, GpuIndex{10});
-  EXPECT_NE(table_->IdentityOfGpus(Gpus({1, 2})), table_->IdentityOfGpus(Gpus({9, 10})));
+  EXPECT_NE(groups_.IdentityOfGpus(Gpus({1, 2})), groups_.IdentityOfGpus(Gpus({9, 10})));
 }
 
 }  // namespace

@@ -4,13 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "simulator/execution/lanes/cta_clock.h"
-#include "simulator/execution/lanes/lane_observer.h"
 #include "simulator/execution/lanes/lane_table.h"
 #include "simulator/execution/lanes/lane_wakes.h"
 #include "simulator/execution/proxies/network_proxies.h"
@@ -18,10 +16,11 @@
 #include "simulator/execution/sums/switch_sums.h"
 #include "simulator/units/units.h"
 #include "tests/execution/connection_fixture.h"
+#include "tests/execution/lane_observer_double.h"
 
 namespace railyard::testing {
 
-class PartsFixture : public ConnectionFixture, public LaneObserver {
+class PartsFixture : public ConnectionFixture, public LaneObserverDouble {
  protected:
   static constexpr int64_t kPostPs = kPsPerUs;
   static constexpr int64_t kArrivalPs = kPsPerUs / 4;
@@ -81,17 +80,6 @@ class PartsFixture : public ConnectionFixture, public LaneObserver {
     std::vector<LaneIndex> woken;
     wakes_.TakeAll([&](LaneIndex lane) { woken.push_back(lane); });
     return woken;
-  }
-
-  void OnChannelFinished(RunningIndex /*operation*/, int64_t /*end_ps*/,
-                         const CriticalPath* /*path*/) override {}
-  void OnPacketLost(ConnectionId /*connection*/, const FlowLoss& /*loss*/) override {}
-  void OnPacketRepeated(ConnectionId /*connection*/, uint32_t /*payload_bytes*/) override {}
-  void OnRetransmission(ConnectionId /*connection*/) override {}
-  void OnLossRecovered(ConnectionId /*connection*/) override {}
-  void OnConnectionError(ConnectionId /*connection*/, bool /*at_sender*/,
-                         const std::string& why) override {
-    ADD_FAILURE() << why;
   }
 
   CtaClock clock_;

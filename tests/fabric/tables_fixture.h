@@ -79,7 +79,7 @@ class TablesFixture : public ::testing::Test {
     packet.wire_bytes = static_cast<uint16_t>(wire_bytes);
     return index;
   }
-  // The same for a packet that waits for `egress` in the device it came to by `ingress`.
+  // Makes a packet that waits for `egress` in the device it came to by `ingress`.
   PacketId MakePacketFrom(VirtualChannelId ingress, LinkId egress, uint32_t wire_bytes) {
     const PacketId index = MakePacket(egress, wire_bytes);
     tables_.packets[index].ingress = ingress;

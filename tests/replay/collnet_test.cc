@@ -44,7 +44,7 @@ TEST_P(CollnetTest, NicsCarryTheirRailsBlocks) {
         << run.links.Text(row, "link");
   }
   EXPECT_EQ(nic_wires, 2 * (8 * kServers));
-  // The same as a GPU sees it, which no pair of GPUs can be named for.
+  // These bytes belong to no pair of GPUs; each GPU counts what it sends and receives.
   const Table in_network = run.Query("SELECT * FROM in_network WHERE switches = 'NETWORK'");
   ASSERT_EQ(in_network.size(), 8 * kServers);
   uint64_t received = 0;

@@ -35,7 +35,7 @@ struct Map {
         map(test.graph, test.calls, test.plans, host, std::move(settings)) {
     test.ledger.KeepBegun();
   }
-  // Whether anything but collective 0 may touch its partition before then.
+  // Returns whether anything but collective 0 may touch its partition before then.
   bool MayTouchFirst(int64_t until_ps) {
     std::vector<CallNumber> own;
     for (const GpuIndex gpu : test.plans.gpus(CommunicatorIndex{0}))
@@ -102,7 +102,7 @@ TEST(PartitionMapTest, DetoursMeetThePartitionsOfTheirGpus) {
   EXPECT_FALSE(test.map.IsMetAt(test.map.partition(PartitionIndex{1}), GpuIndex{5}));
 }
 
-// The same places of two servers, or two rails, are alike; others are not.
+// Equal places in two servers, or on two rails, are of one class; others are not.
 TEST(PartitionMapTest, CommunicatorsOfOneClassDifferInTheirServerOrRailAlone) {
   const auto classes = [](const std::vector<std::vector<uint32_t>>& communicators) {
     return Map(communicators).map.ClassesOfCommunicators();

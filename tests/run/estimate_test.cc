@@ -73,8 +73,8 @@ TEST_F(EstimateTest, ABubbleIsItsClosedForm) {
   EXPECT_LE(std::abs(run.Real("estimate.difference")), 0.1);
 }
 
-// The same with an output layer of 600 us, which the last stage alone has: a micro-batch passes the
-// first stage once more, 90 us forward and twice that backward, while the last one waits.
+// An output layer of 600 us, which the last stage alone has, adds a bubble: a micro-batch passes
+// the first stage once more, 90 us forward and twice that backward, while the last one waits.
 TEST_F(EstimateTest, ABubbleIsOfTheOtherStages) {
   const EndedRun run = RunTwoStages("600us");
   ASSERT_EQ(run.exit.status, 0) << run.exit.errors;

@@ -62,11 +62,32 @@ TEST_F(OutcomeTest, ARunSaysWhatIsNeverTakenFromTheReplayCacheAndWhy) {
       "The replay cache does not cover queue pairs with railyard::Swift: Swift keeps a window of "
       "each queue pair.";
   EXPECT_THAT(Notes(swift), HasSubstr(note));
+  const EndedRun adaptive = RunText(Job() + "network { load_balancing: ADAPTIVE }\n");
+  EXPECT_THAT(ReadText(adaptive.directory + "/summary.json"),
+              HasSubstr(R"("owner": "the network's queues and links")"));
   const EndedRun dcqcn = RunText(Job() + "nic { congestion_control { dcqcn {} } }\n");
   EXPECT_THAT(Notes(dcqcn), ::testing::Not(HasSubstr("replay cache")));
   const EndedRun without =
       RunText(Job() + "nic { congestion_control { swift {} } }\n", {"--no-replay-cache"});
   EXPECT_THAT(Notes(without), ::testing::Not(HasSubstr("replay cache")));
+}
+
+TEST_F(OutcomeTest, TheTrajectoryHashComparesRunsPacketByPacket) {
+  const auto hash_of = [this](const std::string& job) {
+    const EndedRun run = RunText(job + "network { trajectory_hash: true }\n", {"--threads", "2"});
+    EXPECT_EQ(run.exit.status, 0) << run.exit.errors;
+    EXPECT_EQ(run.Integer("collectives.replayed"), 0);
+    EXPECT_EQ(run.Text("threads_why"), "the trajectory is hashed");
+    EXPECT_THAT(ReadText(run.directory + "/summary.json"),
+                HasSubstr("every packet enters the trajectory hash"));
+    return run.Text("trajectory_hash");
+  };
+  const std::string hash = hash_of(Job());
+  EXPECT_EQ(hash.size(), 16u);
+  EXPECT_EQ(hash_of(Job()), hash);
+  EXPECT_NE(hash_of(RailOptimized(2) + Program("ALL_REDUCE", "15MiB", "repeat: 3")), hash);
+  EXPECT_THAT(ReadText(RunText(Job()).directory + "/summary.json"),
+              HasSubstr(R"("trajectory_hash": null)"));
 }
 
 // The seed keys the hashes of ECMP. On a job that keeps to its rails there is no choice of paths,

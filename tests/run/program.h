@@ -37,7 +37,7 @@ class ScratchDirectory {
 
 std::string ReadText(const std::string& path);
 
-// How a child process ended.
+// Says how a child process ended.
 struct ProgramExit {
   int status = -1;  // 128 + signal if a signal ended it, as a shell says
   std::string output;

@@ -14,11 +14,10 @@ namespace {
 
 // The attributes that no field of a block sets, and what does.
 const std::set<std::string> kSetOtherwise = {
-    "railyard::FabricNetwork::Seed",            // the scenario's
-    "railyard::FabricNetwork::TrajectoryHash",  // tests
-    "railyard::Nic::CongestionControl",         // the block itself
-    "railyard::Nic::IbTimeout",                 // nccl
-    "railyard::Nic::IbRetryCount",              // nccl
+    "railyard::FabricNetwork::Seed",     // the scenario's
+    "railyard::Nic::CongestionControl",  // the block itself
+    "railyard::Nic::IbTimeout",          // nccl
+    "railyard::Nic::IbRetryCount",       // nccl
 };
 
 TEST(ModelAttributesTest, FieldsAndAttributesAreOneToOne) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How connections use queue pairs: defaults by version, and what is refused.
+// The fields of IB: defaults by version of how connections use queue pairs, and refusals.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

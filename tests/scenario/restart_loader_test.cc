@@ -59,7 +59,8 @@ TEST(RestartLoaderTest, WhatItCannotDoIsRefused) {
   EXPECT_EQ(
       FindingsOf("restart { checkpoint_every: 1 }",
                  "workload { program { collectives { kind: ALL_REDUCE bytes: \"1MiB\" } } }\n"),
-      ":3:11: error: restart.checkpoint_every: the job has one iteration, as far as can be told "
+      ":3:11: error: restart.checkpoint_every: the job has one iteration, as far as its program "
+      "shows "
       "(expected a plan or a program that repeats, a log whose calls do throughout, or no "
       "checkpoints)\n");
 }

@@ -42,8 +42,8 @@ TEST_F(JobsTest, JobsThatShareNoLinkDoNotFeelOneAnother) {
     EXPECT_EQ(run.collectives.Integer(row, "duration_ps"),
               run.collectives.Integer(row, "alone_duration_ps"));
   }
-  // The same work on the same kind of GPUs: only the start differs, and how ties go, which are by
-  // GPU.
+  // Both jobs do equal work on equal GPUs. They differ in their start, and in the order of events
+  // of one instant, which is by GPU.
   EXPECT_EQ(run.Integer("jobs.1.start_ps"), 40'000'000);
   const double alone_ps = run.Real("jobs.0.alone_time_ps");
   EXPECT_NEAR(run.Real("jobs.1.end_ps"), run.Real("jobs.0.end_ps") + 40e6, 1e-3 * alone_ps);

@@ -87,7 +87,7 @@ TEST_F(PortFailoverTest, APortThatComesBackRestoresAllOfIt) {
   EXPECT_NEAR(Busbw(run, 15) / Busbw(run, 2), 2, 0.02);
 }
 
-// The same ports in one bonded device, whose queue pairs move with their routes.
+// A bonded device has both ports, and its queue pairs move with their routes.
 TEST_F(PortFailoverTest, ABondedPortNeedsNone) {
   const EndedRun run =
       RunText(Job("", LinkDown(kPort, "52ms")), {"--set", "nic.link_aggregation=true"});

@@ -324,7 +324,7 @@ class RailJob : public RandomJob {
 };
 class RandomJobTest : public ReplayCacheTest, public ::testing::WithParamInterface<uint32_t> {
  protected:
-  // How many collectives were replayed.
+  // Returns how many collectives were replayed.
   int64_t ExpectSameResults(RandomJob& job, uint32_t seed) {
     const ScratchDirectory directory;
     WriteTrace(directory.Path("job.trace"), job.trace());

@@ -9,7 +9,7 @@
 
 namespace railyard::testing {
 
-// The same for the same seed, everywhere.
+// Returns the text of a scenario, which depends on the seed alone.
 std::string RandomScenario(uint32_t seed);
 
 class RandomScenarioTest : public ProgramTest {

@@ -248,7 +248,7 @@ class Generator {
   bool may_last_ = false;      // the fault at hand
 };
 
-// Whether a fault of one of the kinds was aimed at the link, e.g. "leaf0>server0/nic1".
+// Returns whether a fault of one of the kinds was aimed at the link, e.g. "leaf0>server0/nic1".
 bool IsHit(const EndedRun& run, const std::string& link, const std::vector<std::string>& kinds) {
   const Table faults = run.Query("SELECT kind, target FROM faults");
   for (size_t row = 0; row < faults.size(); ++row) {

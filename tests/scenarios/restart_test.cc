@@ -281,7 +281,7 @@ TEST_F(RestartTest, EveryFieldChangesTheFingerprint) {
 
 class SlowComputationTest : public ProgramTest {
  protected:
-  // When the second collective of all 16 ranks begins; each computes 1 ms before it.
+  // Returns when the second collective of all 16 ranks begins; each computes 1 ms before it.
   int64_t SecondBeginPs(const std::string& fault) {
     const EndedRun run =
         RunText(RailOptimized(2) +

@@ -14,8 +14,8 @@ constexpr double kTimeoutSeconds = 4.096e-6 * (1 << 20);
 constexpr double kFaultSeconds = 4.2e-3;
 // Windows on the wire and a round trip.
 constexpr double kOnTheWaySeconds = 25e-6;
-// How far from the fault a timer can have started: a CTA takes as long for the next slice, 1 MiB at
-// 22 GiB/s and 2.9 us, and meanwhile the link may carry nothing.
+// Says how far from the fault a timer can have started: a CTA takes as long for the next slice, 1
+// MiB at 22 GiB/s and 2.9 us, and meanwhile the link may carry nothing.
 constexpr double kTimerStartWithinSeconds = (1.0 / 1024) / 22 + 2.9e-6 + kOnTheWaySeconds;
 
 class ShippedTest : public ProgramTest {

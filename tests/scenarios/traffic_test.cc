@@ -226,7 +226,7 @@ TEST_F(RoutedIterationsTest, MatricesOfAnInferenceAreByLayer) {
   }
 }
 
-// The same model with its experts in one piece.
+// The model has one feed-forward block in place of its experts.
 TEST_F(RoutedIterationsTest, DenseModelsDoNotDrift) {
   const EndedRun dense = RunText(Plan("1", "", 3), {"--no-estimate"});
   ASSERT_EQ(dense.exit.status, 0) << dense.exit.errors;

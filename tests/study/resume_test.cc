@@ -42,7 +42,7 @@ class ResumeTest : public ProgramTest {
   std::string Points(const std::string& out) const {
     return ReadText(scratch_.Path(out) + "/points.csv");
   }
-  // When each run's result was written.
+  // Returns when each run's result was written.
   std::vector<fs::file_time_type> Times(const std::string& out) const {
     std::vector<fs::file_time_type> times;
     for (int run = 0;; ++run) {

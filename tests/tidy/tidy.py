@@ -219,13 +219,48 @@ def check_file_names(tree):
 
 
 def check_comment_openings(tree):
-    banned = re.compile(r"^\s*// (What|Of|Who|Whoever) ")
+    banned = re.compile(r"^\s*// (What|Of|Who|Whoever|Whether|The same|Those|How|Why) ")
     for path in tree.named(*CXX_SUFFIXES):
         for number, line in enumerate(tree.texts[path], 1):
             found = banned.match(line)
             if found:
                 tree.error(path, number, f"a comment that begins with {found.group(1)} is banned",
                            "use a sentence with a subject and a verb")
+
+
+def check_paths_in_comments(tree):
+    """Files that comments of sources and schemas name exist."""
+    folders = "|".join(CODE_FOLDERS + OTHER_FOLDERS)
+    name = re.compile(rf"(?<![\w/.])(?:{folders})/[\w/]+\.(?:h|cc|proto|py|md|cmake)\b")
+    for path in tree.named(*CXX_SUFFIXES, ".proto"):
+        for number, line in enumerate(tree.texts[path], 1):
+            _, _, comment = line.partition("//")
+            for named in name.findall(comment):
+                if not (tree.root / named).exists():
+                    tree.error(path, number, f"a comment that names {named}, which does not exist, is banned",
+                               "use the path of a file from the project's root")
+
+
+def check_shown_code(tree):
+    """A block ```cpp of a page shows lines of a source of the tree, in their order."""
+    for path in tree.named(".md"):
+        shown = None  # the lines of the source that may still come
+        above = ""
+        for number, line in enumerate(tree.texts[path], 1):
+            if line.strip() == "```cpp":
+                source = re.fullmatch(r"<!-- lines of (\S+) -->", above)
+                if not source or source.group(1) not in tree.texts:
+                    tree.error(path, number, "C++ that no source of the tree has is banned",
+                               "use <!-- lines of PATH --> above the block, and lines of that file")
+                else:
+                    shown = iter(tree.texts[source.group(1)])
+            elif line.startswith("```"):
+                shown = None
+            elif shown is not None and line.strip() and line not in shown:
+                tree.error(path, number, f"code that {source.group(1)} does not have here is banned",
+                           "use the file's lines, in their order")
+                shown = None
+            above = line
 
 
 def anchors_of(lines):
@@ -316,7 +351,8 @@ def check_decisions(tree):
 
 CHECKS = (check_umbrella_headers, check_layers, check_link_order, check_include_cycles,
           check_standard_output, check_licence_lines, check_unfinished_work, check_file_names,
-          check_comment_openings, check_links, check_life_of_an_allreduce, check_decisions)
+          check_comment_openings, check_paths_in_comments, check_shown_code, check_links,
+          check_life_of_an_allreduce, check_decisions)
 
 
 def check_tree(root):

@@ -133,6 +133,20 @@ class TidyTest(unittest.TestCase):
                     "traces/clause.cc:2: error: a comment that begins with What is banned, use a "
                     "sentence with a subject and a verb")
 
+    def test_a_comment_that_names_no_file(self):
+        self.expect("traces/clause.cc",
+                    "// SPDX-License-Identifier: GPL-2.0-only\n// See traces/gone.h.\nint a;\n",
+                    "traces/clause.cc:2: error: a comment that names traces/gone.h, which does not "
+                    "exist, is banned, use the path of a file from the project's root")
+
+    def test_shown_code(self):
+        self.expect("README.md", "```cpp\nint a;\n```\n",
+                    "README.md:1: error: C++ that no source of the tree has is banned, use <!-- lines "
+                    "of PATH --> above the block, and lines of that file")
+        self.expect("README.md", "<!-- lines of traces/log.h -->\n```cpp\nint gone;\n```\n",
+                    "README.md:3: error: code that traces/log.h does not have here is banned, use "
+                    "the file's lines, in their order")
+
     def test_links(self):
         self.expect("README.md", "[x](docs/gone.md)\n",
                     "README.md:1: error: a link to docs/gone.md, which does not exist, is banned, "

@@ -133,7 +133,7 @@ TEST_F(RoutingTest, FlowsSpreadEvenlyOverAllPaths) {
 }
 
 TEST_F(RoutingTest, SwitchesChooseIndependently) {
-  // Whether two leaves send a flow to the same spine is a draw of 1 in 3.
+  // Two leaves send a flow to the same spine with probability 1/3.
   const int flows = 3'000;
   int agreed = 0;
   for (int i = 0; i < flows; ++i) {

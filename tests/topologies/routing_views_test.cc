@@ -165,7 +165,7 @@ TEST_F(RoutingViewsTest, ViewsThatAgreeOnLinksOfSwitchesShareOneTable) {
   routing_.SpreadLinkState(nic.forward, false, 0);
   routing_.SpreadLinkState(nic.forward, false, 1);
   EXPECT_EQ(resolve_all().tables, 1u);
-  // Those who know of the leaf's link have distances of their own, with or without the NIC's.
+  // Devices that know of the leaf's link share one table, whether they know of the NIC's or not.
   Spread(false, 0);
   EXPECT_EQ(resolve_all().tables, 2u);
   // Down and up again is as if nothing had been.

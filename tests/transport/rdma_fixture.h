@@ -46,7 +46,7 @@ class RdmaFixture : public TransportFixture {
   static constexpr int64_t MessagePs(int64_t packets) {
     return RunPs(kFirstPs, packets) + WritePs(packets == 1 ? kFirstPs : kFullPs);
   }
-  // When packet k of a message read from time 0 on starts on the wire of its NIC.
+  // Returns when packet k of a message read from time 0 on starts on the wire of its NIC.
   static constexpr int64_t WireStartPs(int64_t k) {
     return ReadPs(kFirstPs) + (k == 0 ? 0 : kFirstPs + (k - 1) * kFullPs);
   }

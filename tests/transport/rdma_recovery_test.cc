@@ -26,11 +26,11 @@ constexpr int64_t kPackets = 16;
 
 class RdmaRecoveryTest : public testing::RdmaFixture {
  protected:
-  // When the NACK for packet k of a message of kPackets is back: k+1 finds both wires idle.
+  // Returns when the NACK for packet k of a message of kPackets is back: k+1 finds both wires idle.
   static int64_t NackBackPs(int64_t k) {
     return WireStartPs(k + 1) + 2 * (kFullPs + kWireDelayPs) + kLeafForwardPs + kAckPathPs;
   }
-  // When the network sees that what left the first NIC's wire at `end_ps` is lost.
+  // Returns when the network sees that what left the first NIC's wire at `end_ps` is lost.
   static int64_t LostPs(int64_t end_ps) { return end_ps + kWireDelayPs + kLeafForwardPs; }
 
   void PostMessage() { rdma_->Post(queue_pair_, PostedMessage::OfData(kPackets * kMtu)); }

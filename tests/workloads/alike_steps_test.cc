@@ -39,7 +39,7 @@ uint64_t CheckRows(const CollectiveSchedule& schedule, const LaneId& lane) {
   return rows;
 }
 
-// How often the lane begins anew, with a step that only sends; 0 for chains.
+// Returns how often the lane begins anew, with a step that only sends; 0 for chains.
 uint64_t LoopCount(const CollectiveSchedule& schedule, const LaneId& lane) {
   const LanePeers peers = schedule.PeersOf(lane);
   if (peers.recv_from.empty() || peers.send_to.empty()) return 0;

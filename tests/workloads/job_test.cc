@@ -470,7 +470,7 @@ TEST_F(BuildJobTest, PlansAllToAllsOfSomeSizeAsAWhole) {
     EXPECT_EQ(both.operations.program_of_rank(GlobalRank{rank}),
               both.operations.program_of_rank(GlobalRank{0}));
   }
-  // Those of expert kernels stay as they are.
+  // AllToAlls of expert kernels are not changed.
   job.collectives[job.CollectiveOf(GlobalRank{2}, job.operations[GlobalRank{2}][0])].expert_kernel =
       ExpertKernel::kDeepEp;
   PlanAllToAllsWhole(2, job);

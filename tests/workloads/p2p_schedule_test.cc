@@ -196,7 +196,7 @@ TEST(P2pSchedule, SmallMessagesInsideAServerGoAsLl) {
   EXPECT_EQ(line_bytes(23007, 1, 16 << 10), 16u);
   EXPECT_EQ(line_bytes(23007, 1, (16 << 10) + 1), 1u);
   EXPECT_EQ(line_bytes(22705, 1, (16 << 10) + 1), 16u);
-  // The same holds for several servers, but not between them.
+  // This holds within each of several servers, but not between them.
   EXPECT_EQ(line_bytes(23007, 2, 16 << 10), 16u);
   const NcclPlanner planner(Nodes(2, 8), Version(23007));
   const P2pCall away = {true, RankIndex{9}, 16 << 10};

@@ -61,7 +61,7 @@ FabricGraph LoneServer(ServerSpec server, const std::string& path) {
   return std::move(builder).Take();
 }
 
-// Whether a field of that name stands outside of all brackets, comments and strings.
+// Returns whether a field of that name stands outside of all brackets, comments and strings.
 bool HasOuterField(const std::string& head, std::string_view name) {
   int depth = 0;
   char quote = 0;

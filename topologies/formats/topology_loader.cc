@@ -51,7 +51,7 @@ std::optional<FabricGraph> LoadTopologyFile(const ProtoCursor& fabric, Diagnosti
       diagnostics);
 }
 
-// Whether one of the sources may have been meant by what was found wrong.
+// Returns whether one of the sources may have been meant by what was found wrong.
 bool HasDoubtfulSource(const ProtoCursor& fabric) {
   const std::vector<std::string>& generators = GeneratorNames();
   return fabric.IsDoubtful("preset") || fabric.IsDoubtful("file") ||

@@ -17,40 +17,38 @@ namespace railyard {
 
 using google::protobuf::FieldDescriptor;
 
-TopologyMessage::TopologyMessage(std::string path)
-    : file_{.path = std::move(path),
-            .message = std::make_unique<protos::Topology>(),
-            .sets = {},
-            .places = {},
-            .mistakes = {}} {}
+TopologyMessage::TopologyMessage(const std::string& path)
+    : TopologyMessage(path, std::make_unique<protos::Topology>()) {}
+
+TopologyMessage::TopologyMessage(const std::string& path,
+                                 std::unique_ptr<protos::Topology> topology)
+    : file_{.path = path, .message = nullptr, .sets = {}, .places = {}, .mistakes = {}},
+      topology_(*topology) {
+  file_.message = std::move(topology);
+}
 
 void TopologyMessage::StartDevice(int line) {
-  static_cast<protos::Topology&>(*file_.message).add_devices();
+  topology_.add_devices();
   file_.places[fmt::format("devices[{}]", device_count() - 1)] = {.line = line, .column = 1};
 }
 
 void TopologyMessage::StartLink(int line) {
-  static_cast<protos::Topology&>(*file_.message).add_links();
+  topology_.add_links();
   file_.places[fmt::format("links[{}]", link_count() - 1)] = {.line = line, .column = 1};
 }
 
-int TopologyMessage::device_count() const {
-  return static_cast<const protos::Topology&>(*file_.message).devices_size();
-}
+int TopologyMessage::device_count() const { return topology_.devices_size(); }
 
-int TopologyMessage::link_count() const {
-  return static_cast<const protos::Topology&>(*file_.message).links_size();
-}
+int TopologyMessage::link_count() const { return topology_.links_size(); }
 
 const std::string& TopologyMessage::DeviceName() const {
-  return static_cast<const protos::Topology&>(*file_.message).devices(device_count() - 1).name();
+  return topology_.devices(device_count() - 1).name();
 }
 
 google::protobuf::Message& TopologyMessage::MessageOf(Part part) const {
-  auto& topology = static_cast<protos::Topology&>(*file_.message);
-  if (part == Part::kDevice) return *topology.mutable_devices(topology.devices_size() - 1);
-  if (part == Part::kLink) return *topology.mutable_links(topology.links_size() - 1);
-  return topology;
+  if (part == Part::kDevice) return *topology_.mutable_devices(topology_.devices_size() - 1);
+  if (part == Part::kLink) return *topology_.mutable_links(topology_.links_size() - 1);
+  return topology_;
 }
 
 bool TopologyMessage::Knows(Part part, const std::string& field) const {

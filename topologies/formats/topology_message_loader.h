@@ -11,12 +11,15 @@
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
+namespace protos {
+class Topology;
+}
 
 class TopologyMessage {
  public:
   enum class Part { kFabric, kDevice, kLink };
 
-  explicit TopologyMessage(std::string path);
+  explicit TopologyMessage(const std::string& path);
 
   // Begins a device or a link that was found at `line`; the following calls of Set() fill it.
   void StartDevice(int line);
@@ -36,9 +39,11 @@ class TopologyMessage {
   std::optional<FabricGraph> Load(Diagnostics& diagnostics);
 
  private:
+  TopologyMessage(const std::string& path, std::unique_ptr<protos::Topology> topology);
   google::protobuf::Message& MessageOf(Part part) const;
 
   TextProtoFile file_;
+  protos::Topology& topology_;  // the message of the file
 };
 
 }  // namespace railyard

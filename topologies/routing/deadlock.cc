@@ -56,7 +56,7 @@ class SwitchNetwork {
   const FabricGraph& fabric() const { return fabric_; }
   uint32_t size() const { return static_cast<uint32_t>(devices_.size()); }
   const std::vector<Hop>& hops() const { return hops_; }
-  // Those that NICs hang on.
+  // Returns the devices that NICs are attached to.
   const std::vector<uint32_t>& attachments() const { return attachments_; }
   uint32_t first_hop(uint32_t at) const { return first_[at]; }
   std::span<const Hop> HopsFrom(uint32_t at) const {

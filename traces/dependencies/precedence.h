@@ -64,7 +64,7 @@ class Precedence {
   // The arguments and the result of the last call of FollowedBehind, for siblings follow the same.
   std::vector<uint32_t> last_before_;
   Followed last_followed_;
-  // Those of the last call of Latest.
+  // The arguments and the result of the last call of Latest().
   std::vector<uint32_t> last_operations_;
   std::vector<uint32_t> last_latest_;
 };

@@ -122,7 +122,7 @@ bool EndBatch(const FlightRecorderEntry& coalesced, DumpFile& dump) {
   for (const size_t call : calls) {
     FlightRecorderEntry& entry = dump.entries[call].entry;
     entry.state = coalesced.state;
-    // How long each of several collectives took is not recorded.
+    // The dump does not record how long each of several collectives took.
     if (entry.is_message || calls.size() == 1) entry.measured_ps = coalesced.measured_ps;
   }
   return !calls.empty();

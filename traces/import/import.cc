@@ -124,7 +124,7 @@ class FormatSearch {
   std::vector<UnknownFile> unknown_;
 };
 
-// Whether an option was given that the reader does not use, which is an error.
+// Returns whether an option was given that the reader does not use, which is an error.
 bool HasOptionWithoutEffect(const ImportOptions& options, const TraceReader& reader,
                             Diagnostics& diagnostics) {
   const int errors_before = diagnostics.error_count();

@@ -341,25 +341,12 @@ class InspectorImport {
   WrongDurations wrong_durations_;
 };
 
-TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
-                      Diagnostics& diagnostics) {
-  TraceImport import;
-  InspectorImport reader(options, import.report, diagnostics);
-  const auto read_file = [&](InputStream& stream) {
-    reader.ReadFile(stream);
-    return true;
-  };
-  files.ForEach(read_file, diagnostics);
-  import.trace = reader.Finish();
-  return import;
-}
-
 }  // namespace
 
 constinit const TraceReader kInspectorReader = {
     .format = "inspector",
     .description = "JSON lines of NCCL's and RCCL's Inspector plug-in",
     .recognizes = LooksLikeInspector,
-    .read = ReadFiles};
+    .read = ReadEachFile<InspectorImport>};
 
 }  // namespace railyard

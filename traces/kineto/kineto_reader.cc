@@ -330,8 +330,8 @@ class KinetoImport {
   Diagnostics& diagnostics_;
   CapturedJob job_{"kineto"};
   ExecutionTraceCalls execution_traces_;
-  // Why kernels of the current file do not have the sizes of an execution trace; empty if there is
-  // none.
+  // Says why kernels of the current file do not have the sizes of an execution trace; empty if
+  // there is none.
   std::string unpaired_;
   CollectiveEnds ends_;
   std::optional<EventTime> first_end_;

@@ -119,7 +119,7 @@ std::string ParseCallFields(LogFieldReader& fields, LogCall& call) {
   return {};
 }
 
-// Whether the text ends within the field that is missing, so that more of it may follow.
+// Returns whether the text ends within the field that is missing, so that more of it may follow.
 bool MayGoOn(LogFieldReader fields, std::string_view missing) {
   constexpr std::string_view kRankCount = "[nranks=";
   fields.SkipBlanks();

@@ -77,7 +77,7 @@ class CollectiveMatcher {
            a.root_or_peer == b.root_or_peer;
   }
 
-  // Whether all sequences are equal up to the end of the shortest.
+  // Returns whether all sequences are equal up to the end of the shortest.
   bool Agree(const std::vector<Sequence>& unit) const {
     const std::vector<uint32_t>& first = unit.front().calls;
     size_t shortest = first.size();

@@ -205,8 +205,8 @@ class Reconstructor {
                     DescribeRanks(calls_.missing()), first, report_.calls_reconstructed));
     for (const uint32_t g : not_repeated_) {
       report_.reconstructed.push_back(
-          fmt::format("calls on {} were not repeated: on which ranks it would have siblings cannot "
-                      "be told",
+          fmt::format("calls on {} were not repeated: the log does not determine which ranks would "
+                      "have a communicator like it",
                       placement_.communicators[g].name));
     }
   }

@@ -28,8 +28,9 @@ void PlacedCalls::DropThoseWithUnknownMembers() {
     const JoinedCommunicator& communicator = placement_.communicators[CommunicatorOf(call)];
     if (!communicator.ranks.empty()) continue;
     Drop(i, CallDropReason::kAmbiguousCommunicator,
-         fmt::format("which ranks the log lacks of the communicator of {} ranks cannot be told",
-                     communicator.size));
+         fmt::format(
+             "the log does not determine which ranks of the communicator of {} ranks are missing",
+             communicator.size));
   }
   for (std::vector<uint32_t>& calls : by_rank_) {
     std::erase_if(calls, [this](uint32_t i) { return logged_.calls[i].dropped; });

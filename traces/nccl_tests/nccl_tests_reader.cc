@@ -236,14 +236,7 @@ class NcclTestsImport {
 
 TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
                       Diagnostics& diagnostics) {
-  TraceImport import;
-  NcclTestsImport reader(options, import.report, diagnostics);
-  const auto read_file = [&](InputStream& stream) {
-    reader.ReadFile(stream);
-    return true;
-  };
-  files.ForEach(read_file, diagnostics);
-  import.trace = reader.Finish();
+  TraceImport import = ReadEachFile<NcclTestsImport>(files, options, diagnostics);
   if (!import.trace) import.report.DropRemaining();
   return import;
 }

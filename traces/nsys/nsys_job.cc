@@ -288,7 +288,7 @@ void NsysJob::SetTimes(Launch& launch, uint32_t rank, TraceOperation& operation)
       operation.compute_before_ps = SpanPs(free_ns, launch.first_kernel_ns);
     }
     free_ns = std::max(free_ns, launch.last_kernel_end_ns);
-    // How long each of several collectives took is not recorded.
+    // The export does not record how long each of several collectives took.
     if (launch.collectives == 0 || launch.collectives + launch.messages == 1) {
       operation.measured_ps = SpanPs(launch.first_kernel_ns, launch.last_kernel_end_ns);
     }

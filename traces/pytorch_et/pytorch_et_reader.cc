@@ -77,26 +77,13 @@ class ExecutionTraceImport {
   ExecutionTraceCalls calls_;
 };
 
-TraceImport ReadFiles(const InputFiles& files, const ImportOptions& options,
-                      Diagnostics& diagnostics) {
-  TraceImport import;
-  ExecutionTraceImport reader(options, import.report, diagnostics);
-  const auto read_file = [&](InputStream& stream) {
-    reader.ReadFile(stream);
-    return true;
-  };
-  files.ForEach(read_file, diagnostics);
-  import.trace = reader.Finish();
-  return import;
-}
-
 }  // namespace
 
 constinit const TraceReader kPytorchEtReader = {
     .format = "pytorch-et",
     .description = "execution traces of PyTorch's ExecutionTraceObserver",
     .recognizes = LooksLikeExecutionTrace,
-    .read = ReadFiles,
+    .read = ReadEachFile<ExecutionTraceImport>,
     .records_times = false};
 
 }  // namespace railyard

@@ -109,8 +109,8 @@ class GroupMatcher {
     }
   }
 
-  // Whether the n-th call is one collective on all ranks. If so, an AllToAll becomes one of equal
-  // parts or of stated ones, or is dropped on all ranks if they do not state its parts alike.
+  // Returns whether the n-th call is one collective on all ranks. If so, an AllToAll becomes one of
+  // equal parts or of stated ones, or is dropped on all ranks if they do not state its parts alike.
   bool Agree(size_t n) {
     const TraceOperation& first = ranks_.front().calls[n]->operation;
     bool has_equal_parts = true;
@@ -187,7 +187,7 @@ class GroupMatcher {
       of_rank.calls[n]->operation.all_to_all = exchanges_;
       if (ranks_.size() == group_.size) continue;
       Drop(*of_rank.calls[n], CallDropReason::kRanksMissing,
-           "an AllToAll of unequal parts, which those of missing ranks cannot be told from");
+           "an AllToAll of unequal parts, from which the parts of missing ranks do not follow");
     }
     return true;
   }

@@ -78,8 +78,8 @@ bool IsCall(const CapturedCall& call) {
   return !call.dropped && call.operation.kind != CollectiveKind::kCompute;
 }
 
-// Whether every Send over a distance in a group of a family has its Recv, and all captured ranks
-// make the same of them.
+// Determines whether every Send over a distance in a group of a family has its Recv, and all
+// captured ranks make the same of them.
 class PointToPointSymmetry {
  public:
   explicit PointToPointSymmetry(uint32_t rank_count) : rank_count_(rank_count) {}

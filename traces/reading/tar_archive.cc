@@ -126,7 +126,7 @@ std::optional<std::string> PaxValue(std::string_view records, std::string_view k
   return std::nullopt;
 }
 
-// Why the entry is no file of its own; empty for directories and metadata.
+// Returns why the entry is no file of its own; empty for directories and metadata.
 std::string WhyPassedOver(const TarHeader& header) {
   switch (header.type) {
     case '1':

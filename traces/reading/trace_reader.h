@@ -54,6 +54,22 @@ struct TraceImport {
 using ReadTraceFiles = TraceImport (*)(const InputFiles& files, const ImportOptions& options,
                                        Diagnostics& diagnostics);
 
+// Reads the files one after the other with an `Import`, which is constructed with options, the
+// report and diagnostics, and has ReadFile(InputStream&) and Finish(), which returns the trace.
+template <class Import>
+TraceImport ReadEachFile(const InputFiles& files, const ImportOptions& options,
+                         Diagnostics& diagnostics) {
+  TraceImport import;
+  Import reader(options, import.report, diagnostics);
+  const auto read_file = [&reader](InputStream& stream) {
+    reader.ReadFile(stream);
+    return true;
+  };
+  files.ForEach(read_file, diagnostics);
+  import.trace = reader.Finish();
+  return import;
+}
+
 struct TraceReader {
   const char* format = nullptr;       // "kineto", as commands and reports name it
   const char* description = nullptr;  // one line: the tool that writes such files

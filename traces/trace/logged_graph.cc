@@ -7,7 +7,7 @@
 namespace railyard {
 namespace {
 
-// Whether `of` has channels 0, 1, … up to `count`, and no others.
+// Returns whether `of` has channels 0, 1, … up to `count`, and no others.
 template <typename Value>
 bool HasChannels(const std::map<uint32_t, Value>& of, size_t count) {
   return of.size() == count && (count == 0 || of.rbegin()->first == count - 1);

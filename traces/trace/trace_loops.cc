@@ -33,7 +33,8 @@ uint64_t HashOf(const TraceOperation& shape) {
   return XXH3_64bits(words.data(), sizeof(words));
 }
 
-// Whether the numbers that may grow do so by the same amount from `b` to `c` as from `a` to `b`.
+// Returns whether the numbers that may grow do so by the same amount from `b` to `c` as from `a` to
+// `b`.
 bool GrowsAlike(const TraceOperation& a, const TraceOperation& b, const TraceOperation& c) {
   const auto is_even = [](int64_t x, int64_t y, int64_t z) { return z - y == y - x; };
   return is_even(a.group, b.group, c.group) && is_even(a.after, b.after, c.after) &&
@@ -115,7 +116,7 @@ class LoopFinder {
     return longest;
   }
 
-  // How often in a row the operations are repeated; 1 if they are not.
+  // Returns how often in a row the operations are repeated; 1 if they are not.
   uint32_t Iterations(size_t begin, size_t length) const {
     const uint64_t hash = HashOfRange(begin, length);
     uint32_t count = 1;
@@ -128,7 +129,7 @@ class LoopFinder {
     return count;
   }
 
-  // Whether the operations at `at` go on with a loop of `before` iterations.
+  // Returns whether the operations at `at` go on with a loop of `before` iterations.
   bool IsIteration(size_t at, size_t length, uint32_t before) const {
     for (size_t i = at; i < at + length; ++i) {
       const TraceOperation& here = operations_[i];

@@ -120,7 +120,7 @@ void ExpertSchedule::AddNormal(std::span<const P2pCall> calls) {
       continue;
     }
     const uint32_t owner = call.expert.relayed_for - 1;
-    // Whether this rank passes the owner's tokens on, or the other one does.
+    // Says whether this rank passes the owner's tokens on, or the other one does.
     const bool relays_it = call.is_send != call_.combines;
     if (call.peer == rank_) {
       if (relays_it) relays[owner].own_tokens += tokens;

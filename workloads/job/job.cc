@@ -105,7 +105,7 @@ class JobBuilder {
     GlobalRank rank{};
     bool means_the_same = false;
   };
-  // Whether its operations are the same for every rank that runs it.
+  // Returns whether its operations are the same for every rank that runs it.
   static bool MeansTheSameForAll(const std::vector<TraceOperation>& program) {
     return std::none_of(program.begin(), program.end(), [](const TraceOperation& operation) {
       return IsSendOrRecv(operation.kind) || operation.kind == CollectiveKind::kGather ||
@@ -231,7 +231,7 @@ class JobBuilder {
     }
   }
 
-  // Whether the communicators that two ranks' calls are on have as many ranks.
+  // Returns whether the communicators that two ranks' calls are on have as many ranks.
   bool AreAsLarge(GlobalRank a, GlobalRank b) const {
     const std::vector<CollectiveIndex>& of_a = job_.called[a];
     const std::vector<CollectiveIndex>& of_b = job_.called[b];

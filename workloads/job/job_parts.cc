@@ -34,7 +34,7 @@ void AddCommunicators(const JobPart& part, std::vector<TraceCommunicator> added,
   Append(std::move(added), joined.communicators);
 }
 
-// Those of a part's ranks, which keep sharing them.
+// Adds the programs of a part's ranks, which go on sharing them.
 template <typename Item>
 void AddPrograms(const JobPart& part, RankPrograms<Item> added, RankPrograms<Item>& joined) {
   const uint32_t first = joined.program_count();

@@ -82,10 +82,10 @@ const LatenciesUs& LatenciesOf(Algorithm algorithm, bool is_rccl) {
 // 20.8, 25.2, 29.5 and 33.7 us with 2 to 8 GPUs, so LL's step takes 1.98 us instead of 0.6
 // (NVIDIA/nccl-tests issue 123).
 constexpr double kStepBeforeHopperUs = (33.7 - 10.0) / 12 - 0.6;
-// The same on Blackwell: 12.83 us with 4 and 23.09 us with 8 B200 of one board and NCCL 2.27
-// (openfabric-systems/simllm pull request 242), so a step takes 1.28 us. With kernels of symmetric
-// memory an exchange of 8 bytes takes 2.3 us on H200 and 3 us on B200 (NVIDIA/nccl issue 1940), so
-// the time is a latency and does not occupy the CTA.
+// Additional time of an NVLink step on Blackwell: 12.83 us with 4 and 23.09 us with 8 B200 of one
+// board and NCCL 2.27 (openfabric-systems/simllm pull request 242), so a step takes 1.28 us. With
+// kernels of symmetric memory an exchange of 8 bytes takes 2.3 us on H200 and 3 us on B200
+// (NVIDIA/nccl issue 1940), so the time is a latency and does not occupy the CTA.
 constexpr double kWayOnBlackwellUs = (23.09 - 12.83) / 8 - 0.6;
 
 // Parts of those latencies that pass on the simulated wire: two NVLinks and the NVSwitch; over PCIe

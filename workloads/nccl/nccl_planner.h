@@ -48,7 +48,6 @@ class NcclPlanner {
   // can reduce over servers.
   bool HasNvls() const;
   bool HasCollnet() const;
-  const P2pOrder& p2p_order() const { return p2p_order_; }
 
   // Returns the algorithm and protocol of a collective: those that `stated` fixes, and otherwise
   // the tuner's choice among those that have a schedule. Returns nullopt if no stated choice suits

@@ -115,7 +115,9 @@ class ScenarioBuilder {
   ScenarioBuilder& FabricFile(const std::string& path);
   ScenarioBuilder& Fabric(const scenario::RailOptimized& fabric);
   ScenarioBuilder& Fabric(const std::vector<scenario::Servers>& rail_optimized_servers);
-  // Sets the fabric to a graph of the library (topologies/graph/), e.g. from one of its generators.
+  // Sets the fabric to a graph (topologies/graph/) that a program built in this tree has made; an
+  // installation has no headers of graphs. Every generator can be set by its fields:
+  // Set("fabric.dragonfly.groups", 9).
   ScenarioBuilder& Fabric(std::shared_ptr<const FabricGraph> graph);
 
   // Sets the job; the last source wins. Add() appends a collective, which runs after those that
@@ -124,7 +126,8 @@ class ScenarioBuilder {
   ScenarioBuilder& NcclLogs(const std::vector<std::string>& paths);
   ScenarioBuilder& TraceFile(const std::string& path);
   ScenarioBuilder& PlanFile(const std::string& path);
-  // Sets the job to a trace of the library (traces/trace/), e.g. a plan's.
+  // Sets the job to a trace in memory (traces/trace/trace.h): a captured job's
+  // (railyard/import_files.h), or one that the program has made.
   ScenarioBuilder& Calls(std::shared_ptr<const Trace> calls);
 
   // Adds a fault after those that have been added.

@@ -8,6 +8,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/execution/connections/ties.h"
+#include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
@@ -233,6 +234,10 @@ FlowOwner& ConnectionTable::OwnerOf(const Connection& connection) const {
   }
   SIM_CHECK(false, "a group of several connections belongs to none of them");
   __builtin_unreachable();
+}
+
+bool ConnectionTable::IsQueuePair(const Connection& connection) const {
+  return connection.transport != nullptr && connection.transport == stack_.queue_pairs();
 }
 
 uint64_t ConnectionTable::LocalTieOf(FlowId flow) const {

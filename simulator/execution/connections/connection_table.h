@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "simulator/execution/connections/connection.h"
-#include "simulator/execution/connections/nic_group.h"
 #include "simulator/transport/aggregation/aggregation_transport.h"
 #include "simulator/transport/contract/network_stack.h"
 #include "simulator/transport/load_store/load_store_transport.h"
@@ -124,6 +123,14 @@ class ConnectionTable {
   const std::vector<Connection>& connections() const { return connections_; }
   Connection& connection(ConnectionId id) { return connections_[id]; }
   const Connection& connection(ConnectionId id) const { return connections_[id]; }
+  // Return the connections on which a GPU sends, within its server and over the network, in the
+  // order in which they were opened.
+  std::span<const ConnectionId> server_connections(GpuIndex sender) const {
+    return server_connections_[sender];
+  }
+  std::span<const ConnectionId> network_connections(GpuIndex sender) const {
+    return network_connections_[sender];
+  }
   MessageSlots& slots(ConnectionId id) { return slots_[id]; }
   const MessageSlots& slots(ConnectionId id) const { return slots_[id]; }
   StagedMessages& staged(const Connection& connection) { return staged_[connection.staged]; }
@@ -169,17 +176,9 @@ class ConnectionTable {
   // lower kLocalTieBits bits are the same on corresponding servers.
   uint64_t TieOf(GpuIndex gpu, uint64_t a, uint64_t b, uint64_t c) const;
 
-  // --- Parts of the network ----------------------------------------------------------------------
-  // Returns a hash of the connections and NVLink flows on which these GPUs send within their
-  // servers; it does not depend on which servers they are.
-  uint64_t IdentityOfGpus(std::span<const GpuIndex> gpus) const;
-  // Returns the NIC group of `gpus`. `identity_of_gpu` is a hash of the other state that affects
-  // events at a GPU.
-  NicGroup NicGroupOf(std::span<const GpuIndex> gpus,
-                      const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const;
-  // Returns all network connections among the GPUs and those on which they send within their
+  // Returns a number of a flow in a server that is the same for corresponding flows of other
   // servers.
-  std::vector<ConnectionId> AllAmong(std::span<const GpuIndex> gpus) const;
+  uint64_t LocalTieOf(FlowId flow) const;
 
   // --- Snapshots ---------------------------------------------------------------------------------
   // Visits the counters and the state that decides the future when no program is running.
@@ -217,20 +216,11 @@ class ConnectionTable {
   FlowOwner& OwnerOf(const Connection& connection) const;
   uint64_t TieOfConnection(CommunicatorIndex communicator, uint32_t channel, RankIndex from,
                            RankIndex to, ConnectionUse use) const;
-  // Returns a number of a flow in a server that is the same for corresponding flows of other
-  // servers.
-  uint64_t LocalTieOf(FlowId flow) const;
   int64_t FlagLatencyPs(FlowId flow) const;
   void CloseConnection(ConnectionId id);
   // Calls visit(owner, flow) for each flow that only this connection uses, in the payload's order.
   template <typename Visitor>
   void ForEachFlow(const Connection& connection, Visitor visit) const;
-  // Returns the network connections between two of the GPUs, in the order of their ties.
-  std::vector<ConnectionId> AmongOnNetwork(std::span<const GpuIndex> gpus) const;
-  std::vector<LinkId> AllLinksOf(std::span<const FlowId> queue_pairs) const;
-  std::optional<DeviceId> SwitchOf(std::span<const LinkId> links) const;
-  uint64_t IdentityOf(const NicGroup& group,
-                      const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const;
 
   const FabricGraph& graph_;
   FabricNetwork& network_;

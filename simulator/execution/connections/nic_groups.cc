@@ -1,53 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Parts of the network that are made up of connections: groups of NICs (nic_group.h), and the
-// identities by which equal groups are recognized.
+#include "simulator/execution/connections/nic_groups.h"
+
 #include <algorithm>
 #include <bit>
 #include <iterator>
 #include <unordered_set>
 
-#include "simulator/execution/connections/connection_table.h"
 #include "simulator/execution/connections/ties.h"
 #include "simulator/transport/nic/queue_transport.h"
 #include "simulator/units/mix64.h"
 
 namespace railyard {
 
-std::vector<ConnectionId> ConnectionTable::AmongOnNetwork(std::span<const GpuIndex> gpus) const {
-  const std::unordered_set<uint32_t> members(gpus.begin(), gpus.end());
+std::vector<ConnectionId> NicGroups::AmongOnNetwork(std::span<const GpuIndex> gpus) const {
+  const std::unordered_set<GpuIndex> members(gpus.begin(), gpus.end());
   std::vector<ConnectionId> among;
   for (const GpuIndex gpu : gpus) {
     std::ranges::copy_if(
-        network_connections_[gpu], std::back_inserter(among),
-        [&](ConnectionId id) { return members.contains(connections_[id].to_gpu); });
+        table_.network_connections(gpu), std::back_inserter(among),
+        [&](ConnectionId id) { return members.contains(table_.connection(id).to_gpu); });
   }
-  std::ranges::sort(among, {}, [this](ConnectionId id) { return connections_[id].tie; });
+  std::ranges::sort(among, {}, [this](ConnectionId id) { return table_.connection(id).tie; });
   return among;
 }
 
-NicGroup ConnectionTable::NicGroupOf(
-    std::span<const GpuIndex> gpus,
-    const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const {
+NicGroup NicGroups::GroupOf(std::span<const GpuIndex> gpus,
+                            const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const {
   NicGroup group{.gpus = {gpus.begin(), gpus.end()}, .connections = AmongOnNetwork(gpus)};
-  group.version = network_version_;
+  group.version = table_.network_version();
   const bool are_plain = std::ranges::all_of(group.connections, [this](ConnectionId id) {
-    const Connection& connection = connections_[id];
-    return IsQueuePair(connection) && !connection.is_relayed();
+    const Connection& connection = table_.connection(id);
+    return table_.IsQueuePair(connection) && !connection.is_relayed();
   });
   if (!are_plain) return group;
   std::vector<FlowId> queue_pairs;
-  for (const ConnectionId id : group.connections) queue_pairs.push_back(connections_[id].flow);
+  for (const ConnectionId id : group.connections) queue_pairs.push_back(table_.connection(id).flow);
   group.links = AllLinksOf(queue_pairs);
   group.at = SwitchOf(group.links);
   group.identity = IdentityOf(group, identity_of_gpu);
   return group;
 }
 
-bool ConnectionTable::IsQueuePair(const Connection& connection) const {
-  return connection.transport != nullptr && connection.transport == stack_.queue_pairs();
-}
-
-std::vector<LinkId> ConnectionTable::AllLinksOf(std::span<const FlowId> queue_pairs) const {
+std::vector<LinkId> NicGroups::AllLinksOf(std::span<const FlowId> queue_pairs) const {
   std::vector<LinkId> links;
   std::unordered_set<LinkId> seen;
   for (const FlowId queue_pair : queue_pairs) {
@@ -59,7 +53,7 @@ std::vector<LinkId> ConnectionTable::AllLinksOf(std::span<const FlowId> queue_pa
 }
 
 // Returns nothing if there are several switches, or other devices in between.
-std::optional<DeviceId> ConnectionTable::SwitchOf(std::span<const LinkId> links) const {
+std::optional<DeviceId> NicGroups::SwitchOf(std::span<const LinkId> links) const {
   std::optional<DeviceId> common;
   for (const LinkId link : links) {
     const DeviceId source = graph_.link_source(link);
@@ -81,8 +75,8 @@ std::optional<DeviceId> ConnectionTable::SwitchOf(std::span<const LinkId> links)
 
 // Ties are broken by numbers of the group's objects, so equal groups must also have the same order
 // of these numbers. The connections are already in that order.
-uint64_t ConnectionTable::IdentityOf(
-    const NicGroup& group, const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const {
+uint64_t NicGroups::IdentityOf(const NicGroup& group,
+                               const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const {
   uint64_t identity = group.gpus.size();
   const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
   const auto add_order = [&](const std::vector<uint64_t>& numbers) {
@@ -98,7 +92,7 @@ uint64_t ConnectionTable::IdentityOf(
   std::vector<uint64_t> servers;
   std::vector<uint64_t> ports;
   for (const GpuIndex gpu : group.gpus) {
-    servers.push_back(TieOf(gpu, 0, 0, 0));
+    servers.push_back(table_.TieOf(gpu, 0, 0, 0));
     const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
     ports.push_back(stack_.queue_pairs()->nic_ports().FirstPortOf(nic));
     add(identity_of_gpu(gpu));
@@ -107,7 +101,7 @@ uint64_t ConnectionTable::IdentityOf(
   add_order(ports);
   std::vector<uint64_t> queue_pairs;
   for (const ConnectionId id : group.connections) {
-    const Connection& connection = connections_[id];
+    const Connection& connection = table_.connection(id);
     add(place_of(connection.from_gpu));
     add(place_of(connection.to_gpu));
     add(connection.tie & kLocalTieMask & ~kGpuTieMask);
@@ -118,24 +112,23 @@ uint64_t ConnectionTable::IdentityOf(
   return identity;
 }
 
-std::vector<ConnectionId> ConnectionTable::AllAmong(std::span<const GpuIndex> gpus) const {
+std::vector<ConnectionId> NicGroups::AllAmong(std::span<const GpuIndex> gpus) const {
   std::vector<ConnectionId> among = AmongOnNetwork(gpus);
   for (const GpuIndex gpu : gpus) {
-    among.insert(among.end(), server_connections_[gpu].begin(), server_connections_[gpu].end());
+    const std::span<const ConnectionId> in_server = table_.server_connections(gpu);
+    among.insert(among.end(), in_server.begin(), in_server.end());
   }
   return among;
 }
 
-uint64_t ConnectionTable::IdentityOfGpus(std::span<const GpuIndex> gpus) const {
+uint64_t NicGroups::IdentityOfGpus(std::span<const GpuIndex> gpus) const {
   uint64_t identity = 0;
   const auto add = [&](uint64_t value) { identity = Mix64(identity ^ value); };
   for (const GpuIndex gpu : gpus) {
-    add(server_connections_[gpu].size());
-    for (const ConnectionId id : server_connections_[gpu])
-      add(connections_[id].tie & kLocalTieMask);
-    for (const FlowId flow : load_store_.FlowsOf(gpu)) {
-      add(LocalTieOf(flow));
-    }
+    const std::span<const ConnectionId> in_server = table_.server_connections(gpu);
+    add(in_server.size());
+    for (const ConnectionId id : in_server) add(table_.connection(id).tie & kLocalTieMask);
+    for (const FlowId flow : load_store_.FlowsOf(gpu)) add(table_.LocalTieOf(flow));
   }
   return identity;
 }

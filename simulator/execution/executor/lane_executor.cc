@@ -64,6 +64,7 @@ LaneExecutor::LaneExecutor(const FabricGraph& graph, FabricNetwork& network, Ecm
               .switch_sums = &sinks_->switch_sums,
               .network_sums = &sinks_->network_sums,
               .network = &sinks_->network}),
+      nic_groups_(graph, table_, load_store_, *stack_),
       clock_(graph.gpus().size()),
       lanes_(table_, clock_),
       wakes_(network.engine()),

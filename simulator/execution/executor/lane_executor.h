@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "simulator/execution/connections/connection_table.h"
+#include "simulator/execution/connections/nic_groups.h"
 #include "simulator/execution/lanes/cta_clock.h"
 #include "simulator/execution/lanes/lane_observer.h"
 #include "simulator/execution/lanes/lane_table.h"
@@ -103,10 +104,11 @@ class LaneExecutor final : public StateOwner {
   std::string state_name() const override { return "connections and proxies"; }
   void Visit(StateArchive& archive) override;
   // Visits only the traffic of these GPUs over NVLink. The state is equal for the GPUs of two
-  // servers of the same kind that have the same IdentityOfGpus() and the same history.
+  // servers of the same kind that have the same NicGroups::IdentityOfGpus() and the same history.
   void VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archive);
 
-  // Returns the NIC group of these GPUs (ConnectionTable).
+  const NicGroups& nic_groups() const { return nic_groups_; }
+  // Returns the NIC group of these GPUs, whose identity includes the costs of their proxies.
   NicGroup NicGroupOf(std::span<const GpuIndex> gpus) const;
   // Visits the state and the counters that affect a group's NICs in the future. They are equal for
   // groups with the same identity and the same history.
@@ -121,10 +123,10 @@ class LaneExecutor final : public StateOwner {
   // Returns the critical paths that persist while the GPUs have no traffic among one another; the
   // next function puts them back. Precondition of both: critical paths are kept.
   std::vector<PathTracer::Kept> PathsAmong(std::span<const GpuIndex> gpus) {
-    return paths_->Keep(table_.AllAmong(gpus));
+    return paths_->Keep(nic_groups_.AllAmong(gpus));
   }
   void PutPathsAmong(std::span<const GpuIndex> gpus, const std::vector<PathTracer::Kept>& paths) {
-    paths_->PutBack(table_.AllAmong(gpus), paths);
+    paths_->PutBack(nic_groups_.AllAmong(gpus), paths);
   }
 
  private:
@@ -144,6 +146,7 @@ class LaneExecutor final : public StateOwner {
   AggregationTransport aggregation_;
   std::unique_ptr<FlowSinks> sinks_;
   ConnectionTable table_;
+  NicGroups nic_groups_;
   CtaClock clock_;
   LaneTable lanes_;
   LaneWakes wakes_;

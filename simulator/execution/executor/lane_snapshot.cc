@@ -69,7 +69,7 @@ void LaneExecutor::PutTimers(const NicGroup& group, const std::vector<uint8_t>& 
 }
 
 NicGroup LaneExecutor::NicGroupOf(std::span<const GpuIndex> gpus) const {
-  return table_.NicGroupOf(gpus, [this](GpuIndex gpu) {
+  return nic_groups_.GroupOf(gpus, [this](GpuIndex gpu) {
     const ProxyCosts& costs = proxies_.CostsOf(gpu);
     return Mix64(static_cast<uint64_t>(costs.post_ps)) ^ static_cast<uint64_t>(costs.arrival_ps);
   });

@@ -33,7 +33,7 @@ class ConnectionOpening {
                 ConnectionUse use);
 
   ConnectionTable& table_;
-  std::unordered_map<uint32_t, uint8_t> costs_;  // by network connection
+  std::unordered_map<ConnectionId, uint8_t> costs_;  // of network connections
   std::string obstacle_;
   bool is_in_order_ = true;
 };

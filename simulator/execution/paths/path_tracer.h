@@ -43,7 +43,7 @@ class PathTracer {
     // begins one.
     std::span<const ConnectionId> receives;
     std::span<const ConnectionId> sends;
-    // Those of the messages that it takes and sends itself.
+    // The connections whose messages the slice itself takes and sends.
     std::span<const ConnectionId> own_receives{};
     std::span<const ConnectionId> own_sends{};
     uint8_t in_flight_messages = 0;

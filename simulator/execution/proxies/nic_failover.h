@@ -76,7 +76,7 @@ class NicFailover {
   Parts parts_;
   NicDetours& detours_;
   NicPolicy policy_;
-  std::unordered_map<uint32_t, std::set<DeviceId>> dead_nics_;  // that a part of the job knows of
+  std::unordered_map<PartIndex, std::set<DeviceId>> dead_nics_;  // that a part of the job knows of
   // Holds the last result of MayMoveSome(), which is valid for these conditions and this network
   // version.
   struct Look {

@@ -78,7 +78,7 @@ class SliceMessages {
   bool HasFlagBehindData(ConnectionId connection) const;
 
   Parts parts_;
-  std::set<uint32_t> watched_;   // collectives
+  std::set<CollectiveIndex> watched_;
   PathTracer* paths_ = nullptr;  // null: paths are not kept
 };
 

@@ -28,7 +28,7 @@ struct ReplayRules {
   // The links and GPUs that faults may affect.
   std::vector<LinkId> faulty_links{};
   std::vector<GpuIndex> faulty_gpus{};
-  // Keeps critical paths of collectives (paths(), waits()).
+  // Keeps critical paths of collectives (CallLedger::paths(), waits()).
   bool keep_paths = false;
 };
 

@@ -31,7 +31,8 @@ using EpisodePath = PathRecord<EpisodePlace>;
 struct Episode {
   uint32_t begin_state = 0;  // numbers of the cache
   uint32_t end_state = 0;
-  uint32_t partition = 0;                      // in which it was recorded; 0 for the whole network
+  // The partition in which it was recorded; kNone if that is the whole network.
+  PartitionIndex partition = PartitionIndex::kNone;
   int64_t duration_ps = 0;                     // to the instant found to be quiescent
   std::vector<EpisodeOperation> operations{};  // in the order in which they began
   std::vector<uint32_t> end_order{};           // of `operations`, in the order in which they ended

@@ -44,7 +44,7 @@ void ExecutorPartitions::VisitCounters(const Partition& partition, StateArchive&
 
 uint64_t ExecutorPartitions::IdentityOf(const Partition& partition) const {
   return partition.of_nics ? partition.nics.identity
-                           : executor_.connection_table().IdentityOfGpus(partition.gpus);
+                           : executor_.nic_groups().IdentityOfGpus(partition.gpus);
 }
 
 bool ExecutorPartitions::BeginIndependent(const Partition& partition) {

@@ -19,7 +19,8 @@ bool AreJoined(const FabricGraph& graph, uint32_t a, uint32_t b) {
   });
 }
 
-// The same of all pairs; GPUs on the same NVSwitches need not be looked at one by one.
+// Returns true if AreJoined() holds for all pairs. GPUs on the same NVSwitches are not compared
+// one by one.
 bool AreAllJoined(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
   // They may also communicate over PCIe, whose links belong to no partition.
   if (graph.HostBridgeOf(graph.gpus()[gpus.front()])) return false;

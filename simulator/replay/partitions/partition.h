@@ -6,16 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulator/execution/connections/nic_group.h"
+#include "simulator/execution/connections/nic_groups.h"
 #include "simulator/replay/episodes/episode_place.h"
-#include "simulator/units/identifier.h"
 #include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
-
-// Numbers the partitions of a PartitionMap. Those of its NVLinks come first, in the order and with
-// the numbers that NvlinkPartitions gives them.
-using PartitionIndex = Identifier<struct PartitionTag>;
 
 // Describes GPUs whose calls, on some communicators, are independent of the rest of the network,
 // and the resources that they use: either GPUs of one server with their NVLinks, or GPUs on

@@ -73,8 +73,9 @@ int64_t PartitionNeighbours::LeastDurationPs(const Call& call) {
   }
 }
 
-// The same for a rank with these calls that run or will begin, in its program's order. It follows
-// their successors, each with the earliest time that its dependencies allow.
+// Returns true if a rank with these calls, which run or will begin and are in its program's order,
+// may touch the partition before `until_ps`. It follows their successors, each with the earliest
+// time that its dependencies allow.
 bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<const NearCall> near,
                                        int64_t now_ps, int64_t until_ps) {
   constexpr int64_t kEnded = -1;

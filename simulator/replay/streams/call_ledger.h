@@ -114,7 +114,6 @@ class CallLedger {
   const std::map<RankWait, RankWaitTotals>& waits() const { return waits_; }
   const std::vector<PartProgress>& parts() const { return parts_; }
   bool IsAborted(PartIndex part) const { return !parts_[part].abort_reason.empty(); }
-  bool keeps_begun() const { return !has_begun_.empty(); }
   // Precondition: KeepBegun().
   bool HasBegun(const Call& call) const { return has_begun_[calls_.NumberOf(call)]; }
   uint64_t calls_started() const { return calls_started_; }

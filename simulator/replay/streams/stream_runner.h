@@ -152,8 +152,6 @@ class StreamRunner {
   const std::vector<Running>& running() const { return running_; }  // includes free elements
   const std::vector<Pending>& pending() const { return pending_; }  // a heap, the earliest first
   Call CallOf(const Pending& pending) const { return calls_.CallOf(pending.rank, pending.number); }
-  // Returns the number of calls that have begun and not ended, without those that run ahead.
-  uint32_t running_count() const { return running_count_; }
   // Returns true if a GPU is halted in the middle of its computation.
   bool has_stopped_computation() const { return !stopped_.empty(); }
   // Returns true if ranks of the part are in a collective, or if their GPUs are halted in
@@ -255,7 +253,7 @@ class StreamRunner {
   Pending scheduled_{.begin_ps = -1};          // the call of `pending_` that was scheduled last
   std::vector<Running> running_;
   RunningIndex free_running_ = RunningIndex::kNone;
-  uint32_t running_count_ = 0;
+  uint32_t running_count_ = 0;  // calls that have begun and not ended, without those that run ahead
   const OnEndAhead* on_end_ahead_ = nullptr;  // while calls run ahead
   // These are the state at the start of the trial.
   std::vector<Pending> pending_before_;

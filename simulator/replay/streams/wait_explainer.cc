@@ -39,7 +39,7 @@ std::string WaitExplainer::StoppedText(GpuIndex gpu) const {
   return fmt::format("{}, rank {}, stands still", graph_.device(graph_.gpus()[gpu]).name, gpu);
 }
 
-// Why a rank that runs nothing lets others wait.
+// Returns why a rank that runs nothing lets others wait.
 std::string WaitExplainer::CauseOfIdle(GlobalRank rank) const {
   const auto next = std::ranges::find(stall_.pending, rank, &Call::rank);
   if (next == stall_.pending.end()) return fmt::format("rank {}, which waits for nobody", rank);

@@ -148,8 +148,8 @@ class ConnectionChecker {
     }
   }
 
-  // How many of the first channels show every connection that an algorithm's ranks open. NVLSTree
-  // has one tree on even channels and one on odd ones.
+  // Returns how many of the first channels show every connection that an algorithm's ranks open.
+  // NVLSTree has one tree on even channels and one on odd ones.
   static uint32_t ChannelsThatDiffer(Algorithm algorithm) {
     switch (algorithm) {
       case Algorithm::kRing:

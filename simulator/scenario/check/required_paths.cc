@@ -7,6 +7,7 @@
 #include <google/protobuf/message.h>
 
 #include "simulator/diagnostics/check.h"
+#include "workloads/layout/gpu_of_rank.h"
 
 namespace railyard {
 namespace {
@@ -114,8 +115,8 @@ void RequiredPaths::RequireNvlink(DeviceId a, DeviceId b) {
 }
 
 void RequiredPaths::RequireInServer(const NcclPlanner& planner, RankIndex from, RankIndex to) {
-  const DeviceId a = graph_.gpus()[communicator_->ranks[from]];
-  const DeviceId b = graph_.gpus()[communicator_->ranks[to]];
+  const DeviceId a = graph_.gpus()[GpuOf(communicator_->ranks[from])];
+  const DeviceId b = graph_.gpus()[GpuOf(communicator_->ranks[to])];
   if (!joined_in_server_.insert({a, b}).second) return;
   const bool has_bridges = graph_.HostBridgeOf(a) && !graph_.HostPath(a, b).empty();
   const bool is_nvlink = !graph_.NvlinkRoutes(a, b).empty();
@@ -147,8 +148,9 @@ void RequiredPaths::RequireInServer(const NcclPlanner& planner, RankIndex from, 
 void RequiredPaths::RequireSharedNvSwitch(ServerIndex server) {
   if (!islands_.emplace(communicator_, server).second) return;
   std::vector<DeviceId> gpus;
-  for (const uint32_t gpu : communicator_->ranks) {
-    if (graph_.device(graph_.gpus()[gpu]).server == server) gpus.push_back(graph_.gpus()[gpu]);
+  for (const GlobalRank rank : communicator_->ranks) {
+    const DeviceId gpu = graph_.gpus()[GpuOf(rank)];
+    if (graph_.device(gpu).server == server) gpus.push_back(gpu);
   }
   if (!graph_.SharedNvSwitches(gpus).empty()) return;
   Report(gpus.front(), gpus.back(),

@@ -21,7 +21,7 @@ void SortBy(KeyOf key_of, std::vector<GpuIndex>& gpus) {
                    [&](GpuIndex a, GpuIndex b) { return key_of(a) < key_of(b); });
 }
 
-// How many free GPUs of its server come before each.
+// Returns for each GPU how many free GPUs of its server come before it.
 std::vector<uint32_t> PlacesInServers(const FabricGraph& fabric,
                                       const std::vector<GpuIndex>& free) {
   std::vector<uint32_t> places(fabric.gpus().size());

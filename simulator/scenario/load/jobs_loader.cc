@@ -196,7 +196,7 @@ class JobsLoader {
     PlacementPolicy policy = PlacementPolicy::kPacked;
     uint64_t seed = seed_;
     if (entry.placement) {
-      const auto& message = static_cast<const protos::Placement&>(entry.placement->message());
+      const auto& message = entry.placement->As<protos::Placement>();
       policy = PolicyOf(message);
       if (message.has_seed()) seed = message.seed();
     }

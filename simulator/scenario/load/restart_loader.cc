@@ -64,10 +64,11 @@ void LoadCheckpoints(const ProtoCursor& cursor, PartIndex part, RestartSettings&
   const uint64_t every = cursor.Number(diagnostics, "checkpoint_every", 1, 1, UINT32_MAX);
   const IterationBegins iterations = FindIterations(job, part);
   if (iterations.count == 1) {
-    cursor.Error(diagnostics, "checkpoint_every",
-                 NameOf(job, part) +
-                     " has one iteration, as far as can be told (expected a plan or a program that "
-                     "repeats, a log whose calls do throughout, or no checkpoints)");
+    cursor.Error(
+        diagnostics, "checkpoint_every",
+        NameOf(job, part) +
+            " has one iteration, as far as its program shows (expected a plan or a program that "
+            "repeats, a log whose calls do throughout, or no checkpoints)");
   } else if (every >= iterations.count) {
     cursor.Error(diagnostics, "checkpoint_every",
                  fmt::format("{} is beyond {}'s last iteration (expected less than {})", every,

@@ -90,7 +90,7 @@ std::optional<Trace> LoadNcclLog(const ProtoCursor& log, std::vector<ImportRepor
   return std::move(import.trace);
 }
 
-// Those that reach into the plan's file.
+// Returns the sets (--set) that apply to fields of the plan's file.
 std::vector<std::string> SetsOfPlan(const ProtoCursor& workload) {
   const auto& sets = workload.file().sets_of_files;
   const auto of_plan = sets.find(workload.Path("plan"));

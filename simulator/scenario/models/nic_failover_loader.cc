@@ -42,7 +42,7 @@ std::vector<NicPlace> NamedNics(const ProtoCursor& cursor, const FabricGraph& fa
   return nics;
 }
 
-// Whether every server keeps a NIC, or with REPLAN some rail is whole on all of them.
+// Returns whether every server keeps a NIC, or with REPLAN some rail is whole on all of them.
 bool LeavesEnough(const FabricGraph& fabric, const NcclSettings& nccl) {
   std::set<ServerIndex> servers;
   std::set<ServerIndex> servers_left;

@@ -45,8 +45,8 @@ z requires y
 }
 )";
 
-// Whether all operations can end if each waits for the one before it on its stream and for `after`,
-// and a message for both of its ends. No communicator has more than one message.
+// Returns whether all operations can end if each waits for the one before it on its stream and for
+// `after`, and a message for both of its ends. No communicator has more than one message.
 bool Ends(const Trace& trace) {
   std::vector<std::vector<bool>> has_ended(trace.rank_count);
   std::vector<std::vector<std::vector<uint32_t>>> streams(trace.rank_count);

@@ -71,7 +71,8 @@ TEST(ReferenceTracesTest, KinetoOfTwoRanks) {
   EXPECT_EQ(imported.import.trace->nccl_version, "2.17.1");
 }
 
-// The same loop over kineto-mi300-8ranks-rank0-resnet-ddp.json.gz; 5 kernels have no arguments.
+// The expected values come from the same loop over kineto-mi300-8ranks-rank0-resnet-ddp.json.gz; 5
+// kernels have no arguments.
 TEST(ReferenceTracesTest, KinetoOfRcclWhereEveryKernelIsGeneric) {
   RAILYARD_REQUIRE_REFERENCE_DIR();
   const Imported imported =

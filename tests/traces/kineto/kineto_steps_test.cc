@@ -37,7 +37,7 @@ std::string Step(int number, int start, int duration) {
       number, start, duration);
 }
 
-// Whether each operation begins an iteration.
+// Returns whether each operation begins an iteration.
 std::vector<bool> IterationBegins(const std::vector<TraceOperation>& program) {
   std::vector<bool> begins;
   for (const TraceOperation& call : program) begins.push_back(call.begins_iteration);

@@ -111,9 +111,9 @@ TEST(InferencePlanTest, DeepSeekV3MakesTheStudysCollectives) {
   EXPECT_GE(8u * 416 * 181, 600'000u);
 }
 
-// The same study reports for fine-tuning that AllReduces are most there, too, and larger. The same
-// model on the same GPUs; a forward and a backward pass each reduce a sequence of 7168 elements a
-// token.
+// The study of the test above reports for fine-tuning that AllReduces are most frequent there, too,
+// and larger. Model and GPUs are the same; a forward and a backward pass each reduce a sequence of
+// 7168 elements a token.
 TEST(InferencePlanTest, FineTuningMovesLargerMessages) {
   const std::string places = "model { preset: \"deepseek-v3\" }\nparallelism { tensor: 16 }\n";
   const std::string times =

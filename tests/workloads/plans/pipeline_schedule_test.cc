@@ -23,7 +23,7 @@ struct Durations {
   int64_t weight_gradient = 0;
 };
 
-// How long a pipeline takes whose transfers take no time; -1 if it never ends.
+// Returns how long a pipeline takes whose transfers take no time; -1 if it never ends.
 int64_t TimeOf(const PipelineShape& shape, const Durations& durations) {
   std::vector<std::vector<StageTask>> tasks;
   for (uint32_t stage = 0; stage < shape.stages; ++stage) tasks.push_back(StageTasks(shape, stage));

@@ -31,7 +31,7 @@ std::optional<LoraMatrix> MatrixOf(int matrix) {
   }
 }
 
-// Why a model has no such matrix; empty if it has.
+// Returns why a model has no such matrix; empty if it has.
 const char* WhyNone(LoraMatrix matrix, const ModelConfig& model) {
   if (matrix <= LoraMatrix::kAttentionOutput) return "";
   if (model.experts) {

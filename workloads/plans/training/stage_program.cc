@@ -106,7 +106,7 @@ class StageSynthesis {
     }
   }
 
-  // Whether anything of a task's part of the model is trained, or below it.
+  // Returns whether anything of a task's part of the model is trained, or below it.
   bool HasBackward(const StageTask& task) const {
     return IsLast(task) || LayersOf(plan_, VirtualStage(task)).second > tuning_.frozen_layers;
   }
