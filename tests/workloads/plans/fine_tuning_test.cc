@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/plans/loaded_plan.h"
+#include "tests/workloads/plans/trace_calls.h"
 #include "workloads/plans/model/model_config.h"
 #include "workloads/plans/plan_volume.h"
 #include "workloads/plans/synthesis/synthesize.h"
@@ -33,22 +34,6 @@ Trace TraceOf(const std::string& text) {
   const LoadedPlan loaded(text);
   EXPECT_EQ(loaded.findings, "");
   return loaded.plan ? Synthesize(*loaded.plan) : Trace{};
-}
-
-struct Calls {
-  uint64_t count = 0;
-  uint64_t elements = 0;
-};
-Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std::string& group) {
-  Calls calls;
-  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
-    if (operation.kind != kind) continue;
-    const uint32_t communicator = trace.CommunicatorOf(GlobalRank{rank}, operation.communicator);
-    if (!trace.communicators[communicator].name.starts_with(group + " ")) continue;
-    ++calls.count;
-    calls.elements += operation.count;
-  }
-  return calls;
 }
 
 int64_t ComputedPs(const Trace& trace, uint32_t rank) {

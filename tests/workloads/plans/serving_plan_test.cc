@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workloads/plans/loaded_plan.h"
+#include "tests/workloads/plans/trace_calls.h"
 #include "traces/trace/trace_check.h"
 #include "workloads/job/job.h"
 #include "workloads/plans/inference/inference_schedule.h"
@@ -52,23 +53,6 @@ Trace TraceOf(const Plan& plan) {
 }
 Trace TraceOf(const char* text, const std::vector<std::string>& sets = {}) {
   return TraceOf(PlanOf(text, sets));
-}
-
-struct Calls {
-  uint64_t count = 0;
-  uint64_t elements = 0;
-};
-Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std::string& group) {
-  Calls calls;
-  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
-    if (operation.kind != kind ||
-        !trace.communicators[operation.communicator].name.starts_with(group + " ")) {
-      continue;
-    }
-    ++calls.count;
-    calls.elements += operation.count;
-  }
-  return calls;
 }
 
 // 4 batches of 2, each a prefill of 200 tokens and 4 steps of 2: every boundary carries each

@@ -11,6 +11,7 @@
 
 #include "simulator/units/divide_up.h"
 #include "tests/workloads/plans/loaded_plan.h"
+#include "tests/workloads/plans/trace_calls.h"
 #include "traces/trace/trace_check.h"
 #include "workloads/job/job.h"
 #include "workloads/plans/model/layer_work.h"
@@ -29,23 +30,6 @@ Plan PlanOf(const std::vector<std::string>& sets) {
   const LoadedPlan loaded(kGpt, sets);
   EXPECT_EQ(loaded.findings, "");
   return loaded.plan.value_or(Plan{});
-}
-
-// Elements that one rank passes to calls of that kind on communicators of that name.
-struct Calls {
-  uint64_t count = 0;
-  uint64_t elements = 0;
-};
-Calls CallsOf(const Trace& trace, uint32_t rank, CollectiveKind kind, const std::string& group) {
-  Calls calls;
-  for (const TraceOperation& operation : trace.operations[GlobalRank{rank}]) {
-    if (operation.kind != kind) continue;
-    const uint32_t communicator = trace.CommunicatorOf(GlobalRank{rank}, operation.communicator);
-    if (!trace.communicators[communicator].name.starts_with(group + " ")) continue;
-    ++calls.count;
-    calls.elements += operation.count;
-  }
-  return calls;
 }
 
 uint64_t ElementsOf(const Plan& plan) {
