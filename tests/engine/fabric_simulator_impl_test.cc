@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Order of events, events of ns-3 beside those of the fabric, what runs ahead, and samples.
 #include "simulator/engine/fabric_simulator_impl.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <random>
 #include <stdexcept>
-#include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -20,67 +17,14 @@
 #include <ns3/simulator.h>
 
 #include "simulator/event_order/event_order.h"
+#include "tests/engine/engine_fixture.h"
 
 namespace railyard {
 namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kUs = 1'000'000;
-constexpr int64_t kSecond = 1'000'000'000'000;
-
-// A fresh engine per test. Every fabric event run is written down, then handed to on_event.
-class FabricSimulatorImplTest : public ::testing::Test {
- protected:
-  struct Ran {
-    int64_t time_ps;
-    EventClass event_class;
-    uint32_t target;
-    bool operator==(const Ran&) const = default;
-    friend void PrintTo(const Ran& ran, std::ostream* out) {
-      *out << ran.time_ps << " ps class " << static_cast<int>(ran.event_class) << " target "
-           << ran.target;
-    }
-  };
-
-  FabricSimulatorImplTest() { Connect(); }
-  ~FabricSimulatorImplTest() override { ns3::Simulator::Destroy(); }
-
-  void Connect() {
-    engine_ = &FabricSimulatorImpl::Get();
-    for (int i = 0; i < static_cast<int>(EventClass::kNs3); ++i) {
-      classes_[static_cast<size_t>(i)] = {this, static_cast<EventClass>(i)};
-      engine_->Register(static_cast<EventClass>(i), {.name = "events"},
-                        &FabricSimulatorImplTest::OnEvent, &classes_[static_cast<size_t>(i)]);
-    }
-  }
-  FabricSimulatorImpl& engine() { return *engine_; }
-
-  std::vector<uint32_t> Targets() const {
-    std::vector<uint32_t> targets;
-    for (const Ran& ran : ran_) {
-      targets.push_back(ran.target);
-    }
-    return targets;
-  }
-
-  std::vector<Ran> ran_;
-  std::function<void(const Ran&)> on_event_ = [](const Ran&) {};
-
- private:
-  struct ClassContext {
-    FabricSimulatorImplTest* test;
-    EventClass event_class;
-  };
-  static void OnEvent(void* context, uint32_t target) {
-    const auto& of = *static_cast<const ClassContext*>(context);
-    of.test->ran_.push_back({of.test->engine().NowPs(), of.event_class, target});
-    of.test->on_event_(of.test->ran_.back());
-  }
-
-  FabricSimulatorImpl* engine_ = nullptr;
-  std::array<ClassContext, kEventClassCount> classes_;
-};
+class FabricSimulatorImplTest : public testing::EngineFixture {};
 
 // --- Order -------------------------------------------------------------------------------------
 
@@ -381,237 +325,7 @@ TEST_F(FabricSimulatorImplTest, AnotherSchedulerIsAcceptedAndChangesNothing) {
   EXPECT_EQ(ns3::Simulator::GetSystemId(), 0u);
 }
 
-// --- Stop, exceptions, Destroy -----------------------------------------------------------------
-
-TEST_F(FabricSimulatorImplTest, StopFromAFabricEventEndsRunAfterThatEvent) {
-  for (uint32_t i = 0; i < 4; ++i) {
-    engine().ScheduleFabric(100, event_order::kArrival, i, i);
-  }
-  on_event_ = [&](const Ran& ran) {
-    if (ran.target == 1) {
-      ns3::Simulator::Stop();
-    }
-  };
-  ns3::Simulator::Run();
-  EXPECT_THAT(Targets(), ElementsAre(0, 1));
-  EXPECT_TRUE(ns3::Simulator::IsFinished());
-  ns3::Simulator::Run();
-  EXPECT_THAT(Targets(), ElementsAre(0, 1, 2, 3));
-}
-
-TEST_F(FabricSimulatorImplTest, StopAfterADelayComesBehindTheFabricEventsOfItsTime) {
-  engine().ScheduleFabric(kUs, event_order::kOperation, 0, 1);
-  engine().ScheduleFabric(kUs + 1, event_order::kFault, 0, 2);
-  ns3::Simulator::Stop(ns3::MicroSeconds(1));
-  ns3::Simulator::Run();
-  EXPECT_THAT(Targets(), ElementsAre(1));
-  EXPECT_EQ(engine().NowPs(), kUs);
-  // Between the runs, an event before the one the wheel holds next.
-  engine().ScheduleFabric(kUs, event_order::kFault, 0, 3);
-  ns3::Simulator::Run();
-  EXPECT_THAT(Targets(), ElementsAre(1, 3, 2));
-}
-
-TEST_F(FabricSimulatorImplTest, AnExceptionLeavesRunAndTheNextRunGoesOnBehindIt) {
-  for (uint32_t i = 0; i < 4; ++i) {
-    engine().ScheduleFabric(100, event_order::kArrival, i, i);
-  }
-  ns3::Simulator::Schedule(
-      ns3::PicoSeconds(150), +[] { throw std::runtime_error("ns-3 event"); });
-  ns3::Simulator::Schedule(
-      ns3::PicoSeconds(160), +[] {});
-  on_event_ = [&](const Ran& ran) {
-    if (ran.target == 1) {
-      engine().ScheduleFabric(100, event_order::kQueuePort, 0, 9);
-      throw std::runtime_error("fabric event");
-    }
-  };
-  EXPECT_THROW(ns3::Simulator::Run(), std::runtime_error);
-  EXPECT_THAT(Targets(), ElementsAre(0, 1));
-  EXPECT_FALSE(ns3::Simulator::IsFinished());
-  EXPECT_THROW(ns3::Simulator::Run(), std::runtime_error);
-  EXPECT_THAT(Targets(), ElementsAre(0, 1, 2, 3, 9));
-  EXPECT_EQ(engine().NowPs(), 150);
-  ns3::Simulator::Run();
-  EXPECT_EQ(engine().NowPs(), 160);
-  EXPECT_EQ(engine().EventCount(), 7u);
-}
-
-// Counts its living instances; ns-3 holds one in each event's bound arguments.
-class Counted : public ns3::SimpleRefCount<Counted> {
- public:
-  Counted() { ++alive; }
-  ~Counted() { --alive; }
-  static int alive;
-};
-int Counted::alive = 0;
-
-TEST_F(FabricSimulatorImplTest, WhatPendingEventsHeldIsReleased) {
-  const auto schedule = [](int64_t delay_ps) {
-    return ns3::Simulator::Schedule(
-        ns3::PicoSeconds(static_cast<uint64_t>(delay_ps)), +[](const ns3::Ptr<Counted>&) {},
-        ns3::Create<Counted>());
-  };
-  schedule(1);
-  schedule(kUs);
-  schedule(kSecond);
-  ns3::EventId removed = schedule(2 * kSecond);
-  ASSERT_EQ(Counted::alive, 4);
-  ns3::Simulator::Stop(ns3::PicoSeconds(2));
-  ns3::Simulator::Run();
-  EXPECT_EQ(Counted::alive, 3);  // run
-  ns3::Simulator::Remove(removed);
-  removed = ns3::EventId();
-  EXPECT_EQ(Counted::alive, 2);  // removed: at once, not when its time comes
-  ns3::Simulator::Destroy();
-  EXPECT_EQ(Counted::alive, 0);
-}
-
-TEST_F(FabricSimulatorImplTest, AfterDestroyANewSimulationStartsAtZeroWithoutHandlers) {
-  engine().ScheduleFabric(kUs, event_order::kPost, 0, 1);
-  engine().ScheduleFabric(kSecond, event_order::kPost, 0, 2);
-  ns3::Simulator::Stop(ns3::MicroSeconds(2));
-  ns3::Simulator::Run();
-  ns3::Simulator::Destroy();
-  Connect();
-  EXPECT_EQ(engine().NowPs(), 0);
-  EXPECT_EQ(engine().EventCount(), 0u);
-  EXPECT_TRUE(ns3::Simulator::IsFinished());
-  engine().ScheduleFabric(5, event_order::kPost, 0, 3);
-  ns3::Simulator::Run();
-  EXPECT_THAT(Targets(), ElementsAre(1, 3));
-}
-
-// --- Threads -----------------------------------------------------------------------------------
-
-TEST_F(FabricSimulatorImplTest, EventsFromOtherThreadsAllRunOnTheSimulationsThread) {
-  constexpr int kThreads = 4;
-  constexpr int kEventsEach = 2'000;
-  struct Shared {
-    std::thread::id simulation = std::this_thread::get_id();
-    int events = 0;
-    int elsewhere = 0;
-    uint32_t contexts = 0;
-  } shared;
-  std::atomic<int> threads_left{kThreads};
-  std::vector<std::thread> threads;
-  for (uint32_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&shared, &threads_left, t] {
-      for (int i = 0; i < kEventsEach; ++i) {
-        ns3::Simulator::ScheduleWithContext(
-            t, ns3::NanoSeconds(3),
-            +[](Shared* of) {
-              ++of->events;
-              of->elsewhere += std::this_thread::get_id() != of->simulation ? 1 : 0;
-              of->contexts |= 1u << ns3::Simulator::GetContext();
-            },
-            &shared);
-      }
-      --threads_left;
-    });
-  }
-  // Nothing but fabric events runs while the threads are at work.
-  engine().ScheduleFabric(0, event_order::kPost, 0, 0);
-  on_event_ = [&](const Ran& ran) {
-    ran_.clear();
-    if (threads_left > 0) {
-      engine().ScheduleFabric(ran.time_ps + 1'000, event_order::kPost, 0, 0);
-    }
-  };
-  ns3::Simulator::Run();
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  ns3::Simulator::Run();  // what came after the last fabric event had been looked behind
-  EXPECT_EQ(shared.events, kThreads * kEventsEach);
-  EXPECT_EQ(shared.elsewhere, 0);
-  EXPECT_EQ(shared.contexts, (1u << kThreads) - 1);
-}
-
-TEST_F(FabricSimulatorImplTest, AnEventFromAnotherThreadInTheLastEventIsStillRun) {
-  engine().ScheduleFabric(100, event_order::kPost, 0, 1);
-  int64_t ran_at_ps = -1;
-  on_event_ = [&](const Ran&) {
-    std::thread([&ran_at_ps] {
-      ns3::Simulator::ScheduleWithContext(
-          1, ns3::PicoSeconds(50),
-          +[](int64_t* at_ps) { *at_ps = ns3::Simulator::Now().GetTimeStep(); }, &ran_at_ps);
-    }).join();
-  };
-  ns3::Simulator::Run();
-  EXPECT_EQ(ran_at_ps, 150);
-}
-
-// --- Misuse ------------------------------------------------------------------------------------
-
-using FabricSimulatorImplDeathTest = FabricSimulatorImplTest;
-
-TEST_F(FabricSimulatorImplDeathTest, AnEventInThePastIsRefused) {
-  engine().ScheduleFabric(100, event_order::kPost, 0, 1);
-  engine().Run();
-  EXPECT_DEATH(engine().ScheduleFabric(99, event_order::kPost, 3, 1),
-               "fabric event at 99 ps, now 100 ps, class 21, id 3");
-}
-
-TEST_F(FabricSimulatorImplDeathTest, AnIdThatDoesNotFitIsRefused) {
-  EXPECT_DEATH(engine().ScheduleFabric(5, event_order::kPost, uint64_t{1} << 50, 1),
-               "fabric event at 5 ps, now 0 ps, class 21, id 1125899906842624");
-}
-
-TEST_F(FabricSimulatorImplDeathTest, TheClassOfNs3EventsIsNotForFabricEvents) {
-  EXPECT_DEATH(engine().ScheduleFabric(5, EventClass::kNs3, 0, 1), "class 63, id 0");
-  EXPECT_DEATH(engine().Register(EventClass::kNs3, {}, nullptr, nullptr),
-               "ns-3 events have no handler");
-}
-
-// Two clients of one priority would leave their order to chance.
-TEST_F(FabricSimulatorImplDeathTest, APriorityThatIsTakenIsRefused) {
-  ns3::Simulator::Destroy();
-  FabricSimulatorImpl& fresh = FabricSimulatorImpl::Get();
-  const auto ignore = [](void*, uint32_t) {};
-  fresh.Register(EventClass{5}, {.name = "arrivals"}, ignore, nullptr);
-  EXPECT_DEATH(fresh.Register(EventClass{5}, {.name = "looks"}, ignore, nullptr),
-               "priority 5 of looks is that of arrivals");
-}
-
-// Priorities decide, not the order in which clients came.
-TEST_F(FabricSimulatorImplTest, ClientsMayRegisterInAnyOrder) {
-  ns3::Simulator::Destroy();
-  FabricSimulatorImpl& fresh = FabricSimulatorImpl::Get();
-  std::vector<uint32_t> ran;
-  const auto note = [](void* to, uint32_t target) {
-    static_cast<std::vector<uint32_t>*>(to)->push_back(target);
-  };
-  for (const uint8_t priority : std::array<uint8_t, 4>{62, 0, 40, 17}) {
-    fresh.Register(EventClass{priority}, {.name = "events"}, note, &ran);
-    fresh.ScheduleFabric(5, EventClass{priority}, 0, priority);
-  }
-  fresh.Run();
-  EXPECT_THAT(ran, ElementsAre(0, 17, 40, 62));
-}
-
-TEST_F(FabricSimulatorImplTest, AClassSaysWhatItsPendingEventsMean) {
-  ns3::Simulator::Destroy();
-  FabricSimulatorImpl& fresh = FabricSimulatorImpl::Get();
-  fresh.Register(
-      EventClass{5}, {.name = "faults", .pending = PendingMeans::kChange}, [](void*, uint32_t) {},
-      nullptr);
-  EXPECT_EQ(fresh.TraitsOf(EventClass{5}).pending, PendingMeans::kChange);
-  EXPECT_EQ(fresh.TraitsOf(EventClass::kNs3).pending, PendingMeans::kAnything);
-}
-
-TEST_F(FabricSimulatorImplDeathTest, AClassWithoutAHandlerIsRefused) {
-  ns3::Simulator::Destroy();
-  FabricSimulatorImpl& fresh = FabricSimulatorImpl::Get();
-  fresh.ScheduleFabric(5, event_order::kPost, 0, 42);
-  EXPECT_DEATH(fresh.Run(), "fabric event of a class without a handler, target 42");
-}
-
-TEST_F(FabricSimulatorImplDeathTest, ANegativeDelayOfAnNs3EventIsRefused) {
-  EXPECT_DEATH(ns3::Simulator::Schedule(
-                   ns3::Time(-1), +[] {}),
-               "ns-3 event with a delay of -1 ps");
-}
+// --- Samples -----------------------------------------------------------------------------------
 
 // A sample comes between two events, while it is still the time of the one before, and is no event.
 TEST_F(FabricSimulatorImplTest, SamplesComeBetweenEvents) {
