@@ -6,11 +6,23 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/checked_reading.h"
+#include "simulator/diagnostics/diagnostics.h"
+
 namespace railyard {
 namespace {
 
 // No name or note that a run writes is as long.
 constexpr int kTextBytesMax = 1 << 20;
+
+// Throws EnvironmentError if the disk failed, else UnreadableResult.
+[[noreturn]] void ThrowUnreadable(sqlite3* database, int code) {
+  if ((code & 0xff) == SQLITE_IOERR) {
+    throw EnvironmentError(fmt::format("cannot read {}: {}", sqlite3_db_filename(database, "main"),
+                                       sqlite3_errmsg(database)));
+  }
+  throw UnreadableResult{sqlite3_errmsg(database)};
+}
 
 }  // namespace
 
@@ -18,14 +30,14 @@ StoredRows::StoredRows(sqlite3* database, const std::string& sql) : database_(da
   sqlite3_stmt* prepared = nullptr;
   const int code = sqlite3_prepare_v2(database_, sql.c_str(), -1, &prepared, nullptr);
   statement_.reset(prepared);
-  if (code != SQLITE_OK) throw UnreadableResult{sqlite3_errmsg(database_)};
+  if (code != SQLITE_OK) ThrowUnreadable(database_, code);
 }
 
 bool StoredRows::Next() {
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  throw UnreadableResult{sqlite3_errmsg(database_)};
+  ThrowUnreadable(database_, code);
 }
 
 StoredValue StoredRows::Value(int column) const {
@@ -87,6 +99,7 @@ ResultStore::ResultStore(const std::string& directory) {
   if (!std::filesystem::is_regular_file(path, error)) {
     throw UnreadableResult{"results.sqlite is missing"};
   }
+  OpenToRead(path);
   sqlite3* opened = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);

@@ -45,11 +45,6 @@ constexpr std::array<std::string_view, 16> kResultFileNames = {
 // Captures are named by links.
 bool IsCaptureName(std::string_view name) { return name.ends_with(".pcapng"); }
 
-bool IsResultFileName(std::string_view name) {
-  return IsCaptureName(name) || std::find(kResultFileNames.begin(), kResultFileNames.end(), name) !=
-                                    kResultFileNames.end();
-}
-
 // Names of the directory's entries, sorted.
 std::vector<std::string> EntryNames(const fs::path& directory) {
   std::error_code error;
@@ -308,6 +303,10 @@ void Publish(const fs::path& staging, const fs::path& directory) {
 }
 
 }  // namespace
+
+bool IsResultFileName(std::string_view name) {
+  return IsCaptureName(name) || std::ranges::find(kResultFileNames, name) != kResultFileNames.end();
+}
 
 std::optional<std::string> PrepareResultDirectory(const std::string& directory) {
   const fs::path resolved = Resolve(directory);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/result/run_result.h"
@@ -21,6 +22,9 @@ struct ExtraFile {
   std::function<std::string(const std::string& directory)> make{};
   std::string copied_from{};  // if not empty, the file with the content
 };
+
+// Returns whether a file of this name in a result's directory is a part of the result.
+bool IsResultFileName(std::string_view name);
 
 // Checks that a result may be written to `directory`: it is absent or empty, or holds only an
 // earlier result of Railyard, which WriteResults will replace. Returns nullopt if so, else the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/cli/cli.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,6 +19,7 @@
 #include "simulator/cli/command.h"
 #include "simulator/cli/version.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/diagnostics/names.h"
 #include "simulator/processes/interruption.h"
 
 namespace railyard {
@@ -111,6 +114,34 @@ bool PrintLeftOver(const CLI::App& program) {
   return has_unknown_command;
 }
 
+// Prints the options on the command line that no given command has. Returns whether there are any.
+bool PrintUnknownOptions(const CLI::App& program, int argc, const char* const* argv) {
+  std::vector<std::string> known;
+  for (const CLI::App* parser : GivenParsers(program)) {
+    for (std::string& name : OptionNames(*parser)) known.push_back(std::move(name));
+  }
+  bool has_any = false;
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string name(
+        std::string_view(argv[i]).substr(0, std::string_view(argv[i]).find('=')));
+    if (!name.starts_with("--") || std::ranges::find(known, name) != known.end()) continue;
+    PrintError(UnknownName("option", name, OptionNames(*GivenParsers(program).back())));
+    has_any = true;
+  }
+  return has_any;
+}
+
+// Describes a value that is no number of the option's type. CLI11 says "Could not convert: --nodes
+// = abc".
+std::string ConversionText(const CLI::ConversionError& error) {
+  const std::string_view text = error.what();
+  const size_t begin = text.find("--");
+  const size_t equals = text.find(" = ", std::min(begin, text.size()));
+  if (begin == std::string_view::npos || equals == std::string_view::npos) return error.what();
+  return fmt::format("{}: {} is no number that it takes (--help says what it means)",
+                     text.substr(begin, equals - begin), Quote(text.substr(equals + 3)));
+}
+
 // Describes a missing argument: CLI11 names the option but does not list the commands that there
 // are.
 std::string MissingText(const CLI::App& program, const CLI::RequiredError& error) {
@@ -154,8 +185,12 @@ int Parse(Program& program, int argc, const char* const* argv) {
     // A required argument may be missing because another word was mistyped.
     if (!PrintLeftOver(program.parser)) PrintError(MissingText(program.parser, error));
     return kExitInput;
+  } catch (const CLI::ConversionError& error) {
+    PrintError(ConversionText(error));
+    return kExitInput;
   } catch (const CLI::ParseError& error) {
-    PrintError(error.what());
+    // An argument may be one too many because it is the value of a mistyped option.
+    if (!PrintUnknownOptions(program.parser, argc, argv)) PrintError(error.what());
     return kExitInput;
   }
   return -1;
@@ -184,7 +219,7 @@ CLI::Validator ShowNames(const std::vector<std::string>& names) {
 }
 
 void PrintError(const std::string& what) {
-  std::fputs(fmt::format("railyard: error: {}\n", what).c_str(), stderr);
+  std::fputs(fmt::format("railyard: error: {}\n", Escaped(what)).c_str(), stderr);
 }
 
 int RunCli(int argc, const char* const* argv) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "analysis/compare/stored_result.h"
 #include "analysis/report/comparison_page.h"
 #include "analysis/store/result_store.h"
+#include "analysis/writers/result_files.h"
 #include "simulator/cli/command.h"
 #include "simulator/cli/output_options.h"
 #include "simulator/diagnostics/diagnostics.h"
@@ -78,7 +80,10 @@ class CompareCommand : public Command {
   void CheckFiles(Diagnostics& diagnostics) const {
     std::vector<std::string> inputs;
     for (const std::string& directory : directories_) {
-      inputs.push_back(directory + "/results.sqlite");
+      for (const std::string& output : {json_, html_}) {
+        const std::string name = std::filesystem::path(output).filename().string();
+        if (IsResultFileName(name)) inputs.push_back(directory + "/" + name);
+      }
     }
     CheckOutputs({{"--json", json_ == "-" ? "" : json_}, {"--html", html_}}, inputs, diagnostics);
   }

@@ -105,7 +105,8 @@ class ScheduleCommand : public Command {
     uint64_t bytes = 0;
     if (!ReadBytes(bytes)) return std::nullopt;
     if (const std::string why = WhyNotAFile(file_); !why.empty()) {
-      PrintError(fmt::format("{}: {} (expected a schedule)", file_, why));
+      PrintError(
+          fmt::format("{}: {}{}", file_, why, why.ends_with(')') ? "" : " (expected a schedule)"));
       return std::nullopt;
     }
     Diagnostics diagnostics;

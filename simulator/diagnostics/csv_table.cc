@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "simulator/diagnostics/checked_reading.h"
 #include "simulator/diagnostics/names.h"
 
 namespace railyard {
@@ -39,7 +40,7 @@ void CsvTable::Read(const std::function<void(const std::vector<CsvCell>&)>& read
                        fmt::format("larger than {} can be (expected at most 256 MiB)", what_));
     return;
   }
-  std::ifstream stream(path_, std::ios::binary);
+  std::ifstream stream = OpenToRead(path_);
   std::string line;
   while (findings_ < kTableFindingsMax && std::getline(stream, line)) {
     ++line_;
@@ -49,6 +50,7 @@ void CsvTable::Read(const std::function<void(const std::vector<CsvCell>&)>& read
       ReadLine(line, read_row);
     }
   }
+  CheckReading(stream, path_);
   if (line_ == 0) Error(1, "the file is empty (expected a line of column names)");
 }
 

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/names.h"
+
 namespace railyard {
 namespace {
 
@@ -32,7 +34,7 @@ struct Group {
 }  // namespace
 
 std::string Finding::ToString() const {
-  std::string text = where.file;
+  std::string text = Escaped(where.file);
   if (where.line > 0) text += fmt::format(":{}:{}", where.line, std::max(where.column, 1));
   if (!text.empty()) text += ": ";
   text += fmt::format("{}: ", SeverityName(severity));

@@ -58,6 +58,23 @@ size_t Utf8SequenceLength(std::string_view text) {
 
 bool IsControl(char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7f; }
 
+// Appends the characters that begin in the first `bytes_max` bytes, and returns the number of bytes
+// that they have.
+size_t AppendEscaped(std::string_view text, size_t bytes_max, std::string& to) {
+  size_t i = 0;
+  while (i < text.size() && i < bytes_max) {
+    const size_t length = Utf8SequenceLength(text.substr(i));
+    if (length == 0 || IsControl(text[i])) {
+      to += fmt::format("\\x{:02x}", static_cast<uint8_t>(text[i]));
+      i += 1;
+      continue;
+    }
+    to += text.substr(i, length);
+    i += length;
+  }
+  return i;
+}
+
 }  // namespace
 
 std::string ClosestName(std::string_view text, const std::vector<std::string>& candidates) {
@@ -110,18 +127,14 @@ std::string JoinAlternatives(const std::vector<std::string>& names) {
 
 std::string Quote(std::string_view text, size_t bytes_max) {
   std::string quoted = "\"";
-  size_t i = 0;
-  while (i < text.size() && i < bytes_max) {
-    const size_t length = Utf8SequenceLength(text.substr(i));
-    if (length == 0 || IsControl(text[i])) {
-      quoted += fmt::format("\\x{:02x}", static_cast<uint8_t>(text[i]));
-      i += 1;
-      continue;
-    }
-    quoted += text.substr(i, length);
-    i += length;
-  }
-  return quoted + (i < text.size() ? "…\"" : "\"");
+  const size_t taken = AppendEscaped(text, bytes_max, quoted);
+  return quoted + (taken < text.size() ? "…\"" : "\"");
+}
+
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  AppendEscaped(text, text.size(), escaped);
+  return escaped;
 }
 
 size_t FindNonText(std::string_view text) {

@@ -34,6 +34,10 @@ std::string JoinAlternatives(const std::vector<std::string>& names);
 std::string Quote(std::string_view text, size_t bytes_max = 80);
 inline constexpr size_t kQuotedPathBytesMax = 4096;
 
+// Returns `text` with control characters and bytes that are not UTF-8 escaped as Quote() does, for
+// names of files that others have chosen.
+std::string Escaped(std::string_view text);
+
 // Returns the offset of the first byte that cannot be part of a text file (a control character
 // other than tab, line feed and carriage return, or anything that is not UTF-8); npos if there is
 // none.

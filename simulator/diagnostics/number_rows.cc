@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/checked_reading.h"
 #include "simulator/diagnostics/csv_line.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/number.h"
@@ -30,14 +31,15 @@ class RowReader {
   }
 
   bool Read(const std::function<std::string(const std::vector<uint64_t>&)>& add) {
-    std::ifstream stream(path_);
+    std::ifstream stream = OpenToRead(path_);
     std::string line(kLineBytesMax + 1, '\0');
     while (findings_ < kFindingsMax && !stream.eof()) {
       stream.getline(line.data(), static_cast<std::streamsize>(line.size()));
+      CheckReading(stream, path_);
       if (stream.eof() && stream.gcount() == 0) break;
       ++line_;
       if (stream.fail() && !stream.eof()) {
-        Error(1, fmt::format("too long or not readable (expected lines of {} bytes at most)",
+        Error(1, fmt::format("the line is too long (expected lines of {} bytes at most)",
                              kLineBytesMax));
         return false;
       }

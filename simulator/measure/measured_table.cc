@@ -36,6 +36,9 @@ class TableReader {
 
   std::vector<MeasuredRow> Read() {
     table_.Read([this](const std::vector<CsvCell>& cells) { ReadRow(cells); });
+    if (rows_.empty() && table_.finding_count() == 0) {
+      table_.Error(1, "the table has no row (expected one measurement or more)");
+    }
     return std::move(rows_);
   }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/checked_reading.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/text_proto/text_proto.h"
 
@@ -16,8 +17,7 @@ std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& di
     diagnostics.Error({.file = path}, "", why + " (expected what an nccl-tests program printed)");
     return rows;
   }
-  std::ifstream file(path);
-  if (!file) throw EnvironmentError(path + ": cannot be read");
+  std::ifstream file = OpenToRead(path);
   std::string line;
   bool has_row = false;
   NcclTestsText text;
@@ -45,6 +45,7 @@ std::vector<NcclTestsRow> ReadNcclTests(const std::string& path, Diagnostics& di
           {.bytes = row.bytes, .time_us = *time_us, .table = text.table(), .where = where});
     }
   }
+  CheckReading(file, path);
   if (!has_row) {
     diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
                       "no row of an nccl-tests table (expected lines that begin with a size and a "

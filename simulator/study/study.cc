@@ -71,10 +71,10 @@ StudyScenario LoadScenario(const ProtoCursor& cursor, const char* field, int ind
       .name = {}, .path = cursor.FilePath(field, index), .where = cursor.Where(field, index)};
   scenario.name = std::filesystem::path(scenario.path).stem().string();
   if (const std::string why = WhyNotAFile(scenario.path); !why.empty()) {
-    cursor.Error(
-        diagnostics, field,
-        fmt::format("{}: {} (expected a scenario)", Quote(scenario.path, kQuotedPathBytesMax), why),
-        index);
+    cursor.Error(diagnostics, field,
+                 fmt::format("{}: {}{}", Quote(scenario.path, kQuotedPathBytesMax), why,
+                             why.ends_with(')') ? "" : " (expected a scenario)"),
+                 index);
   }
   return scenario;
 }

@@ -26,6 +26,14 @@ TEST(DiagnosticsTest, WhatIsNotKnownOfThePlaceIsLeftOut) {
             "error: no file\n");
 }
 
+// Members of archives have names that others have chosen.
+TEST(DiagnosticsTest, ANameCannotForgeAFinding) {
+  Diagnostics diagnostics;
+  diagnostics.Error({"a.tar/x\x1b[2J\nb.log:1:1: error: no", 1, 1}, "", "is no log");
+  EXPECT_EQ(diagnostics.ToString(),
+            "a.tar/x\\x1b[2J\\x0ab.log:1:1: error: no:1:1: error: is no log\n");
+}
+
 TEST(DiagnosticsTest, OnlyErrorsCountAsErrors) {
   Diagnostics diagnostics;
   diagnostics.Warning({"a", 1, 1}, "", "odd");

@@ -44,6 +44,12 @@ TEST(NamesTest, QuotedTextIsPrintableAndShort) {
   EXPECT_EQ(Quote(std::string(80, 'x')), "\"" + std::string(80, 'x') + "\"");
 }
 
+TEST(NamesTest, EscapedTextIsWhole) {
+  EXPECT_EQ(Escaped("µs"), "µs");
+  EXPECT_EQ(Escaped("a\x1b[2J\n\xff"), R"(a\x1b[2J\x0a\xff)");
+  EXPECT_EQ(Escaped(std::string(5000, 'x')), std::string(5000, 'x'));
+}
+
 TEST(NamesTest, WhatIsPrintableStandsOnOneLine) {
   EXPECT_TRUE(IsPrintable("µs, 4"));
   EXPECT_FALSE(IsPrintable("a\tb"));

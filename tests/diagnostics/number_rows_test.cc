@@ -66,7 +66,7 @@ TEST_F(NumberRowsTest, MistakesAreWhereTheyAre) {
             ":7:1: error: a quote is not closed\n");
   EXPECT_THAT(Read(std::string("x,y\n1,2\0003\n", 10)), HasSubstr(":2:3: error: y: "));
   EXPECT_EQ(Read("x,y\n" + std::string(5000, '1') + "\n"),
-            ":2:1: error: too long or not readable (expected lines of 4096 bytes at most)\n");
+            ":2:1: error: the line is too long (expected lines of 4096 bytes at most)\n");
 }
 
 TEST_F(NumberRowsTest, FindingsAreLimited) {

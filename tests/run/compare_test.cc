@@ -60,6 +60,14 @@ TEST_F(Compare, ADifferenceBeyondTheThresholdIsAnExitStatus) {
   EXPECT_EQ(Railyard({"compare", slow, fast, "--threshold", "nan"}).status, 2);
 }
 
+TEST_F(Compare, AFileOfAResultIsNotOverwritten) {
+  const std::string run = RunOf("1MiB");
+  const ProgramExit exit = Railyard({"compare", run, run, "--json", run + "/summary.json"});
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_NE(exit.errors.find("is read by this command"), std::string::npos) << exit.errors;
+  EXPECT_NE(ReadText(run + "/summary.json").find("\"fingerprint\""), std::string::npos);
+}
+
 TEST_F(Compare, ADirectoryWithoutAResultIsRefused) {
   const std::string run = RunOf("1MiB");
   const ProgramExit exit = Railyard({"compare", run, scratch_.Path("none")});

@@ -107,6 +107,33 @@ TEST_F(RunErrorsTest, APlaceThatCannotBeWrittenFailsTheEnvironment) {
   EXPECT_EQ(std::count(exit.errors.begin(), exit.errors.end(), '\n'), 1) << exit.errors;
 }
 
+// The first byte of a process's memory cannot be read: the disk seems to fail.
+TEST_F(RunErrorsTest, AFileThatCannotBeReadFailsTheEnvironment) {
+  const std::string unreadable = "/proc/self/mem";
+  const std::string log =
+      scratch_.Write("log.textproto", std::string(kSmall) + "faults { kind: LINK_DOWN log: \"" +
+                                          unreadable + "\" }\n");
+  const std::vector<std::vector<std::string>> commands = {{"fidelity", unreadable},
+                                                          {"topo", "show", unreadable},
+                                                          {"trace", "show", unreadable},
+                                                          {"import", unreadable, "-o", "-"},
+                                                          {"validate", log},
+                                                          {"validate", unreadable}};
+  for (const std::vector<std::string>& command : commands) {
+    const ProgramExit exit = Railyard(command);
+    EXPECT_EQ(exit.status, 1) << command[0] << ": " << exit.errors;
+    EXPECT_THAT(exit.errors, HasSubstr(unreadable + ": Input/output error"));
+    EXPECT_EQ(std::count(exit.errors.begin(), exit.errors.end(), '\n'), 1) << exit.errors;
+  }
+}
+
+TEST_F(RunErrorsTest, AMistypedOptionIsNamedAlsoWithAValue) {
+  EXPECT_THAT(Railyard({"trace", "show", "j.trace", "--ranks-show", "5"}).errors,
+              HasSubstr("unknown option \"--ranks-show\" (did you mean \"--ranks-shown\"?)"));
+  EXPECT_THAT(Railyard({"perf", "all_reduce_perf", "--nodes", "abc"}).errors,
+              HasSubstr("--nodes: \"abc\" is no number"));
+}
+
 TEST_F(RunErrorsTest, AForeignDirectoryIsRefusedBeforeAnythingIsSimulated) {
   const std::string scenario = scratch_.Write("small.textproto", kSmall);
   std::filesystem::create_directory(scratch_.Path("mine"));

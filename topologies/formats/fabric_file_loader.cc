@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/diagnostics/checked_reading.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/text_proto/text_proto.h"
 #include "simulator/text_proto/text_proto_check.h"
@@ -31,9 +32,10 @@ namespace {
 constexpr size_t kHeadBytes = 65'536;
 
 std::string HeadOf(const std::string& path) {
-  std::ifstream file(path);
+  std::ifstream file = OpenToRead(path);
   std::string head(kHeadBytes, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  CheckReading(file, path);
   head.resize(static_cast<size_t>(file.gcount()));
   return head;
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/checked_reading.h"
 #include "simulator/diagnostics/names.h"
 #include "topologies/formats/topology_file_loader.h"
 #include "topologies/formats/topology_message_loader.h"
@@ -36,9 +37,7 @@ struct Token {
 
 class Tokens {
  public:
-  explicit Tokens(const std::string& path) : file_(path) {
-    if (!file_) throw EnvironmentError(fmt::format("cannot read {}", path));
-  }
+  explicit Tokens(const std::string& path) : path_(path), file_(OpenToRead(path)) {}
 
   Token Next() {
     Token token;
@@ -76,7 +75,11 @@ class Tokens {
   static bool IsWordCharacter(int c) {
     return c != kEnd && (std::isalnum(c) != 0 || c == '_' || c == '.' || c >= 0x80);
   }
-  int Peek() { return file_.peek(); }
+  int Peek() {
+    const int c = file_.peek();
+    if (c == kEnd) CheckReading(file_, path_);
+    return c;
+  }
   bool IsNumberNext() { return std::isdigit(Peek()) != 0 || Peek() == '.'; }
   int Take() {
     const int c = file_.get();
@@ -145,6 +148,7 @@ class Tokens {
     }
   }
 
+  std::string path_;
   std::ifstream file_;
   int line_ = 1;
   int column_ = 0;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/checked_reading.h"
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/number.h"
 #include "simulator/units/quantity_errors.h"
@@ -32,9 +33,7 @@ struct Word {
 // Words across lines, as a C++ stream reads them.
 class Words {
  public:
-  explicit Words(const std::string& path) : file_(path) {
-    if (!file_) throw EnvironmentError(fmt::format("cannot read {}", path));
-  }
+  explicit Words(const std::string& path) : path_(path), file_(OpenToRead(path)) {}
   // nullopt at the end.
   std::optional<Word> Next() {
     while (true) {
@@ -74,9 +73,11 @@ class Words {
       }
       line_ += static_cast<char>(c);
     }
+    CheckReading(file_, path_);
     return is_any;
   }
 
+  std::string path_;
   std::ifstream file_;
   std::string line_;
   size_t at_ = 0;

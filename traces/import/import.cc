@@ -144,11 +144,9 @@ bool HasOptionWithoutEffect(const ImportOptions& options, const TraceReader& rea
   return diagnostics.error_count() > errors_before;
 }
 
-// The text as Quote escapes it if it is not printable: traces hold UTF-8, captures any bytes.
+// Escapes a text that is not printable: traces hold UTF-8, captures any bytes.
 void MakePrintable(std::string& text) {
-  if (IsPrintable(text)) return;
-  const std::string quoted = Quote(text, kQuotedPathBytesMax);
-  text = quoted.substr(1, quoted.size() - 2);
+  if (!IsPrintable(text)) text = Escaped(text);
 }
 
 void MakePrintable(Trace& trace) {

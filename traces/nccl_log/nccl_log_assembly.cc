@@ -64,7 +64,8 @@ class Assembler {
     for (uint32_t i = 0; i < calls_.size(); ++i) {
       if (!calls_[i].dropped) calls_.Drop(i, reason, "");
     }
-    if (!diagnostics_.HasErrors()) {
+    // Without a file there is no place; the caller names what it was asked to read.
+    if (!diagnostics_.HasErrors() && !report_.files.empty()) {
       diagnostics_.Error(calls_.FirstFile(), "", NothingImported());
     }
     return std::nullopt;

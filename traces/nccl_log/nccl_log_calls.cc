@@ -459,7 +459,11 @@ LoggedCalls ReadLoggedCalls(const std::vector<std::string>& files, ImportReport&
         collector.ReadFile(stream);
         return true;
       };
-      InputFiles({path}).ForEach(read_file, diagnostics);
+      const InputFiles input({path});
+      input.ForEach(read_file, diagnostics);
+      for (const auto& [name, reason] : input.passed_over()) {
+        report.passed_over.push_back({.path = name, .reason = reason});
+      }
       continue;
     }
     report.files.push_back({.path = path});

@@ -18,19 +18,29 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kDirectoryFilesMax = 1'000'000;
+constexpr const char* kEndsEarly = "ends without tar's end mark: files may be missing";
 constexpr size_t kRefusalBytes = 4096;  // that tell what a file is
 
-std::vector<std::string> FilesBelow(const std::string& directory) {
+// Adds what is no file, and therefore left out, to `passed_over`.
+std::vector<std::string> FilesBelow(const std::string& directory,
+                                    std::map<std::string, std::string>& passed_over) {
   std::vector<std::string> files;
   std::error_code error;
   fs::recursive_directory_iterator it(directory, error);
   for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     const bool is_hidden = it->path().filename().string().starts_with('.');
-    if (it->is_directory(error)) {
+    std::error_code unknown;
+    if (it->is_directory(unknown)) {
       if (is_hidden) it.disable_recursion_pending();
       continue;
     }
-    if (!is_hidden && it->is_regular_file(error)) files.push_back(it->path().string());
+    if (is_hidden) continue;
+    if (it->is_regular_file(unknown)) {
+      files.push_back(it->path().string());
+    } else {
+      passed_over[it->path().string()] =
+          it->is_symlink(unknown) ? "is a symbolic link to no file" : "is no regular file";
+    }
     if (files.size() > kDirectoryFilesMax) {
       throw EnvironmentError(
           fmt::format("{} holds more than {} files", directory, kDirectoryFilesMax));
@@ -50,7 +60,7 @@ InputFiles::InputFiles(const std::vector<std::string>& paths) {
       paths_.push_back(path);
       continue;
     }
-    for (std::string& file : FilesBelow(path)) paths_.push_back(std::move(file));
+    for (std::string& file : FilesBelow(path, passed_over_)) paths_.push_back(std::move(file));
   }
 }
 
@@ -80,7 +90,7 @@ void InputFiles::ForEach(const std::function<bool(InputStream&)>& visit,
     bool goes_on = true;
     const int errors_before = diagnostics.error_count();
     try {
-      ForEachTarEntry(
+      const bool is_complete = ForEachTarEntry(
           file,
           [&](const std::string& name, std::unique_ptr<ByteSource> entry) {
             InputStream stream(fmt::format("{}/{}", path, name), std::move(entry));
@@ -89,6 +99,9 @@ void InputFiles::ForEach(const std::function<bool(InputStream&)>& visit,
           [&](const std::string& name, const std::string& reason) {
             passed_over_[fmt::format("{}/{}", path, name)] = reason;
           });
+      if (!is_complete && passed_over_.try_emplace(path, kEndsEarly).second) {
+        diagnostics.Warning({path}, "", kEndsEarly);
+      }
     } catch (const DamagedInput& damaged) {
       // The file that it ends in may have said so.
       if (diagnostics.error_count() == errors_before) {

@@ -56,6 +56,8 @@ class JsonBytes {
   // Marks the end of a value; strings are measured from here on.
   void Mark() { mark_ = Tell(); }
   bool is_too_long() const { return is_too_long_; }
+  // Returns whether the bytes end because the stream has failed.
+  bool has_failed() const { return !stream_.failure().empty(); }
 
   // RapidJSON requires these of any stream, but never writes to one that it parses.
   Ch* PutBegin() { return nullptr; }
@@ -98,7 +100,8 @@ inline void SkipWhitespace(JsonBytes& bytes) { bytes.SkipWhitespace(); }
 //   void Open(bool is_object), void Close(bool is_object), void Bool(bool), void Other() (null).
 //
 // Numbers are passed as text, including NaN and Infinity. Returns false with a finding if the text
-// is not a JSON value or exceeds a limit; `handler` has then received everything before it.
+// is not a JSON value or exceeds a limit, and without one if the stream has failed, which InputFiles
+// reports; `handler` has then received everything before it.
 template <typename Handler>
 class JsonEvents {
  public:
@@ -112,6 +115,7 @@ class JsonEvents {
     depth_ = 0;
     reader.Parse<kFlags>(bytes_, *this);
     if (!reader.HasParseError()) return true;
+    if (bytes_.has_failed()) return false;
     diagnostics.Error({file, static_cast<int>(std::min<uint64_t>(bytes_.Line(), INT32_MAX))}, "",
                       Problem(reader.GetParseErrorCode()));
     return false;

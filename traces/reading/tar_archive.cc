@@ -6,6 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "simulator/diagnostics/names.h"
+
 namespace railyard {
 namespace {
 
@@ -126,9 +130,33 @@ std::optional<std::string> PaxValue(std::string_view records, std::string_view k
   return std::nullopt;
 }
 
-// Returns why the entry is no file of its own; empty for directories and metadata.
-std::string WhyPassedOver(const TarHeader& header) {
+[[noreturn]] void ThrowSparse(const std::string& name) {
+  throw DamagedInput(
+      fmt::format("{} is stored without its holes (expected an archive that was "
+                  "made without tar's -S)",
+                  Quote(name)));
+}
+
+// Contiguous files are stored as others are.
+bool IsFile(const TarHeader& header) {
+  return header.type == '0' || header.type == '\0' || header.type == '7';
+}
+
+// Returns why the entry is no file of its own; empty for directories and metadata. Throws
+// DamagedInput for a file whose contents do not stand in the archive as they are.
+std::string WhyPassedOver(const TarHeader& header, const std::string& name) {
   switch (header.type) {
+    case '5':  // directories
+    case 'D':
+    case 'g':  // records for all files, links' long names, labels
+    case 'K':
+    case 'V':
+      return "";
+    case 'M':
+      throw DamagedInput(
+          fmt::format("{} goes on from another archive (expected whole files)", Quote(name)));
+    case 'S':
+      ThrowSparse(name);
     case '1':
       return "is a link to " + header.link_target;
     case '2':
@@ -138,7 +166,8 @@ std::string WhyPassedOver(const TarHeader& header) {
     case '6':
       return "is no regular file";
     default:
-      return "";
+      return fmt::format("is of a type of entry that is not known, {}",
+                         Quote(std::string_view(&header.type, 1)));
   }
 }
 
@@ -153,17 +182,22 @@ bool IsTarArchive(std::string_view head) {
   return ParseHeader(head.substr(0, kTarBlockBytes)).has_value();
 }
 
-void ForEachTarEntry(
+bool ForEachTarEntry(
     InputStream& archive,
     const std::function<bool(const std::string& name, std::unique_ptr<ByteSource>)>& visit,
     const std::function<void(const std::string& name, const std::string& reason)>& pass_over) {
   std::optional<std::string> long_name;
   bool has_long_size = false;
+  bool is_sparse = false;
+  bool has_end = false;
   uint64_t long_size = 0;
   for (;;) {
     std::string block(kTarBlockBytes, '\0');
-    if (archive.Read(block.data(), block.size()) < block.size()) break;
-    if (block.find_first_not_of('\0') == std::string::npos) break;
+    const size_t got = archive.Read(block.data(), block.size());
+    if (got == 0) break;
+    has_end = block.find_first_not_of('\0') == std::string::npos;
+    if (has_end) break;
+    if (got < block.size()) throw DamagedInput("the archive ends within a header");
     std::optional<TarHeader> header = ParseHeader(block);
     if (!header) throw DamagedInput("the archive is corrupt (a header's checksum is wrong)");
     if (header->type == 'L' || header->type == 'x') {
@@ -173,6 +207,8 @@ void ForEachTarEntry(
         continue;
       }
       if (auto path = PaxValue(text, "path")) long_name = std::move(path);
+      is_sparse = is_sparse || PaxValue(text, "GNU.sparse.major") ||
+                  PaxValue(text, "GNU.sparse.map") || PaxValue(text, "GNU.sparse.size");
       if (const auto size = PaxValue(text, "size")) {
         const char* const end = size->data() + size->size();
         has_long_size = std::from_chars(size->data(), end, long_size).ptr == end;
@@ -184,17 +220,18 @@ void ForEachTarEntry(
     const std::string name = long_name.value_or(header->name);
     long_name.reset();
     has_long_size = false;
-    const bool is_file = header->type == '0' || header->type == '\0';
-    if (is_file && !IsHidden(name) && !visit(name, std::make_unique<EntryBytes>(archive, left))) {
-      return;
-    }
-    if (const std::string why = WhyPassedOver(*header); !why.empty() && !IsHidden(name)) {
-      pass_over(name, why);
+    if (std::exchange(is_sparse, false)) ThrowSparse(name);
+    if (!IsFile(*header)) {
+      const std::string why = WhyPassedOver(*header, name);
+      if (!why.empty() && !IsHidden(name)) pass_over(name, why);
+    } else if (!IsHidden(name) && !visit(name, std::make_unique<EntryBytes>(archive, left))) {
+      return true;
     }
     SkipBytes(archive, left);
     SkipBytes(archive, padding);
   }
   if (!archive.failure().empty()) throw DamagedInput(archive.failure());
+  return has_end;
 }
 
 }  // namespace railyard

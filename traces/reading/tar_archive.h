@@ -20,10 +20,12 @@ inline constexpr size_t kTarBlockBytes = 512;
 bool IsTarArchive(std::string_view head);
 
 // Passes each regular file of the archive to `visit` (name, bytes) in the archive's order, until
-// that returns false. Throws DamagedInput if the archive is invalid or ends within a file. Hidden
-// files (".name") are skipped, because macOS adds one beside each file; links and devices are
-// passed to `pass_over` with the reason ("is a symbolic link to rank0.json").
-void ForEachTarEntry(
+// that returns false. Returns false if the archive has no end mark, so that files may be missing.
+// Throws DamagedInput if the archive is invalid, ends within a file, or has a file whose contents
+// cannot be read from it (a sparse one, or a part of one). Hidden files (".name") are skipped,
+// because macOS adds one beside each file; links, devices and entries of unknown types are passed
+// to `pass_over` with the reason ("is a symbolic link to rank0.json").
+bool ForEachTarEntry(
     InputStream& archive,
     const std::function<bool(const std::string& name, std::unique_ptr<ByteSource>)>& visit,
     const std::function<void(const std::string& name, const std::string& reason)>& pass_over);

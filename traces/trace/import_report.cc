@@ -9,6 +9,7 @@
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 
+#include "simulator/diagnostics/names.h"
 #include "simulator/diagnostics/utf8.h"
 #include "simulator/files/output_file.h"
 #include "simulator/units/units.h"
@@ -32,7 +33,7 @@ void AppendSentences(std::string_view title, const std::vector<std::string>& sen
 }
 
 std::string PlaceOf(const std::vector<ImportedFile>& files, const ReportedLine& place) {
-  return fmt::format("{}{}{}{}", files[place.file].path,
+  return fmt::format("{}{}{}{}", Escaped(files[place.file].path),
                      place.line == 0 ? "" : fmt::format(":{}", place.line),
                      place.detail.empty() ? "" : ": ", place.detail);
 }
@@ -282,14 +283,15 @@ std::string ImportReport::ToString() const {
   }
   fmt::format_to(append, "files:\n");
   for (const ImportedFile& file : files) {
-    fmt::format_to(append, "  {}: {} bytes, {}{} calls seen, {} imported, {} dropped\n", file.path,
+    fmt::format_to(append, "  {}: {} bytes, {}{} calls seen, {} imported, {} dropped\n",
+                   Escaped(file.path),
                    file.bytes_read,
                    file.lines_read == 0 ? "" : fmt::format("{} lines, ", file.lines_read),
                    file.calls_seen, file.calls_imported, file.calls_dropped);
   }
   if (!passed_over.empty()) fmt::format_to(append, "passed over:\n");
   for (const PassedOverFile& file : passed_over) {
-    fmt::format_to(append, "  {}: it {}\n", file.path, file.reason);
+    fmt::format_to(append, "  {}: it {}\n", Escaped(file.path), file.reason);
   }
   fmt::format_to(append, "dropped:{}\n", calls_dropped() == 0 ? " nothing" : "");
   for (int i = 0; i < kCallDropReasonCount; ++i) {

@@ -2,7 +2,6 @@
 #include "traces/trace/trace_file.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +13,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/stubs/logging.h>
 
+#include "simulator/diagnostics/checked_reading.h"
 #include "simulator/files/output_file.h"
 #include "traces/trace/trace.pb.h"
 #include "traces/trace/trace_check.h"
@@ -406,9 +406,10 @@ std::optional<Trace> ReadTrace(const std::string& path, Diagnostics& diagnostics
                                                     : "does not exist (a trace was expected)");
     return std::nullopt;
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw EnvironmentError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  std::ifstream file = OpenToRead(path);
   const auto from_file = [&](std::optional<Trace> trace) {
+    file.peek();  // a decompressor keeps the failure of what it reads to itself
+    CheckReading(file, path);
     if (trace) trace->file = path;
     return trace;
   };

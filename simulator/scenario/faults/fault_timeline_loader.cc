@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/checked_reading.h"
 #include "simulator/faults/component_failures.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 
@@ -178,7 +179,7 @@ std::map<std::string, std::vector<FaultInterval>> LoadFaultLog(const ProtoCursor
     return {};
   }
   const int errors_before = diagnostics.error_count();
-  std::ifstream file(path);
+  std::ifstream file = OpenToRead(path);
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -223,6 +224,7 @@ std::map<std::string, std::vector<FaultInterval>> LoadFaultLog(const ProtoCursor
       of_target.push_back({*time_ps, kNeverPs});
     }
   }
+  CheckReading(file, path);
   if (diagnostics.error_count() > errors_before) return {};
   if (intervals.empty()) {
     fault.Error(diagnostics, "log",

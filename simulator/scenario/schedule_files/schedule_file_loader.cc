@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "simulator/diagnostics/checked_reading.h"
 #include "simulator/scenario/schedule_files/msccl_loader.h"
 #include "simulator/scenario/schedule_files/mscclpp_plan.h"
 #include "simulator/scenario/schedule_files/mscclpp_runner.h"
@@ -63,7 +64,7 @@ std::shared_ptr<const ExplicitAlgorithm> LoadOther(const std::string& path, cons
 // blanks; else an empty text.
 std::string TextOfMsccl(const std::string& path) {
   constexpr size_t kTextBytesMax = size_t{256} << 20;
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file = OpenToRead(path);
   std::string text;
   for (char mark : {'\xef', '\xbb', '\xbf'}) {
     if (file.peek() == static_cast<unsigned char>(mark)) file.get();
@@ -74,6 +75,7 @@ std::string TextOfMsccl(const std::string& path) {
   while (text.size() < kTextBytesMax && file.read(buffer.data(), std::ssize(buffer))) {
     text.append(buffer.data(), buffer.size());
   }
+  CheckReading(file, path);
   text.append(buffer.data(), static_cast<size_t>(file.gcount()));
   return text;
 }

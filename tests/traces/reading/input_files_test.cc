@@ -114,6 +114,43 @@ TEST_F(InputFilesTest, TarArchivesAreReadFileByFile) {
   }
 }
 
+// GNU tar leaves the holes of a file out with -S; what remains is not the file.
+TEST_F(InputFilesTest, FilesThatDoNotStandInAnArchiveAsTheyAreAreFindings) {
+  Write("a", "whole");
+  Run("truncate -s 1M b && echo end >> b");
+  for (const char* format : {"gnu", "pax"}) {
+    Run(std::string("tar --format=") + format + " -cSf sparse.tar a b");
+    diagnostics_ = {};
+    EXPECT_THAT(Read({"sparse.tar"}), ElementsAre("sparse.tar/a")) << format;
+    EXPECT_THAT(diagnostics_.ToString(), HasSubstr("is stored without its holes")) << format;
+  }
+}
+
+// One that was cut between two files cannot be distinguished from one of a tool that writes no
+// mark.
+TEST_F(InputFilesTest, AnArchiveWithoutItsEndMarkIsRead) {
+  Write("a", "whole");
+  Write("b", "lost");
+  Run("tar -cf whole.tar a b && head -c 1024 whole.tar > cut.tar && head -c 1100 whole.tar > "
+      "header.tar");
+  EXPECT_THAT(Read({"cut.tar"}), ElementsAre("cut.tar/a"));
+  EXPECT_EQ(diagnostics_.error_count(), 0);
+  EXPECT_THAT(diagnostics_.ToString(), HasSubstr("warning: ends without tar's end mark"));
+  Read({"header.tar"});
+  EXPECT_EQ(diagnostics_.error_count(), 1);
+  EXPECT_THAT(diagnostics_.ToString(), HasSubstr("the archive ends within a header"));
+}
+
+TEST_F(InputFilesTest, WhatIsNoFileIsPassedOver) {
+  Write("dump/rank0", "zero");
+  Run("ln -s gone dump/rank1 && mkfifo dump/rank2");
+  const InputFiles files({Path("dump")});
+  EXPECT_THAT(files.paths(), ElementsAre(Path("dump/rank0")));
+  EXPECT_THAT(files.passed_over(),
+              ElementsAre(std::pair(Path("dump/rank1"), "is a symbolic link to no file"),
+                          std::pair(Path("dump/rank2"), "is no regular file")));
+}
+
 TEST_F(InputFilesTest, TruncatedDataAreAFinding) {
   Write("a", LongText());
   Run("gzip -k a && zstd -q a && tar -cf a.tar a");
