@@ -100,8 +100,8 @@ inline void SkipWhitespace(JsonBytes& bytes) { bytes.SkipWhitespace(); }
 //   void Open(bool is_object), void Close(bool is_object), void Bool(bool), void Other() (null).
 //
 // Numbers are passed as text, including NaN and Infinity. Returns false with a finding if the text
-// is not a JSON value or exceeds a limit, and without one if the stream has failed, which InputFiles
-// reports; `handler` has then received everything before it.
+// is not a JSON value or exceeds a limit, and without one if the stream has failed, which
+// InputFiles reports; `handler` has then received everything before it.
 template <typename Handler>
 class JsonEvents {
  public:

@@ -284,8 +284,7 @@ std::string ImportReport::ToString() const {
   fmt::format_to(append, "files:\n");
   for (const ImportedFile& file : files) {
     fmt::format_to(append, "  {}: {} bytes, {}{} calls seen, {} imported, {} dropped\n",
-                   Escaped(file.path),
-                   file.bytes_read,
+                   Escaped(file.path), file.bytes_read,
                    file.lines_read == 0 ? "" : fmt::format("{} lines, ", file.lines_read),
                    file.calls_seen, file.calls_imported, file.calls_dropped);
   }
