@@ -163,6 +163,7 @@ TEST_F(FlowModeTest, WhatActsOnPacketsIsRefused) {
   ExpectRefused(Ring("nccl { NET: \"Socket\" }\n"),
                 "flow mode has RDMA over InfiniBand or RoCE only");
   ExpectRefused(Ring("network { load_balancing: SPRAYING }\n"), "load_balancing");
+  ExpectRefused(Ring("network { trajectory_hash: true }\n"), "trajectory_hash");
   ExpectRefused(Ring("nccl { COLLNET_ENABLE: 1 }\n"), "COLLNET_ENABLE");
 }
 

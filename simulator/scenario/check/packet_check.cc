@@ -54,6 +54,12 @@ void RefuseWhatNeedsPackets(const ProtoCursor& scenario, const WithoutPackets& w
                     "or {})",
                     without.what, without.instead));
   }
+  if (message.network().trajectory_hash()) {
+    scenario.Child("network").Error(
+        diagnostics, "trajectory_hash",
+        fmt::format("the hash is over arrivals of packets, and {} has none (expected false, or {})",
+                    without.what, without.instead));
+  }
   if (message.nccl().collnet_enable() == 1) {
     scenario.Child("nccl").Error(
         diagnostics, "COLLNET_ENABLE",
