@@ -82,7 +82,8 @@ class CompareCommand : public Command {
     for (const std::string& directory : directories_) {
       for (const std::string& output : {json_, html_}) {
         const std::string name = std::filesystem::path(output).filename().string();
-        if (IsResultFileName(name)) inputs.push_back(directory + "/" + name);
+        if (!IsResultFileName(name)) continue;
+        inputs.push_back((std::filesystem::path(directory) / name).string());
       }
     }
     CheckOutputs({{"--json", json_ == "-" ? "" : json_}, {"--html", html_}}, inputs, diagnostics);
