@@ -74,10 +74,9 @@ TEST_F(OutcomeTest, ARunSaysWhatIsNeverTakenFromTheReplayCacheAndWhy) {
 
 TEST_F(OutcomeTest, TheTrajectoryHashComparesRunsPacketByPacket) {
   const auto hash_of = [this](const std::string& job) {
-    const EndedRun run = RunText(job + "network { trajectory_hash: true }\n", {"--threads", "2"});
+    const EndedRun run = RunText(job + "network { trajectory_hash: true }\n");
     EXPECT_EQ(run.exit.status, 0) << run.exit.errors;
     EXPECT_EQ(run.Integer("collectives.replayed"), 0);
-    EXPECT_EQ(run.Text("threads_why"), "the trajectory is hashed");
     EXPECT_THAT(ReadText(run.directory + "/summary.json"),
                 HasSubstr("every packet enters the trajectory hash"));
     return run.Text("trajectory_hash");
@@ -88,6 +87,10 @@ TEST_F(OutcomeTest, TheTrajectoryHashComparesRunsPacketByPacket) {
   EXPECT_NE(hash_of(RailOptimized(2) + Program("ALL_REDUCE", "15MiB", "repeat: 3")), hash);
   EXPECT_THAT(ReadText(RunText(Job()).directory + "/summary.json"),
               HasSubstr(R"("trajectory_hash": null)"));
+  const EndedRun undivided = RunText(
+      RailOptimized(8) + Program("ALL_REDUCE", "1MiB") + "network { trajectory_hash: true }\n",
+      {"--threads", "2", "--no-replay-cache"});
+  EXPECT_EQ(undivided.Text("threads_why"), "the trajectory is hashed");
 }
 
 // The seed keys the hashes of ECMP. On a job that keeps to its rails there is no choice of paths,
