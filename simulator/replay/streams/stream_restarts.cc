@@ -16,7 +16,8 @@ void StreamRunner::Stop(GlobalRank rank, CallNumber number, int64_t left_ps) {
   stopped_.push_back({.begin_ps = left_ps, .number = number, .rank = rank});
 }
 
-// Notes a call that would begin beyond simulated time at this speed; another speed may come in time.
+// Notes a call that would begin beyond simulated time at this speed; another speed may come in
+// time.
 void StreamRunner::NoteLate(CallNumber number, int64_t since_ps, int64_t left_ps,
                             int64_t slowed_ps) {
   if (slowed_ps > kTimeEndPs - since_ps) {
