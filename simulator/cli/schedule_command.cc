@@ -69,10 +69,10 @@ class ScheduleCommand : public Command {
     const PlannedCollective& planned = *plan;
     const uint64_t steps = StepCountOf(planned);
     if (steps > kStepsMax) {
-      PrintError(
-          fmt::format("{} steps over all ranks and channels (expected at most {}: fewer "
-                      "bytes or nodes)",
-                      steps, kStepsMax));
+      PrintError(fmt::format(
+          "--bytes: {} makes {} steps over all ranks and channels (expected at most {}: "
+          "fewer bytes or nodes)",
+          Quote(bytes_), steps, kStepsMax));
       return kExitInput;
     }
     const std::string why_not_goal = goal_.empty() ? "" : WhyNotGoal(planned);

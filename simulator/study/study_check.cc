@@ -19,6 +19,7 @@
 #include "simulator/processes/interruption.h"
 #include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/text_proto/text_proto.h"
+#include "simulator/text_proto/text_proto_check.h"
 
 namespace railyard {
 namespace {
@@ -36,13 +37,20 @@ void AddFindingOfValue(const StudyAxis& axis, const std::string& value, const st
                     fmt::format("with the value {}: {}", Quote(value), what));
 }
 
+// Returns true if a finding is about a --set. Without a value it removes a field, which may then be
+// missing where the scenario has the rest.
+bool IsAbout(const Finding& finding, const std::string& field, const std::string& value) {
+  return finding.where.file == SetLocation(field + "=" + value).file ||
+         (value.empty() && IsAtOrBelow(finding.field, field));
+}
+
 // A finding about a --set, at the axis's value that it comes from; any other as it is.
 void AddFinding(const Study& study, const StudyRun& run, const Finding& finding,
                 Diagnostics& diagnostics) {
   for (size_t i = 0; i < study.axes.size(); ++i) {
     const StudyAxis& axis = study.axes[i];
     for (const std::string& field : axis.fields) {
-      if (finding.where.file != SetLocation(field + "=" + run.values[i] + axis.unit).file) continue;
+      if (!IsAbout(finding, field, run.values[i] + axis.unit)) continue;
       const std::string subject = finding.field.empty() ? "" : finding.field + ": ";
       AddFindingOfValue(axis, run.values[i], subject + finding.what, diagnostics);
       return;

@@ -6,6 +6,9 @@ usage: commands.py RAILYARD SOURCE_DIR
 
 - `railyard ...` in text, and every synopsis in a block: the command exists, and `--help` lists its options.
 - A path below scripts/, and one of a Python program: the file is there and can be executed.
+- A block without a language that runs programs of the tree, cmake or the like: a line
+  <!-- run by FILE[, FILE][, REMARK] --> above it names files of the tree that have each of these programs,
+  or <!-- not run: REASON --> says why none has.
 - cmake and ctest: each preset is one of CMakePresets.json, each target is named in a CMakeLists.txt, and
   what -R selects is in the name of a test.
 
@@ -22,6 +25,9 @@ import subprocess
 import sys
 
 FENCE = re.compile(r"^\s*```.*?^\s*```[^\S\n]*$", re.M | re.S)
+RUNNER = re.compile(r"<!-- (run by|not run:) (.+) -->")
+# A program of the tree or of its builds, by its path, or one that builds.
+PROGRAM = re.compile(r"(?<![\w/.-])(?:(?:scripts|tests|docs|build)/[\w./-]+|cmake|cpack|ctest|ninja|git clone)(?= |$)", re.M)
 FOLDERS = ("analysis", "cmake", "simulator", "tests", "topologies", "traces", "workloads")
 PRESET_KINDS = {"ctest": "testPresets", "cmake --build": "buildPresets", "cmake": "configurePresets"}
 
@@ -84,6 +90,38 @@ def named_railyard_commands(text):
             yield fence.start() + match.start(1), match.group(1)
 
 
+def blocks_without_language(text):
+    """(number of its first line, runner, lines) of each; the runner is the match of the line above, or None."""
+    above, start, is_plain, lines = "", 0, False, []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.lstrip().startswith("```"):
+            lines.append(line)
+        elif start == 0:
+            above, start, is_plain, lines = lines[-1] if lines else "", number, line.strip() == "```", []
+        else:
+            if is_plain:
+                yield start, RUNNER.fullmatch(above), lines
+            start, lines = 0, []
+
+
+def unrun_errors(source, name, text):
+    """What is wrong with blocks of commands: nothing runs them."""
+    errors = []
+    for number, runner, lines in blocks_without_language(text):
+        programs = sorted({program for line in lines for program in PROGRAM.findall(line.split("#")[0])})
+        if not programs and runner:
+            errors.append(f"{name}:{number}: there is no program in the block")
+        elif programs and not runner:
+            errors.append(f"{name}:{number}: nothing runs {programs[0]} "
+                          "(expected <!-- run by FILE --> or <!-- not run: REASON --> above)")
+        elif programs and runner.group(1) == "run by":
+            paths = [pathlib.Path(source, path) for path in runner.group(2).split(", ")]
+            runners = "\n".join(path.read_text(encoding="utf-8") for path in paths if path.is_file()).lower()
+            errors += [f"{name}:{number}: {program} is not run by {runner.group(2)}" for program in programs
+                       if os.path.basename(program) not in runners]
+    return errors
+
+
 class Builds:
     """Presets, targets and tests of the source tree."""
 
@@ -127,6 +165,7 @@ def check(source, documents, help_of):
         for offset, command in named_railyard_commands(text):
             errors += [f"{place(name, text, offset)}: {error}"
                        for error in railyard_errors(help_of, words_of(command))]
+        errors += unrun_errors(source, name, text)
         for match in re.finditer(r"(?<![\w/.-])(?:cmake --build|cmake|ctest) -[^`\n&|#]*", text):
             errors += [f"{place(name, text, match.start())}: {error}"
                        for error in builds.errors(match.group(0))]

@@ -9,7 +9,7 @@ import unittest
 import commands
 
 HELP = {("run",): "--out TEXT\n--set FIELD=VALUE\n-h,--help", ("topo", "show"): "--json FILE", ("compare",): "--json"}
-CMAKE = "add_executable(tool a.cc)\nadd_test(NAME documents.fast COMMAND x)\n"
+CMAKE = "add_executable(tool a.cc)\nadd_test(NAME documents.fast COMMAND lint --few)\n"
 PRESETS = """{"configurePresets": [{"name": "base", "hidden": true}, {"name": "release"}],
               "buildPresets": [{"name": "release"}], "testPresets": [{"name": "dev"}]}"""
 
@@ -45,6 +45,19 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(self.errors("`tests/module.py` and\ntests/run/program.py --all, my/tests/x.py\n`tests/gone.py`\n"),
                          ["a.md:2: tests/run/program.py cannot be executed",
                           "a.md:3: tests/gone.py cannot be executed"])
+
+    def test_blocks_of_commands_are_run(self):
+        self.assertEqual(self.errors("<!-- run by tests/CMakeLists.txt, of fewer files -->\n```\nscripts/lint # all\n```\n"
+                                     "<!-- not run: it takes an hour -->\n```\ncmake --preset release\n```\n"
+                                     "```\nnsys profile # ctest\nmpirun x\n```\n```sh\nctest\n```\n"), [])
+        self.assertEqual(self.errors("text\n```\nA=1 scripts/lint\n```\n"
+                                     "<!-- run by tests/a_test.cc -->\n```\nscripts/lint\n```\n"
+                                     "<!-- run by tests/gone -->\n```\nscripts/lint\n```\n"
+                                     "<!-- not run: no reason -->\n```\nnone\n```\n"),
+                         ["a.md:2: nothing runs scripts/lint (expected <!-- run by FILE --> or <!-- not run: REASON --> above)",
+                          "a.md:6: scripts/lint is not run by tests/a_test.cc",
+                          "a.md:10: scripts/lint is not run by tests/gone",
+                          "a.md:14: there is no program in the block"])
 
     def test_presets_targets_and_tests_exist(self):
         self.assertEqual(self.errors("cmake --preset release && cmake --build --preset release --target tool && "

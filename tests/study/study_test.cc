@@ -94,6 +94,23 @@ TEST_F(StudyTest, AValueThatTheScenarioDoesNotTakeIsFoundFirst) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.Path("study")));
 }
 
+// An empty value removes the field, of which the scenario then says that it is missing.
+TEST_F(StudyTest, AnEmptyValueThatRemovesWhatTheScenarioNeedsIsFoundAtTheValue) {
+  const ProgramExit exit = Study(
+      "scenario: \"base.textproto\"\n"
+      "axes {\n"
+      "  fields: \"fabric\"\n"
+      "  values: [\n"
+      "    \"{ preset: \\\"dgx-h100\\\" }\",\n"
+      "    \"\"\n"
+      "  ]\n"
+      "}\n"
+      "figures: \"collectives.stretch.max\"\n");
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_THAT(exit.errors, HasSubstr("s.textproto:6:5: error: axes[0].values[1]: fabric: missing"));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.Path("study")));
+}
+
 // Runs get their values on a command line, which has no room for it.
 TEST_F(StudyTest, AValueThatIsTooLongIsRefused) {
   const ProgramExit exit = Study(
