@@ -83,7 +83,8 @@ void Draw(const Chart& chart, const fs::path& directory, const std::string& show
   WriteOutput((directory / script).string(), GnuplotScript(chart));
   const ProgramEnd gnuplot = OutputOf({"gnuplot", script}, directory.string());
   if (gnuplot.status == kNotStarted) {
-    throw EnvironmentError("cannot start gnuplot: install the Debian package gnuplot-nox");
+    throw EnvironmentError(
+        fmt::format("gnuplot {} (it is in the Debian package gnuplot-nox)", gnuplot.OneLine()));
   }
   if (gnuplot.status != 0) {
     throw EnvironmentError(fmt::format("gnuplot ended with status {} at {}/{}: {}", gnuplot.status,

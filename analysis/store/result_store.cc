@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -15,8 +16,9 @@ namespace {
 // No name or note that a run writes is as long.
 constexpr int kTextBytesMax = 1 << 20;
 
-// Throws EnvironmentError if the disk failed, else UnreadableResult.
+// Throws EnvironmentError if the disk failed, std::bad_alloc without memory, else UnreadableResult.
 [[noreturn]] void ThrowUnreadable(sqlite3* database, int code) {
+  if ((code & 0xff) == SQLITE_NOMEM) throw std::bad_alloc();
   if ((code & 0xff) == SQLITE_IOERR) {
     throw EnvironmentError(fmt::format("cannot read {}: {}", sqlite3_db_filename(database, "main"),
                                        sqlite3_errmsg(database)));

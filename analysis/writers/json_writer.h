@@ -13,7 +13,7 @@
 
 namespace railyard {
 
-// Writes indented JSON. What does not exist is null.
+// Writes indented JSON; a value that does not exist is null.
 class JsonWriter final : public FigureSink {
  public:
   JsonWriter() { writer_.SetIndent(' ', 2); }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -167,8 +168,10 @@ int LockDirectory(const fs::path& directory) {
 class Attempt {
  public:
   ~Attempt() {
-    RemoveUnlessKept();
+    // Listing a directory takes memory and a descriptor, of which none may be left.
+    reserve_.reset();
     if (lock_ >= 0) close(lock_);
+    RemoveUnlessKept();
   }
   void MakeParentsOf(const fs::path& directory) {
     const fs::path parent = directory.parent_path();
@@ -217,6 +220,9 @@ class Attempt {
     for (auto made = parents_.rbegin(); made != parents_.rend(); ++made) fs::remove(*made, ignored);
   }
 
+  static constexpr size_t kReserveBytes = 256 << 10;
+
+  std::unique_ptr<char[]> reserve_ = std::make_unique_for_overwrite<char[]>(kReserveBytes);
   int lock_ = -1;
   fs::path staging_;
   std::vector<fs::path> parents_;

@@ -77,7 +77,7 @@ std::vector<std::string> SubcommandNames(const CLI::App& parser) {
   return names;
 }
 
-// The program's parser, that of the given command, and that of its own subcommand if it has one:
+// The program's parser, that of the given command, and that of its subcommand if it has one:
 // `railyard`, `topo`, `show`.
 std::vector<const CLI::App*> GivenParsers(const CLI::App& program) {
   std::vector<const CLI::App*> parsers = {&program};
@@ -241,7 +241,9 @@ int RunCli(int argc, const char* const* argv) {
       PrintError(kWorkingDirectoryIsGone);
     }
   } catch (const std::filesystem::filesystem_error& error) {
-    PrintError(IsWorkingDirectoryGone() ? kWorkingDirectoryIsGone : error.what());
+    PrintError(IsWorkingDirectoryGone() ? std::string(kWorkingDirectoryIsGone)
+                                        : fmt::format("cannot read {}: {}", error.path1().string(),
+                                                      error.code().message()));
   } catch (const std::system_error& error) {
     // fmt's, of what it prints; all else has its own error.
     PrintError(fmt::format("standard output: {}", error.code().message()));

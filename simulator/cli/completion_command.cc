@@ -85,7 +85,7 @@ class CompletionCommand : public Command {
   ExitStatus Run() override {
     std::vector<std::string> commands;
     AddCommands(program_, "", commands);
-    // bash makes a word of its own of the = in --option=value.
+    // bash makes a separate word of the = in --option=value.
     fmt::print(
         "# Completes commands, options, their values and files of railyard in bash.\n"
         "_railyard() {{\n"

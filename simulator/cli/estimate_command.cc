@@ -97,7 +97,7 @@ class EstimateCommand : public Command {
                       routed.sent, routed.dropped);
     }
     if (training == nullptr) return text;
-    // Frozen layers have no gradients, and adapters have operations of their own.
+    // Frozen layers have no gradients, and adapters have additional operations.
     const bool trains_all = !training->fine_tuning.lora && training->fine_tuning.frozen_layers == 0;
     if (trains_all) {
       const double samples =

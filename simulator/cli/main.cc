@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <array>
 #include <csignal>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,10 +24,18 @@ void PrepareStreams() {
   std::signal(SIGUSR1, SIG_IGN);  // requests a run's progress; other commands ignore it
 }
 
+// An exception that passes through a function of libc, as std::bad_alloc does through
+// pthread_once(), aborts if libc has to load its unwinder then and finds no memory for it.
+void LoadUnwinder() {
+  std::array<void*, 1> frame;
+  backtrace(frame.data(), static_cast<int>(frame.size()));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   PrepareStreams();
+  LoadUnwinder();
   railyard::PreferHugePages();
   railyard::InitVirtualTime();
   return railyard::RunCli(argc, argv);

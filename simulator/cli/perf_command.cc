@@ -126,8 +126,14 @@ class PerfCommand : public Command {
       for (; shown < done.size() && done[shown] == halves; ++shown) {
         const PerfRow& row = report.rows[shown];
         if (!row.ran()) {
-          fmt::print(stderr, "{} B: {}\n", row.bytes, row.error());
-          worst = std::max({worst, StatusOf(row.out_of_place), StatusOf(row.in_place)});
+          const ExitStatus status = std::max(StatusOf(row.out_of_place), StatusOf(row.in_place));
+          const std::string why = fmt::format("{} B: {}", row.bytes, row.error());
+          if (status == kExitEnvironment) {
+            PrintError(why);
+          } else {
+            fmt::print(stderr, "{}\n", why);
+          }
+          worst = std::max(worst, status);
         } else if (shows_table) {
           fmt::print("{}", PerfLine(report, row));
           std::fflush(stdout);

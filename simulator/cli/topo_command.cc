@@ -232,7 +232,7 @@ class TopoCommand : public Command {
     for (const std::string& set : sets_) {
       if (set.substr(0, set.find_first_of(".=")) != "fabric") continue;
       diagnostics.Error(SetLocation(set), "fabric",
-                        "has no effect, for every row is of a fabric of its own (expected another "
+                        "has no effect, for every row is of another fabric (expected another "
                         "field)");
     }
     std::vector<std::string> inputs = fabrics_;

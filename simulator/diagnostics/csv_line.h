@@ -15,8 +15,8 @@ struct CsvCell {
 };
 
 // Splits a line of comma-separated values (RFC 4180) into cells, without a CR at its end; nullopt
-// if a quote is not closed. Of a line
-// with more than kCsvCellsMax cells, the first and one more are returned.
+// if a quote is not closed. A line with more than kCsvCellsMax cells gives the first kCsvCellsMax
+// and one more.
 std::optional<std::vector<CsvCell>> SplitCsvLine(std::string_view line);
 inline constexpr size_t kCsvCellsMax = 4'096;
 

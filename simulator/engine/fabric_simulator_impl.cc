@@ -16,7 +16,7 @@ namespace railyard {
 namespace {
 
 constexpr uint32_t kNoSlot = UINT32_MAX;
-// ns-3 gives the uids below VALID meanings of their own.
+// ns-3 gives the uids below VALID special meanings.
 constexpr uint64_t kUidCount = (uint64_t{1} << 32) - ns3::EventId::VALID;
 constexpr uint64_t kIdMask = (uint64_t{1} << FabricSimulatorImpl::kIdBits) - 1;
 

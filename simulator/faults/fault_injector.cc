@@ -301,7 +301,6 @@ void FaultInjector::Spread(uint32_t index) {
     free_news_.push_back(index);
   }
   last_routed_fault_ = news.fault;
-  routes_have_changed_ = true;
   if (hooks_.on_routes_changed) hooks_.on_routes_changed();
 }
 

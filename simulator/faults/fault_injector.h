@@ -40,7 +40,6 @@ class FaultInjector {
   // Prevents all faults from now on, as the paired fault-free run needs.
   void Disarm() { disarmed_ = true; }
   bool has_begun() const { return has_begun_; }
-  bool routes_have_changed() const { return routes_have_changed_; }
 
   // Must be called when a collective has received this share of its payload; begins the faults
   // anchored there.
@@ -145,7 +144,6 @@ class FaultInjector {
   std::optional<FaultIndex> last_routed_fault_;
   bool disarmed_ = false;
   bool has_begun_ = false;
-  bool routes_have_changed_ = false;
 };
 
 }  // namespace railyard

@@ -54,8 +54,6 @@ class MaxMinRates {
   // than 2^24.
   void SetFlows(BundleId bundle, uint32_t flows);
   uint32_t flows(BundleId bundle) const { return bundles_[bundle].flows; }
-  // Returns true if rates may change at the next Solve().
-  bool has_changes() const { return !changed_.empty(); }
   // Computes the rates after all changes, of which some may have undone others, and returns the
   // bundles with flows whose rate may have changed. The result is valid until the next call.
   std::span<const BundleId> Solve();

@@ -91,10 +91,13 @@ CallTimes::CallTimes(const Trace& trace, const FabricGraph& fabric, const Scenar
       results.push_back(&time_ps);
     }
   }
-  RunTimed(makers, [&](size_t index, const TimedRun& run) {
+  const auto runs = RunTimed(makers, [&](size_t index, const TimedRun& run) {
     *results[index] = run.time_ps;
     if (!run.error.empty() && error_.empty()) error_ = run.error;
   });
+  for (const TimedRun& run : runs) {
+    if (run.end == TimedEnd::kEnvironmentFailed) throw EnvironmentError(run.error);
+  }
 }
 
 void CallTimes::FindRanks() {

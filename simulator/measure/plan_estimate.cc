@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "simulator/units/divide_up.h"
 #include "workloads/plans/parallelism/rank_groups.h"
 #include "workloads/plans/rank_timeline.h"
 #include "workloads/plans/training/stage_weights.h"
@@ -19,7 +20,7 @@ struct RankParts {
   GlobalRank rank{};
 };
 
-// Returns the times of each rank that CallTimes tells apart.
+// Returns the times of each rank that CallTimes distinguishes.
 std::vector<RankParts> PartsOfRanks(const Trace& trace, const CallTimes& times) {
   const auto time_ps = [&](const PlannedCall& call) { return times.TimePs(call); };
   const std::vector<ExpertTime> experts = ExpertTimesOf(trace, time_ps);
@@ -97,7 +98,9 @@ EstimateResult EstimatePlan(const Plan& plan, const Trace& trace, const CallTime
   estimate.parts.bubble_ps = of_others_ps / micro_batches / share;
   const int64_t transfers = training->schedule == PipelineScheduleKind::kInterleaved
                                 ? 2 * (stages * chunks - 1)
-                                : 2 * (stages - 1) * ((micro_batches + stages - 1) / stages);
+                                : 2 * (stages - 1) *
+                                      static_cast<int64_t>(DivideUp(training->micro_batches,
+                                                                    plan.parallelism.pipeline()));
   estimate.parts.pipeline_ps = iterations * transfers * TransferPs(trace, times);
   return estimate;
 }

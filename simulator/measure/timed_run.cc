@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -47,6 +48,8 @@ TimedRun RunHere(const ScenarioMaker& maker) {
 TimedRun OutcomeHere(const ScenarioMaker& maker) {
   try {
     return RunHere(maker);
+  } catch (const std::bad_alloc&) {
+    return Failed(TimedEnd::kEnvironmentFailed, "not enough memory");
   } catch (const std::exception& error) {
     return Failed(TimedEnd::kEnvironmentFailed, error.what());
   }

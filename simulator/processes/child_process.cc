@@ -25,6 +25,8 @@ namespace railyard {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(10);
+// For a program whose output is wanted, and which may hang.
+constexpr unsigned kProgramSecondsMax = 600;
 
 // Forks a child that gets `at_parents_death` when its parent dies.
 pid_t ForkChild(std::string_view what, int at_parents_death) {
@@ -67,6 +69,7 @@ bool PrintTo(int file) {
                                 int file) {
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && PrintTo(file)) {
+    alarm(kProgramSecondsMax);
     if (directory.empty() || chdir(directory.c_str()) == 0) execvp(argv.front(), argv.data());
     dprintf(file, "cannot be started: %s", std::strerror(errno));
   }

@@ -71,9 +71,9 @@ struct ProgramEnd {
 inline constexpr int kNotStarted = 127;  // the status of a program that cannot be started
 
 // Runs a program, found by PATH, in `directory` (this one if empty) with nothing to read, until it
-// has ended, whatever signal is noted meanwhile. Its words are its name and its arguments. If it
-// cannot be started, the status is kNotStarted and the output says so. Throws EnvironmentError if
-// there is no process or memory to be had.
+// has ended, whatever signal is noted meanwhile; SIGALRM ends it after ten minutes. Its words are
+// its name and its arguments. If it cannot be started, the status is kNotStarted and the output
+// says why. Throws EnvironmentError if there is no process or memory to be had.
 ProgramEnd OutputOf(std::vector<std::string> words, const std::string& directory = {});
 
 }  // namespace railyard

@@ -11,8 +11,8 @@
 namespace railyard {
 namespace {
 
-// Looking at one link costs a fraction of an event; so many events pay for one look. What every run
-// may cost besides: so many looks at each link.
+// A look at one link costs a fraction of an event; so many events pay for one look. In addition
+// every run may look at each link so often.
 constexpr uint64_t kEventsPerLook = 64;
 constexpr uint64_t kFreeBins = 16;
 // If there are more queue pairs, every k-th is looked at.

@@ -106,7 +106,7 @@ Simulation::Simulation(const Scenario& scenario, const Job& job, const RunOption
       routing_(scenario.fabric, scenario.seed),
       losses_(scenario.faults.size()) {
   ReplayRules rules = RulesOf(scenario, options, surroundings_.replay_scope);
-  // A part alone has communicators of its own.
+  // A part alone has other communicators.
   if (&job == &scenario.job) rules.planners = scenario.planners;
   replay_ =
       std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_, rules, losses_);

@@ -12,6 +12,7 @@
 #include <ns3/simulator.h>
 
 #include "simulator/event_order/event_order.h"
+#include "simulator/processes/start_thread.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
 
@@ -43,7 +44,9 @@ void Watchdog::Start() {
       {.name = "looks", .pending = PendingMeans::kObserver, .state = {.why_none = "it only reads"}},
       &Watchdog::HandleLook, this);
   ScheduleLook();
-  if (settings_.no_progress_real_ps != kNeverPs) thread_ = std::thread([this] { AskForLooks(); });
+  if (settings_.no_progress_real_ps != kNeverPs) {
+    thread_ = StartThread([this] { return std::thread([this] { AskForLooks(); }); });
+  }
 }
 
 uint64_t Watchdog::Progress() const {

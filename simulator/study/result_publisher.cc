@@ -11,6 +11,7 @@
 
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/processes/signals_blocked.h"
+#include "simulator/processes/start_thread.h"
 #include "simulator/study/study_directory.h"
 
 namespace railyard {
@@ -50,7 +51,7 @@ void ResultPublisher::Start() {
   publishing_ = std::exchange(waiting_, {});
   has_ended_ = false;
   const SignalsBlocked blocked;  // they are for the thread that waits for processes
-  thread_ = std::async(std::launch::async, [this] {
+  const auto publish = [this] {
     struct WakeUp {
       std::atomic<bool>& has_ended;
       ~WakeUp() {
@@ -59,7 +60,8 @@ void ResultPublisher::Start() {
       }
     } wake_up{has_ended_};
     Publish();
-  });
+  };
+  thread_ = StartThread([&publish] { return std::async(std::launch::async, publish); });
 }
 
 std::vector<size_t> ResultPublisher::Take() {

@@ -296,9 +296,9 @@ void CheckRuns(const Study& study, uint32_t jobs, Diagnostics& diagnostics) {
       if (seen.insert(error.ToString()).second) AddFinding(study, points[i], error, diagnostics);
     }
     if (checks[i].failure.empty()) continue;
-    diagnostics.Error(
-        ScenarioOf(study, points[i]).where, "scenario",
-        fmt::format("cannot be read with {}: {}", PointName(study, points[i]), checks[i].failure));
+    throw EnvironmentError(fmt::format("{} cannot be read with {}: {}",
+                                       ScenarioOf(study, points[i]).path,
+                                       PointName(study, points[i]), checks[i].failure));
   }
 }
 

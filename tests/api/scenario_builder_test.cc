@@ -14,6 +14,7 @@
 #include "railyard/run.h"
 #include "simulator/scenario/schema/scenario.h"
 #include "topologies/graph/fabric_copy.h"
+#include "traces/trace/trace_file.h"
 
 namespace railyard {
 namespace {
@@ -202,6 +203,29 @@ TEST(ScenarioBuilderTest, AGraphAndCallsInMemoryAreNotReadFromFiles) {
   other.Fabric(scenario::RailOptimized{.servers = 4});
   EXPECT_EQ(BuiltBy(other)->fabric.gpus().size(), 32u);
   EXPECT_EQ(BuiltBy(builder)->fabric.gpus().size(), 16u);
+}
+
+TEST(ScenarioBuilderTest, AJobIsReadFromTheSourceThatWasNamedLast) {
+  const auto trace = std::filesystem::temp_directory_path() /
+                     ("railyard_job_" + std::to_string(getpid()) + ".trace");
+  WriteTrace(trace.string(), *CallsOf(Small()));
+  ScenarioBuilder builder("job");
+  builder.Preset("h100-4x8-rail-optimized")
+      .NcclLogs({RAILYARD_SOURCE_DIR "/traces/samples/h100_4x8_sample.log"});
+  const auto logged = BuiltBy(builder);
+  const auto planned =
+      BuiltBy(builder.PlanFile(RAILYARD_SOURCE_DIR "/workloads/examples/gpt_2_32.textproto"));
+  const auto traced = BuiltBy(builder.TraceFile(trace.string()));
+  std::filesystem::remove(trace);
+  ASSERT_TRUE(logged && planned && traced);
+  ASSERT_EQ(logged->import_reports.size(), 1u);
+  EXPECT_EQ(logged->import_reports[0].format, "nccl-log");
+  EXPECT_EQ(logged->plan, nullptr);
+  ASSERT_NE(planned->plan, nullptr);
+  EXPECT_TRUE(planned->import_reports.empty());
+  EXPECT_EQ(traced->plan, nullptr);
+  ASSERT_EQ(traced->job.collectives.size(), 1u);
+  EXPECT_EQ(traced->job.collectives[0].bytes, 1u << 20);
 }
 
 TEST(ScenarioBuilderTest, AGeneratorIsSetByItsFields) {

@@ -50,8 +50,8 @@ TEST(CtaClockTest, ASliceTakesItsBytesAtTheRateOfItsWarps) {
             12'000 * kBytePs);
 }
 
-// Every thread waits for its line: the last iteration takes as long as a full one. Of less than one
-// iteration it is the bytes that count.
+// Every thread waits for its line: the last iteration takes as long as a full one. In less than
+// one iteration the bytes count.
 TEST(CtaClockTest, ThreadsWorkInWholeIterations) {
   CtaClock clock(1);
   const uint8_t costs =

@@ -144,8 +144,8 @@ TEST_F(LoadBalancerTest, OnlyWritesAreBalanced) {
   EXPECT_EQ(*std::max_element(packets.begin(), packets.end()), 100u);
 }
 
-// A spine's way down is gone, and the routes know. What is sent then avoids that spine; what was
-// there already cannot go on, for from there the way is longer than it was.
+// A spine's way down is gone, and the routes know. Packets that are sent then avoid that spine;
+// those that were there already cannot go on, for from there the way is longer than it was.
 TEST_F(LoadBalancerTest, PacketsAvoidWhatRoutesKnowToBeDown) {
   Build("SPRAYING");
   const auto change = [this](bool up) {

@@ -11,9 +11,9 @@
 namespace railyard {
 namespace {
 
-// nic0 at 400 Gb/s - leaf - nic1 at 25 Gb/s, where the thresholds are as they are given. Of a
-// burst, packet i finds i packets sent before it, less the sixteenth of that which has left: 15/16
-// i b.
+// nic0 at 400 Gb/s - leaf - nic1 at 25 Gb/s, where the thresholds are as they are given.
+// Packet i of a burst finds i packets sent before it, less the sixteenth of that which has left:
+// 15/16 i b.
 class MarkingTest : public testing::StarFixture {
  protected:
   static constexpr uint32_t kBytes = 1'000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// NICs on one switch. What arrives is counted, not listed.
+// NICs on one switch. Arrivals are counted, not listed.
 #pragma once
 
 #include <string>

@@ -162,8 +162,8 @@ TEST_F(FlowNetworkTest, TheRateAloneFollowsTheLinks) {
   EXPECT_EQ(flows_->RateAloneBps(pipe), rate_bps / 4);
 }
 
-// Four flows have a quarter of their common link each. What the last of them leaves of its uplink,
-// three quarters, the fifth takes, and ends three times the bytes in the same time.
+// Four flows have a quarter of their common link each. The last of them leaves three quarters of
+// its uplink, which the fifth takes; it ends three times the bytes in the same time.
 TEST_F(FlowNetworkTest, RatesAreMaxMinFair) {
   Build(8);
   for (const size_t from : {size_t{0}, size_t{1}, size_t{2}}) Send(Open({Path(from, 4)}), kBytes);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tests/fuzz/fuzz_targets.h"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -14,18 +18,22 @@
 #include "analysis/store/result_store.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/measure/measured_table.h"
+#include "simulator/measure/nccl_tests_rows.h"
 #include "simulator/measure/other_times.h"
 #include "simulator/processes/temporary_directory.h"
 #include "simulator/run/baseline_file.h"
 #include "simulator/scenario/load/scenario_loader.h"
 #include "simulator/scenario/schedule_files/schedule_file_loader.h"
 #include "simulator/study/study.h"
+#include "simulator/study/study_directory.h"
 #include "simulator/study/study_result.h"
+#include "simulator/units/divide_up.h"
 #include "topologies/formats/fabric_argument_loader.h"
 #include "topologies/formats/traffic_loader.h"
 #include "topologies/prices/prices.h"
 #include "traces/import/import.h"
 #include "traces/import/trace_readers.h"
+#include "traces/reading/tar_archive.h"
 #include "traces/trace/trace_file.h"
 #include "workloads/job/job.h"
 #include "workloads/plans/inference/requests.h"
@@ -66,11 +74,11 @@ void ReadTraceTwice(const std::string& path) {
   Require(ReadBytes(first) == ReadBytes(second), "a trace changes when it is written again");
 }
 
-void ImportCapture(const TraceReader& reader, const std::string& path) {
-  ImportOptions options;
-  if (reader.takes_rank_count) options.ranks = 4;
+// Imports the file as of a format, or of the one that it is found to be (kAutoFormat).
+void ImportCapture(const std::string& path, const std::string& format,
+                   const ImportOptions& options) {
   Diagnostics diagnostics;
-  const TraceImport import = ImportFiles({path}, reader.format, options, diagnostics);
+  const TraceImport import = ImportFiles({path}, format, options, diagnostics);
   RequireResultOrFindings(import.trace.has_value(), diagnostics);
   const ImportReport& report = import.report;
   Require(report.calls_seen() == report.calls_imported() + report.calls_dropped(),
@@ -83,6 +91,47 @@ void ImportCapture(const TraceReader& reader, const std::string& path) {
   Diagnostics of_trace;
   Require(ReadTrace(written, of_trace).has_value(),
           "an imported trace is refused:\n" + of_trace.ToString());
+}
+
+// Returns a tar archive whose headers have the checksums of what is in them: an edit without that
+// would only show that checksums are compared.
+std::string WithChecksums(std::string archive) {
+  constexpr size_t kSizeOffset = 124;
+  constexpr size_t kChecksumOffset = 148;
+  constexpr size_t kChecksumBytes = 8;
+  for (size_t at = 0; archive.size() - at >= kTarBlockBytes;) {
+    const auto begin = archive.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto checksum = begin + kChecksumOffset;
+    const bool is_end = std::all_of(begin, begin + kTarBlockBytes, [](char c) { return c == 0; });
+    std::fill(checksum, checksum + (is_end ? 0 : kChecksumBytes), ' ');
+    unsigned sum = 0;
+    std::for_each(begin, begin + kTarBlockBytes,
+                  [&sum](char c) { sum += static_cast<unsigned char>(c); });
+    if (!is_end) {
+      std::array<char, kChecksumBytes> digits = {};
+      std::snprintf(digits.data(), digits.size(), "%06o", sum);
+      std::ranges::copy(digits, checksum);
+    }
+    const uint64_t size = std::strtoull(archive.substr(at + kSizeOffset, 12).c_str(), nullptr, 8);
+    const uint64_t blocks = 1 + DivideUp(std::min<uint64_t>(size, archive.size()), kTarBlockBytes);
+    at = std::min<size_t>(archive.size(), at + blocks * kTarBlockBytes);
+  }
+  return archive;
+}
+
+// Imports a tar archive of captures, whose format is to be found.
+void ImportArchive(const std::string& path) {
+  const std::string archive = WithChecksums(ReadBytes(path));
+  std::ofstream(path, std::ios::binary) << archive;
+  ImportCapture(path, kAutoFormat, {});
+}
+
+// Goes on with the study in whose directory the file `keys` is.
+void ResumeStudy(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  Diagnostics diagnostics;
+  const auto resumed = StudyDirectory::Resume(directory, {std::string(32, '0')}, diagnostics);
+  RequireResultOrFindings(resumed != nullptr, diagnostics);
 }
 
 // A scenario of a few bytes may rightly ask for a million cables, which take seconds and gigabytes
@@ -123,6 +172,7 @@ void ReadTables(const std::string& path) {
   LoadCapturedRouting(path, {.count = 8, .per_token = 2}, kExpertLayers, diagnostics);
   LoadRequests(path, diagnostics);
   ReadOtherTimes(path, ReadMeasuredTable(path, diagnostics), diagnostics);
+  ReadNcclTests(path, diagnostics);
   const std::string scenario = path + ".textproto";
   std::ofstream(scenario) << R"(
     fabric { rail_optimized { servers: 2 gpus_per_server: 1 } }
@@ -163,11 +213,15 @@ std::vector<FuzzTarget> MakeTargets() {
   std::vector<FuzzTarget> targets;
   for (const TraceReader& reader : TraceReaders()) {
     const std::string format = reader.format;
-    targets.push_back(
-        {.name = format,
-         .file = format == "chakra" ? "job.0.et" : "capture",
-         .read = [&reader](const std::string& path) { ImportCapture(reader, path); }});
+    ImportOptions options;
+    if (reader.takes_rank_count) options.ranks = 4;
+    targets.push_back({.name = format,
+                       .file = format == "chakra" ? "job.0.et" : "capture",
+                       .read = [format, options](const std::string& path) {
+                         ImportCapture(path, format, options);
+                       }});
   }
+  targets.push_back({.name = "archive", .file = "captures.tar", .read = ImportArchive});
   targets.push_back({.name = "trace", .file = "job.trace", .read = ReadTraceTwice});
   AddLoader(targets, "plan", "plan.textproto", true,
             [](const std::string& path, Diagnostics& diagnostics) {
@@ -196,6 +250,7 @@ std::vector<FuzzTarget> MakeTargets() {
                      .file = "summary.json",
                      .has_large_numbers = true,
                      .read = ReadSummaryOfRun});
+  targets.push_back({.name = "keys", .file = "keys", .read = ResumeStudy});
   return targets;
 }
 

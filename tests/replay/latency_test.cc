@@ -137,8 +137,8 @@ std::string FourServers(const std::string& cpu) {
   return "fabric { rail_optimized { mixed_servers { count: 4 cpu: \"" + cpu + "\" } } }\n";
 }
 
-// With AMD's CPUs 2 us and 1 us, longer than a message is on the wire. What a message waits for in
-// all stays 14 us.
+// With AMD's CPUs 2 us and 1 us, longer than a message is on the wire. A message still waits
+// 14 us in all.
 TEST_F(LatencyTest, AnAllToAllWithAmdsCpusIsBoundByTheirProxies) {
   const std::string program = Program("ALL_TO_ALL", "64MiB") + "gpu { channel_rate: \"0Gbps\" }\n";
   const double expected_ps = kBasePs + kNetworkStepPs + kMessages * (2e6 + 1e6);

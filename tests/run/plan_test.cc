@@ -226,7 +226,7 @@ TEST_F(PlanProgramTest, FieldsOfAScenariosPlanAreSet) {
   EXPECT_EQ(other.status, 0) << other.errors;
 }
 
-// 2^63 ps are 106 days. What would take longer is refused where it is stated.
+// 2^63 ps are 106 days. A longer time is refused where it is stated.
 TEST_F(PlanProgramTest, TimesThatDoNotFitAreRefused) {
   const auto expect_error = [&](const std::string& plan, const std::string& set,
                                 const std::string& error) {

@@ -185,8 +185,8 @@ TEST_F(MscclLoaderTest, EntitiesAreNotExpanded) {
   EXPECT_THAT(findings_, ::testing::Not(HasSubstr("root:")));
 }
 
-// Each GPU sends its vector to every other one by a thread block of each channel. What has arrived
-// in scratch is added up by one more thread block of each, on the next channel.
+// Each GPU sends its vector to every other one by a thread block of each channel. One more
+// thread block of each, on the next channel, adds up the arrivals in scratch.
 std::string OnePass(int gpus, int channels, const std::string& last_type = "re") {
   std::string text = fmt::format(
       "<algo nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"allreduce\" "

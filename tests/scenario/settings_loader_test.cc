@@ -201,7 +201,7 @@ TEST(SettingsLoaderTest, NicAndDelaysOutOfRangeAreRefused) {
       "at most 1000 s)\n");
   EXPECT_EQ(FindingsBeside("routing { devices { device: \"leaf*\" detection_delay: \"1ms\" } "
                            "devices { device: \"leaf3\" detection_delay: \"2ms\" } }"),
-            ":3:72: error: routing.devices[1].device: \"leaf3\" has delays of its own already "
+            ":3:72: error: routing.devices[1].device: \"leaf3\" has delays already "
             "(expected each device once)\n");
   EXPECT_EQ(FindingsBeside("routing { detection_delay: \"1001s\" }"),
             ":3:11: error: routing.detection_delay: \"1001s\" is out of range (expected 0 s to "

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The fault that HPN's authors injected (Qian et al., SIGCOMM 2024, figure 18): with one ToR
 // training survives a repair within a minute and not one beyond two, and a flap costs more than 9
-// s; with two it never halts. Of the IB time-outs 18, 20, 21 and 22 the last has all of this.
+// s; with two it never halts. All of this is so with the last of the IB time-outs 18, 20, 21 and
+// 22.
 #include <cstdint>
 #include <optional>
 #include <string>

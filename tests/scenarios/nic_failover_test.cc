@@ -91,9 +91,9 @@ TEST_F(NicFailoverInCollectiveTest, WithoutAPolicyItIsTheEndOfTheJob) {
   EXPECT_EQ(run.Integer("transport.nic_failovers"), 0);
 }
 
-// A ring of 16 GPUs puts 2 x 15/16 of its eighth on the wire. What was there when the NIC failed
-// took its time at full rate; the rest goes at half of it where one NIC carries two NICs' data, and
-// at 7/8 where seven carry eight NICs'.
+// A ring of 16 GPUs puts 2 x 15/16 of its eighth on the wire. The data that was there when the
+// NIC failed took its time at full rate; the rest goes at half of it where one NIC carries two
+// NICs' data, and at 7/8 where seven carry eight NICs'.
 TEST_F(NicFailoverInCollectiveTest, TheRestGoesAtTheRateOfTheNicsThatAreLeft) {
   constexpr double kBytesOfNic = (256 << 20) * (2.0 * 15 / 16) / 8;
   for (const auto& [policy, rate] : {std::pair("PXN", 1.0 / 2), std::pair("REPLAN", 7.0 / 8)}) {

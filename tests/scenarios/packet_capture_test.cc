@@ -31,7 +31,7 @@ TEST(CaptureFileNamesTest, AreThoseOfLinksAsFilesMayBeNamed) {
   EXPECT_LT(CaptureFileNames({std::string(1'000, 'x')}).front().size(), 255u);
 }
 
-// 64 MiB are 16,384 packets of 4 KiB. Of each at most 96 B are captured, and a block's 32 B are
+// 64 MiB are 16,384 packets of 4 KiB. At most 96 B of each are captured, and a block's 32 B are
 // around them. A few frames that wait for their turn when the budget is used up are written still.
 TEST(PacketCaptureTest, KeepsToItsBudgetAndSaysSo) {
   LoadedScenario loaded(

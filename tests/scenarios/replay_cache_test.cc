@@ -147,7 +147,8 @@ TEST_F(ServersInStepTest, AreSimulatedOnce) {
   const EndedRun run = Run("");
   ASSERT_TRUE(run.has_result()) << run.exit.errors;
   // Each opens its connections. Then what ranks begin as the last one ended: few ways, in turn, and
-  // the same on all rails, at the same time. What may go on as the watchdog looks is not replayed.
+  // the same on all rails, at the same time. A call that may go on as the watchdog looks is not
+  // replayed.
   EXPECT_LE(run.Integer("collectives.simulated"), kGroups + kWaysMax + kGroups);
   EXPECT_GE(run.Integer("collectives.simulated"), kGroups);
   EXPECT_EQ(Results(run), Results(Run("", {"--no-replay-cache"})));

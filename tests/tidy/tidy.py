@@ -219,12 +219,12 @@ def check_file_names(tree):
 
 
 def check_comment_openings(tree):
-    banned = re.compile(r"^\s*// (What|Of|Who|Whoever|Whether|The same|Those|How|Why) ")
+    banned = re.compile(r"^\s*// (?:.*[.:;] (?=What|Of|Who|Whoever|Whether))?(What|Of|Who|Whoever|Whether|The same|Those|How|Why) ")
     for path in tree.named(*CXX_SUFFIXES):
         for number, line in enumerate(tree.texts[path], 1):
             found = banned.match(line)
             if found:
-                tree.error(path, number, f"a comment that begins with {found.group(1)} is banned",
+                tree.error(path, number, f"a sentence that begins with {found.group(1)} is banned",
                            "use a sentence with a subject and a verb")
 
 

@@ -130,7 +130,11 @@ class TidyTest(unittest.TestCase):
     def test_a_comment_that_is_no_sentence(self):
         self.expect("traces/clause.cc",
                     "// SPDX-License-Identifier: GPL-2.0-only\n// What a log holds.\nint a;\n",
-                    "traces/clause.cc:2: error: a comment that begins with What is banned, use a "
+                    "traces/clause.cc:2: error: a sentence that begins with What is banned, use a "
+                    "sentence with a subject and a verb")
+        self.expect("traces/clause.cc",
+                    "// SPDX-License-Identifier: GPL-2.0-only\n// Reads logs. Of two the first.\nint a;\n",
+                    "traces/clause.cc:2: error: a sentence that begins with Of is banned, use a "
                     "sentence with a subject and a verb")
 
     def test_a_comment_that_names_no_file(self):

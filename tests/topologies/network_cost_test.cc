@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/topologies/format_test.h"
-#include "topologies/generators/dual_tor.h"
 #include "topologies/generators/fat_tree.h"
 #include "topologies/generators/optical.h"
 #include "topologies/generators/rail_optimized.h"
@@ -70,12 +69,6 @@ TEST(NetworkCostTest, RailOnlySavesWhatItsAuthorsSayAgainstTwoAndThreeTiers) {
       CostOf(MakeFatTree({.network = network, .radix = 64, .tiers = 2}), PublicPrices());
   EXPECT_NEAR(saving(rail_only.cost, two.cost), 1 - (562.5 + 1'320) / (3 * 562.5 + 2 * 1'320),
               1e-9);
-}
-
-// Qian et al., SIGCOMM 2024, table 4.
-TEST(NetworkCostTest, PodsOfHpnHaveTheirPublishedSizes) {
-  EXPECT_EQ(DualTorPodGpus(2, 8, 120, 1'024), 15'360u);
-  EXPECT_EQ(DualTorPodGpus(16, 8, 120, 1'024), 122'880u);
 }
 
 TEST(NetworkCostTest, OfCircuitsThoseThatExistAtATimeCount) {

@@ -20,6 +20,28 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// The numbers of waves of news that goes on by a link at a time from both of the link's ends.
+std::vector<uint32_t> WavesFrom(const EcmpRouting& routing, const FabricGraph& graph, LinkId link) {
+  return routing.HopsFrom(link, {graph.link_source(link), graph.link_target(link)});
+}
+
+uint32_t LastWaveFrom(const EcmpRouting& routing, const FabricGraph& graph, LinkId link) {
+  uint32_t last = 0;
+  for (const uint32_t wave : WavesFrom(routing, graph, link)) {
+    if (wave != EcmpRouting::kUnreachable) last = std::max(last, wave);
+  }
+  return last;
+}
+
+// Takes a link out of use, or into it again, up to so many links away from its ends.
+struct SpreadNews {
+  EcmpRouting& routing;
+  const FabricGraph& graph;
+  void operator()(LinkId link, bool up, uint32_t hops) const {
+    routing.SpreadLinkState(link, up, hops, WavesFrom(routing, graph, link));
+  }
+};
+
 // Leaves of one group, joined by two spines; the cable of leaf1 and spine0 fails.
 class RoutingViewsTest : public ::testing::Test {
  protected:
@@ -27,8 +49,9 @@ class RoutingViewsTest : public ::testing::Test {
     cable_ = graph_.cables()[graph_.FindCable("leaf1--spine0").value()];
   }
   void Spread(bool up, uint32_t hops) {
-    routing_.SpreadLinkState(cable_.forward, up, hops);
-    routing_.SpreadLinkState(cable_.backward, up, hops);
+    const SpreadNews spread{routing_, graph_};
+    spread(cable_.forward, up, hops);
+    spread(cable_.backward, up, hops);
   }
   // Counts 64 flows from one rail to another by the spine they take; "" for those without a path.
   std::map<std::string, int> Spines(uint32_t from_rail, uint32_t to_rail) const {
@@ -51,7 +74,7 @@ class RoutingViewsTest : public ::testing::Test {
 TEST_F(RoutingViewsTest, ASwitchThatKnowsLaterSendsIntoACircleUntilItKnows) {
   graph_.routing = RoutingPolicy::kShortest;
   // leaf0 and its NIC are one and two hops from the cable, the NIC of another leaf as well.
-  EXPECT_EQ(routing_.FarthestFrom(cable_.forward), 2u);
+  EXPECT_EQ(LastWaveFrom(routing_, graph_, cable_.forward), 2u);
   const std::map<std::string, int> before = Spines(0, 1);
   ASSERT_EQ(before.size(), 2u);
   Spread(false, 0);
@@ -77,7 +100,7 @@ TEST_F(RoutingViewsTest, ASwitchThatKnowsLaterSendsIntoACircleUntilItKnows) {
 
 TEST_F(RoutingViewsTest, AfterTheLastHopAllAgreeAsIfToldAtOnce) {
   for (const bool up : {false, true}) {
-    for (uint32_t hops = 0; hops <= routing_.FarthestFrom(cable_.forward); ++hops) {
+    for (uint32_t hops = 0; hops <= LastWaveFrom(routing_, graph_, cable_.forward); ++hops) {
       Spread(up, hops);
     }
     EcmpRouting at_once(graph_, 1);
@@ -162,8 +185,9 @@ TEST_F(RoutingViewsTest, ViewsThatAgreeOnLinksOfSwitchesShareOneTable) {
   EXPECT_EQ(settled.destinations, 8u);  // leaves
   // A NIC's link.
   const Cable& nic = graph_.cables()[graph_.FindCable("server0/nic0--leaf0").value()];
-  routing_.SpreadLinkState(nic.forward, false, 0);
-  routing_.SpreadLinkState(nic.forward, false, 1);
+  const SpreadNews spread{routing_, graph_};
+  spread(nic.forward, false, 0);
+  spread(nic.forward, false, 1);
   EXPECT_EQ(resolve_all().tables, 1u);
   // Devices that know of the leaf's link share one table, whether they know of the NIC's or not.
   Spread(false, 0);
@@ -172,12 +196,12 @@ TEST_F(RoutingViewsTest, ViewsThatAgreeOnLinksOfSwitchesShareOneTable) {
   Spread(true, 0);
   EXPECT_EQ(routing_.Resolve(graph_.gpus()[1], graph_.gpus()[2], 5),
             EcmpRouting(graph_, 1).Resolve(graph_.gpus()[1], graph_.gpus()[2], 5));
-  for (uint32_t hops = 1; hops <= routing_.FarthestFrom(cable_.forward); ++hops) {
+  for (uint32_t hops = 1; hops <= LastWaveFrom(routing_, graph_, cable_.forward); ++hops) {
     Spread(false, hops);
     Spread(true, hops);
   }
-  for (uint32_t hops = 2; hops <= routing_.FarthestFrom(nic.forward); ++hops) {
-    routing_.SpreadLinkState(nic.forward, false, hops);
+  for (uint32_t hops = 2; hops <= LastWaveFrom(routing_, graph_, nic.forward); ++hops) {
+    spread(nic.forward, false, hops);
   }
   const EcmpRouting::TableSize after = resolve_all();
   EXPECT_EQ(after.tables, 1u);
@@ -220,13 +244,14 @@ TEST(RoutingViewsOfThreeTiersTest, ASpineThatKnowsFirstSendsNothingUpThatCameDow
     return flows;
   };
   ASSERT_EQ(lengths(), (std::map<size_t, int>{{6, 64}}));
-  routing.SpreadLinkState(cut, false, 0);
+  const SpreadNews spread{routing, graph};
+  spread(cut, false, 0);
   // spineB0 has a way for what leafB sends it, by a core and the other spine; not for this.
   EXPECT_EQ(routing.NextHopsTo(spines[2], nics[1]).hops, 4u);
   std::map<size_t, int> meanwhile = lengths();
   EXPECT_GT(meanwhile[0], 0);
   EXPECT_EQ(meanwhile[0] + meanwhile[6], 64);
-  routing.SpreadLinkState(cut, false, 1);  // the cores
+  spread(cut, false, 1);  // the cores
   EXPECT_EQ(lengths(), (std::map<size_t, int>{{6, 64}}));
 }
 
@@ -260,8 +285,8 @@ TEST(ValiantViewsTest, NoFlowEntersALinkOfWhichItsEndsKnow) {
   std::vector<Path> paths = resolve(routing);
   EXPECT_GT(std::count_if(paths.begin(), paths.end(), crosses), 0);
   at_once.SetLinkUp(cut, false);
-  for (uint32_t hops = 0; hops <= routing.FarthestFrom(cut); ++hops) {
-    routing.SpreadLinkState(cut, false, hops);
+  for (uint32_t hops = 0; hops <= LastWaveFrom(routing, graph, cut); ++hops) {
+    SpreadNews{routing, graph}(cut, false, hops);
     paths = resolve(routing);
     EXPECT_EQ(std::count_if(paths.begin(), paths.end(), crosses), 0) << hops;
   }

@@ -23,7 +23,7 @@ TEST(CongestionControlsTest, AllAreThereByName) {
                    .full_packet_wire_bytes = 4'178,
                    .base_rtt_ps = 10'000'000,
                    .hop_count = 4});
-    EXPECT_EQ(control->limits(0).rate_bps, SendLimits::kNoLimit) << name;
+    EXPECT_EQ(control->limits(FlowId{0}).rate_bps, SendLimits::kNoLimit) << name;
   }
 }
 

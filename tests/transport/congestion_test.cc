@@ -134,11 +134,11 @@ TEST_F(CongestionTest, AFlowLeftAloneIsBackAtLineRateWithinWhatTheIncreaseRulesT
   while (rdma_->Describe(FlowId{1}).find("(0 data") == std::string::npos) {
     RunUntil(engine().NowPs() + kPsPerMs);
   }
-  EXPECT_NE(rdma_->congestion_control(FlowId{0}).limits(0), SendLimits{});
+  EXPECT_NE(rdma_->congestion_control(FlowId{0}).limits(FlowId{0}), SendLimits{});
   // R_AI of 40 Mb/s per 55 us: 1,000 of them make 40 Gb/s, even without fast recovery and the byte
   // counter.
   RunUntil(engine().NowPs() + 1'000 * (55 * kPsPerUs));
-  EXPECT_EQ(rdma_->congestion_control(FlowId{0}).limits(0), SendLimits{});
+  EXPECT_EQ(rdma_->congestion_control(FlowId{0}).limits(FlowId{0}), SendLimits{});
   EXPECT_NEAR(Sum(SharesUntil(engine().NowPs() + kPsPerMs)), 1, 0.01);
 }
 
@@ -195,9 +195,9 @@ TEST_F(CongestionTest, ALostCnpLeavesTheRateToTheNext) {
   KeepBusy();
   RunUntil(2 * kPsPerMs);
   EXPECT_GT(lost, 1u);
-  EXPECT_EQ(rdma_->congestion_control(FlowId{0}).limits(0), SendLimits{});
+  EXPECT_EQ(rdma_->congestion_control(FlowId{0}).limits(FlowId{0}), SendLimits{});
   RunUntil(3 * kPsPerMs);
-  EXPECT_NE(rdma_->congestion_control(FlowId{0}).limits(0), SendLimits{});
+  EXPECT_NE(rdma_->congestion_control(FlowId{0}).limits(FlowId{0}), SendLimits{});
   EXPECT_EQ(rdma_->counters().retransmitted_packets, 0u);
   EXPECT_THAT(errors_, IsEmpty());
   EXPECT_THAT(retransmitted_, IsEmpty());

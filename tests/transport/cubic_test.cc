@@ -22,7 +22,7 @@ class CubicTest : public ::testing::Test {
     control_ = ns3::CreateObject<Cubic>();
     control_->Open({.window_bytes = 100'000'000, .mtu_bytes = 1'000, .base_rtt_ps = rtt_ps_});
   }
-  const Cubic::State& state() const { return control_->state(0); }
+  const Cubic::State& state() const { return control_->state(FlowId{0}); }
   double Window() const { return state().window; }
   // All of a window is sent at once and acknowledged one by one within a round trip.
   void RoundTrip() {
@@ -35,11 +35,11 @@ class CubicTest : public ::testing::Test {
   void Acknowledge(uint32_t segments) {
     acknowledged_ += segments;
     control_->OnAcknowledged(
-        0, {.now_ps = now_ps_,
-            .rtt_ps = rtt_ps_,
-            .acknowledged_packets = segments,
-            .expected_sequence = acknowledged_,
-            .next_sequence = acknowledged_ + static_cast<uint32_t>(std::floor(Window()))});
+        FlowId{0}, {.now_ps = now_ps_,
+                    .rtt_ps = rtt_ps_,
+                    .acknowledged_packets = segments,
+                    .expected_sequence = acknowledged_,
+                    .next_sequence = acknowledged_ + static_cast<uint32_t>(std::floor(Window()))});
   }
   // Slow start up to a window of this many segments, which are then in flight.
   void GrowTo(uint32_t segments) {
@@ -65,8 +65,8 @@ TEST_F(CubicTest, SlowStartDoublesTheWindowEachRoundTrip) {
     RoundTrip();
     window *= 2;
     EXPECT_EQ(Window(), window);
-    EXPECT_EQ(control_->limits(0).window_bytes, static_cast<uint64_t>(window) * 1'000);
-    EXPECT_EQ(control_->limits(0).rate_bps, SendLimits::kNoLimit);
+    EXPECT_EQ(control_->limits(FlowId{0}).window_bytes, static_cast<uint64_t>(window) * 1'000);
+    EXPECT_EQ(control_->limits(FlowId{0}).rate_bps, SendLimits::kNoLimit);
   }
 }
 
@@ -74,7 +74,7 @@ TEST_F(CubicTest, SlowStartDoublesTheWindowEachRoundTrip) {
 TEST_F(CubicTest, AfterALossTheWindowIsTheCubicFunctionOfTime) {
   GrowTo(1'000);
   const double window_max = Window();
-  control_->OnNack(0, now_ps_);
+  control_->OnNack(FlowId{0}, now_ps_);
   EXPECT_DOUBLE_EQ(Window(), kBeta * window_max);
   EndRecovery();
   const int64_t epoch_ps = now_ps_;
@@ -94,7 +94,7 @@ TEST_F(CubicTest, AfterALossTheWindowIsTheCubicFunctionOfTime) {
 TEST_F(CubicTest, WithShortRoundTripsTheWindowIsRenos) {
   rtt_ps_ = 100 * kPsPerUs;
   GrowTo(100);
-  control_->OnNack(0, now_ps_);
+  control_->OnNack(FlowId{0}, now_ps_);
   EXPECT_DOUBLE_EQ(Window(), 70);
   EndRecovery();
   const double alpha = 3 * (1 - kBeta) / (1 + kBeta);
@@ -110,33 +110,33 @@ TEST_F(CubicTest, WithShortRoundTripsTheWindowIsRenos) {
 
 TEST_F(CubicTest, LossesOfOneWindowCutItOnce) {
   GrowTo(1'000);
-  control_->OnNack(0, now_ps_);
-  control_->OnNack(0, now_ps_);
+  control_->OnNack(FlowId{0}, now_ps_);
+  control_->OnNack(FlowId{0}, now_ps_);
   EXPECT_DOUBLE_EQ(Window(), 700);
   Acknowledge(10);
   EXPECT_DOUBLE_EQ(Window(), 700);  // and does not grow until they are repaired
   EndRecovery();
-  control_->OnNack(0, now_ps_);
+  control_->OnNack(FlowId{0}, now_ps_);
   EXPECT_NEAR(Window(), 490, 1);
 }
 
 // Fast convergence: who is cut below its last maximum leaves room to others.
 TEST_F(CubicTest, ASecondLossBelowTheMaximumLowersIt) {
   GrowTo(1'000);
-  control_->OnNack(0, now_ps_);
+  control_->OnNack(FlowId{0}, now_ps_);
   EXPECT_DOUBLE_EQ(state().window_max, 1'000);
   EndRecovery();
   const double window = Window();
-  control_->OnNack(0, now_ps_);
+  control_->OnNack(FlowId{0}, now_ps_);
   EXPECT_NEAR(state().window_max, window * (1 + kBeta) / 2, 1e-6);
 }
 
 TEST_F(CubicTest, ATimeoutStartsAgainAtOneSegment) {
   GrowTo(1'000);
-  control_->OnTimeout(0, now_ps_);
+  control_->OnTimeout(FlowId{0}, now_ps_);
   EXPECT_EQ(Window(), 1);
   EXPECT_DOUBLE_EQ(state().threshold, 700);
-  control_->OnTimeout(0, now_ps_);
+  control_->OnTimeout(FlowId{0}, now_ps_);
   EXPECT_DOUBLE_EQ(state().threshold, 700);  // the same loss
   for (int round = 0; round < 5; ++round) RoundTrip();
   EXPECT_EQ(Window(), 32);
@@ -145,11 +145,11 @@ TEST_F(CubicTest, ATimeoutStartsAgainAtOneSegment) {
 TEST_F(CubicTest, AWindowThatIsNotUsedDoesNotGrow) {
   for (int i = 0; i < 100; ++i) {
     ++acknowledged_;
-    control_->OnAcknowledged(0, {.now_ps = now_ps_,
-                                 .rtt_ps = rtt_ps_,
-                                 .acknowledged_packets = 1,
-                                 .expected_sequence = acknowledged_,
-                                 .next_sequence = acknowledged_ + 1});
+    control_->OnAcknowledged(FlowId{0}, {.now_ps = now_ps_,
+                                         .rtt_ps = rtt_ps_,
+                                         .acknowledged_packets = 1,
+                                         .expected_sequence = acknowledged_,
+                                         .next_sequence = acknowledged_ + 1});
   }
   EXPECT_EQ(Window(), kInitialWindow);
 }

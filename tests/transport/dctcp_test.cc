@@ -20,14 +20,14 @@ class DctcpTest : public ::testing::Test {
     // The first ACK begins an observation window of the ten packets sent by then.
     Acknowledge(1, 0);
   }
-  const Dctcp::State& state() const { return control_->state(0); }
+  const Dctcp::State& state() const { return control_->state(FlowId{0}); }
   // One ACK for `packets`, `marked` of them; ten more are always in flight.
   void Acknowledge(uint32_t packets, uint32_t marked) {
     acknowledged_ += packets;
-    control_->OnAcknowledged(0, {.acknowledged_packets = packets,
-                                 .marked_packets = marked,
-                                 .expected_sequence = acknowledged_,
-                                 .next_sequence = acknowledged_ + 10});
+    control_->OnAcknowledged(FlowId{0}, {.acknowledged_packets = packets,
+                                         .marked_packets = marked,
+                                         .expected_sequence = acknowledged_,
+                                         .next_sequence = acknowledged_ + 10});
   }
 
   ns3::Ptr<Dctcp> control_;
@@ -48,9 +48,10 @@ TEST_F(DctcpTest, AlphaIsTheMovingMeanOfTheMarkedShareAndCutsTheWindowOnce) {
     window = std::max(kMtu, window * (1 - alpha / 2));
     EXPECT_NEAR(state().alpha, alpha, 1e-12);
     EXPECT_NEAR(state().window_bytes, window, 1e-6);
-    EXPECT_EQ(control_->limits(0).window_bytes, static_cast<uint64_t>(state().window_bytes));
+    EXPECT_EQ(control_->limits(FlowId{0}).window_bytes,
+              static_cast<uint64_t>(state().window_bytes));
   }
-  EXPECT_EQ(control_->limits(0).rate_bps, SendLimits::kNoLimit);
+  EXPECT_EQ(control_->limits(FlowId{0}).rate_bps, SendLimits::kNoLimit);
 }
 
 TEST_F(DctcpTest, WithEveryPacketMarkedTheWindowHalves) {
@@ -60,7 +61,7 @@ TEST_F(DctcpTest, WithEveryPacketMarkedTheWindowHalves) {
 }
 
 TEST_F(DctcpTest, WithoutMarksTheWindowGrowsByOnePacketPerRound) {
-  control_->OnNack(0, 0);
+  control_->OnNack(FlowId{0}, 0);
   EXPECT_EQ(state().window_bytes, kWindow / 2);
   Acknowledge(11, 0);  // the round of the loss
   for (int round = 1; round <= 50; ++round) {
@@ -72,11 +73,11 @@ TEST_F(DctcpTest, WithoutMarksTheWindowGrowsByOnePacketPerRound) {
 }
 
 TEST_F(DctcpTest, LossesOfOneRoundHalveTheWindowOnce) {
-  control_->OnNack(0, 0);
-  control_->OnTimeout(0, 0);
+  control_->OnNack(FlowId{0}, 0);
+  control_->OnTimeout(FlowId{0}, 0);
   EXPECT_EQ(state().window_bytes, kWindow / 2);
   Acknowledge(11, 0);
-  control_->OnTimeout(0, 0);
+  control_->OnTimeout(FlowId{0}, 0);
   EXPECT_EQ(state().window_bytes, kWindow / 4);
 }
 

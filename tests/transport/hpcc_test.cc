@@ -28,7 +28,7 @@ class HpccTest : public ::testing::Test {
                     .full_packet_wire_bytes = 4'178,
                     .base_rtt_ps = kBasePs});
   }
-  const Hpcc::State& state() const { return control_->state(0); }
+  const Hpcc::State& state() const { return control_->state(FlowId{0}); }
   // A report of one link at `elapsed` after the last, `sent` bytes later, with a backlog; each ACK
   // is for one round trip more if `is_new_round`.
   void Report(int64_t elapsed_ps, uint64_t sent_bytes, uint64_t backlog_bytes,
@@ -39,7 +39,7 @@ class HpccTest : public ::testing::Test {
     hop_.rate_bps = kRateBps;
     if (is_new_round) sequence_ += 100;
     control_->OnAcknowledged(
-        0,
+        FlowId{0},
         {.expected_sequence = sequence_, .next_sequence = sequence_ + 50, .telemetry = {&hop_, 1}});
   }
 
@@ -49,8 +49,9 @@ class HpccTest : public ::testing::Test {
 };
 
 TEST_F(HpccTest, StartsWithOneBandwidthDelayProductAndNoRateLimit) {
-  EXPECT_EQ(control_->limits(0).window_bytes, 24u * 4'096);  // packets begun before 100,000 B
-  EXPECT_EQ(control_->limits(0).rate_bps, SendLimits::kNoLimit);
+  EXPECT_EQ(control_->limits(FlowId{0}).window_bytes,
+            24u * 4'096);  // packets begun before 100,000 B
+  EXPECT_EQ(control_->limits(FlowId{0}).rate_bps, SendLimits::kNoLimit);
   EXPECT_TRUE(control_->needs().telemetry);
 }
 
@@ -80,9 +81,10 @@ TEST_F(HpccTest, AboveEtaTheWindowShrinksByTheExcess) {
   EXPECT_NEAR(state().utilization, 1.5, 1e-9);
   const double window = kFull / (1.5 / kEta) + kAdditive;
   EXPECT_NEAR(state().window_bytes, window, 1e-6);
-  EXPECT_EQ(control_->limits(0).window_bytes, 16u * 4'096);  // of 4,178 B: 15.2 in the window
+  EXPECT_EQ(control_->limits(FlowId{0}).window_bytes,
+            16u * 4'096);  // of 4,178 B: 15.2 in the window
   // R = W / T.
-  EXPECT_NEAR(static_cast<double>(control_->limits(0).rate_bps), window / kFull * 80e9, 1);
+  EXPECT_NEAR(static_cast<double>(control_->limits(FlowId{0}).rate_bps), window / kFull * 80e9, 1);
 }
 
 TEST_F(HpccTest, WithinOneRoundTripTheReferenceStays) {
@@ -112,9 +114,11 @@ TEST_F(HpccTest, BelowEtaTheWindowGrowsByAdditionFiveTimesThenByProportion) {
 
 TEST_F(HpccTest, TheMostUsedLinkCounts) {
   std::vector<HopTelemetry> hops = {{0, 0, 0, kRateBps}, {0, 0, 0, 2 * kRateBps}};
-  control_->OnAcknowledged(0, {.expected_sequence = 1, .next_sequence = 2, .telemetry = hops});
+  control_->OnAcknowledged(FlowId{0},
+                           {.expected_sequence = 1, .next_sequence = 2, .telemetry = hops});
   hops = {{kBasePs, 60'000, 0, kRateBps}, {kBasePs, 140'000, 20'000, 2 * kRateBps}};
-  control_->OnAcknowledged(0, {.expected_sequence = 3, .next_sequence = 4, .telemetry = hops});
+  control_->OnAcknowledged(FlowId{0},
+                           {.expected_sequence = 3, .next_sequence = 4, .telemetry = hops});
   EXPECT_NEAR(state().utilization, 0.7, 1e-9);
 }
 
@@ -122,9 +126,11 @@ TEST_F(HpccTest, TheMostUsedLinkCounts) {
 TEST_F(HpccTest, AnotherPortIsNotCompared) {
   std::vector<HopTelemetry> hops = {{0, 0, 0, kRateBps, LinkId{1}},
                                     {0, 900'000'000, 0, kRateBps, LinkId{2}}};
-  control_->OnAcknowledged(0, {.expected_sequence = 1, .next_sequence = 2, .telemetry = hops});
+  control_->OnAcknowledged(FlowId{0},
+                           {.expected_sequence = 1, .next_sequence = 2, .telemetry = hops});
   hops = {{kBasePs, 60'000, 0, kRateBps, LinkId{1}}, {kBasePs, 0, 0, kRateBps, LinkId{3}}};
-  control_->OnAcknowledged(0, {.expected_sequence = 3, .next_sequence = 4, .telemetry = hops});
+  control_->OnAcknowledged(FlowId{0},
+                           {.expected_sequence = 3, .next_sequence = 4, .telemetry = hops});
   EXPECT_NEAR(state().utilization, 0.6, 1e-9);
 }
 

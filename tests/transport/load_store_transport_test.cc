@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulator/flow/flow_network.h"
 #include "simulator/units/units.h"
 #include "tests/transport/transport_fixture.h"
 
@@ -114,6 +116,51 @@ TEST_F(LoadStoreTransportTest, ALongMessageEndsWhenEveryPlaneHasCarriedItsShare)
   ExpectEndOfRounds(delivered_[0].time_ps, 100);
   EXPECT_EQ(network().counters().delivered_bytes, 100 * kRound * kPayload);
   EXPECT_EQ(network().live_packets(), 0u);
+}
+
+// As flows (StoresAsFlows) messages take their bytes over the planes' rate of 3.6 Tb/s or their
+// share of it, and then what the last packet takes beyond that.
+class StoresAsFlowsTest : public LoadStoreTransportTest {
+ protected:
+  static constexpr uint64_t kPackets = 1'000;
+  static constexpr double kWirePs = kPackets * kWire * 8'000 / 3'600.0;
+  static constexpr double kLastPacketPs =
+      2 * (39'768 + kCableDelayPs) + kForwardPs - kWire * 8'000 / 3'600.0;
+
+  void BuildWithFlows() {
+    Build();
+    flows_.emplace(graph_, network());
+    load_store_->CarryByFlows(*flows_);
+  }
+  void TearDown() override {
+    LoadStoreTransportTest::TearDown();
+    flows_.reset();
+  }
+
+ private:
+  std::optional<FlowNetwork> flows_;
+};
+
+TEST_F(StoresAsFlowsTest, AMessageTakesItsBytesOverTheRateOfAllPlanes) {
+  BuildWithFlows();
+  PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), kPackets * kPayload);
+  engine().Run();
+  ASSERT_THAT(delivered_, SizeIs(1));
+  EXPECT_NEAR(static_cast<double>(delivered_[0].time_ps), kWirePs + kLastPacketPs, 3);
+  EXPECT_EQ(network().counters().delivered_bytes, kPackets * kPayload);
+  EXPECT_EQ(network().counters().packets, 0u);
+}
+
+TEST_F(StoresAsFlowsTest, MessagesOfOneGpuShareItsLinks) {
+  BuildWithFlows();
+  for (const uint32_t to : {1u, 2u}) {
+    PostNvlink(load_store_->Open(Me(to), GpuIndex{0}, GpuIndex{to}), kPackets * kPayload);
+  }
+  engine().Run();
+  ASSERT_THAT(delivered_, SizeIs(2));
+  for (const Told& told : delivered_) {
+    EXPECT_NEAR(static_cast<double>(told.time_ps), 2 * kWirePs + kLastPacketPs, 3);
+  }
 }
 
 TEST_F(LoadStoreTransportTest, WholeRoundsCrossThePlanesExactlyInTheRatioOfTheirLinks) {

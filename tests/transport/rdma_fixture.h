@@ -18,8 +18,8 @@ class RdmaFixture : public TransportFixture {
   static constexpr int64_t kWireDelayPs = 1'000;
   static constexpr int64_t kNicForwardPs = 200'000;
   static constexpr int64_t kLeafForwardPs = 500'000;
-  // MTU 1,024: a first packet of a message has 82 + 16 bytes of headers, others 82. What crosses
-  // the wires serialises in:
+  // MTU 1,024: a first packet of a message has 82 + 16 bytes of headers, others 82. They
+  // serialise on the wires in:
   static constexpr uint64_t kMtu = 1'024;
   static constexpr int64_t kFullPs = (1'024 + 82) * kWireBytePs;
   static constexpr int64_t kFirstPs = (1'024 + 82 + 16) * kWireBytePs;

@@ -24,12 +24,12 @@ class SwiftTest : public ::testing::Test {
                     .base_rtt_ps = 8 * kPsPerUs,
                     .hop_count = 4});
   }
-  double window() const { return control_->state(0).window_packets; }
+  double window() const { return control_->state(FlowId{0}).window_packets; }
   void Acknowledge(double rtt_us, uint32_t packets) {
     now_ps_ += 1'000 * kPsPerUs;  // another round trip
-    control_->OnAcknowledged(0, {.now_ps = now_ps_,
-                                 .rtt_ps = static_cast<int64_t>(rtt_us * kUs),
-                                 .acknowledged_packets = packets});
+    control_->OnAcknowledged(FlowId{0}, {.now_ps = now_ps_,
+                                         .rtt_ps = static_cast<int64_t>(rtt_us * kUs),
+                                         .acknowledged_packets = packets});
   }
 
   ns3::Ptr<Swift> control_;
@@ -38,15 +38,15 @@ class SwiftTest : public ::testing::Test {
 
 TEST_F(SwiftTest, TheTargetIsBasePlusHopsPlusFlowScaling) {
   // At 200 packets nothing is added, from 100 on.
-  EXPECT_NEAR(control_->TargetPs(0), (15 + 4) * kUs, 1);
+  EXPECT_NEAR(control_->TargetPs(FlowId{0}), (15 + 4) * kUs, 1);
   while (window() > 25) Acknowledge(1'000, 1);
   const double inverse_max = 1 / std::sqrt(100.0);
   const double scaling =
       15 * (1 / std::sqrt(window()) - inverse_max) / (1 / std::sqrt(0.1) - inverse_max);
-  EXPECT_NEAR(control_->TargetPs(0), (19 + scaling) * kUs, 1);
+  EXPECT_NEAR(control_->TargetPs(FlowId{0}), (19 + scaling) * kUs, 1);
   // All of the range at 0.1.
   while (window() > 0.1) Acknowledge(100'000, 1);
-  EXPECT_NEAR(control_->TargetPs(0), (19 + 15) * kUs, 1);
+  EXPECT_NEAR(control_->TargetPs(FlowId{0}), (19 + 15) * kUs, 1);
 }
 
 TEST_F(SwiftTest, AboveTheTargetTheWindowShrinksInProportionToTheExcess) {
@@ -62,14 +62,14 @@ TEST_F(SwiftTest, NeverByMoreThanHalfAtOnce) {
 TEST_F(SwiftTest, OnlyOncePerRoundTrip) {
   now_ps_ = 1'000 * kPsPerUs;
   const AckInfo late{.now_ps = now_ps_, .rtt_ps = 40 * kPsPerUs, .acknowledged_packets = 1};
-  control_->OnAcknowledged(0, late);
+  control_->OnAcknowledged(FlowId{0}, late);
   const double once = window();
   AckInfo next = late;
   next.now_ps += 40 * kPsPerUs - 1;
-  control_->OnAcknowledged(0, next);
+  control_->OnAcknowledged(FlowId{0}, next);
   EXPECT_EQ(window(), once);
   next.now_ps += 1;
-  control_->OnAcknowledged(0, next);
+  control_->OnAcknowledged(FlowId{0}, next);
   EXPECT_LT(window(), once);
 }
 
@@ -86,8 +86,8 @@ TEST_F(SwiftTest, BelowTheTargetAWindowAcknowledgedAddsOnePacket) {
 
 TEST_F(SwiftTest, AWindowBelowOnePacketIsAPacketInAsManyRoundTrips) {
   while (window() > 0.25) Acknowledge(1'000, 1);
-  EXPECT_EQ(control_->limits(0).window_bytes, 4'096u);
-  EXPECT_NEAR(static_cast<double>(control_->limits(0).rate_bps),
+  EXPECT_EQ(control_->limits(FlowId{0}).window_bytes, 4'096u);
+  EXPECT_NEAR(static_cast<double>(control_->limits(FlowId{0}).rate_bps),
               4'178 * 8 * window() / (1'000 * 1e-6), 1);
   const double before = window();
   Acknowledge(10, 1);
@@ -95,11 +95,11 @@ TEST_F(SwiftTest, AWindowBelowOnePacketIsAPacketInAsManyRoundTrips) {
 }
 
 TEST_F(SwiftTest, ALossShrinksTheWindowByTheMostOncePerRoundTrip) {
-  control_->OnNack(0, 100 * kPsPerUs);
+  control_->OnNack(FlowId{0}, 100 * kPsPerUs);
   EXPECT_NEAR(window(), 100, 1e-9);
-  control_->OnTimeout(0, 101 * kPsPerUs);
+  control_->OnTimeout(FlowId{0}, 101 * kPsPerUs);
   EXPECT_NEAR(window(), 100, 1e-9);
-  control_->OnTimeout(0, 200 * kPsPerUs);
+  control_->OnTimeout(FlowId{0}, 200 * kPsPerUs);
   EXPECT_NEAR(window(), 50, 1e-9);
 }
 

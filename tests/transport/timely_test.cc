@@ -22,8 +22,8 @@ class TimelyTest : public ::testing::Test {
     control_->Open({.line_rate_bps = 10'000'000'000, .base_rtt_ps = kBaseRttUs * kPsPerUs});
   }
   double Sample(int64_t rtt_us) {
-    control_->OnAcknowledged(0, {.rtt_ps = rtt_us * kPsPerUs});
-    return control_->state(0).rate_bps;
+    control_->OnAcknowledged(FlowId{0}, {.rtt_ps = rtt_us * kPsPerUs});
+    return control_->state(FlowId{0}).rate_bps;
   }
 
   ns3::Ptr<Timely> control_;
@@ -32,7 +32,7 @@ class TimelyTest : public ::testing::Test {
 TEST_F(TimelyTest, AboveTheHighThresholdTheRateFallsWithTheExcess) {
   EXPECT_NEAR(Sample(1'000), kLineBps * (1 - kBeta * (1 - 0.5)), 1);
   EXPECT_NEAR(Sample(2'000), kLineBps * 0.6 * (1 - kBeta * (1 - 0.25)), 1);
-  EXPECT_NEAR(static_cast<double>(control_->limits(0).rate_bps), 2.4e9, 1);
+  EXPECT_NEAR(static_cast<double>(control_->limits(FlowId{0}).rate_bps), 2.4e9, 1);
 }
 
 TEST_F(TimelyTest, BelowTheLowThresholdTheRateRisesWhateverTheGradient) {
@@ -43,7 +43,7 @@ TEST_F(TimelyTest, BelowTheLowThresholdTheRateRisesWhateverTheGradient) {
 
 TEST_F(TimelyTest, BetweenThresholdsARisingGradientCutsInProportion) {
   Sample(100);
-  const double before_bps = control_->state(0).rate_bps;
+  const double before_bps = control_->state(FlowId{0}).rate_bps;
   // 4 us more: difference = 0.875 x 4 us, over the min rtt of 20 us.
   const double gradient = kWeight * 4 / static_cast<double>(kBaseRttUs);
   EXPECT_NEAR(Sample(104), before_bps * (1 - kBeta * gradient), 1);
@@ -66,17 +66,17 @@ TEST_F(TimelyTest, AFallingGradientAddsAndFromTheFifthOnFiveTimesAsMuch) {
 // The paper's 10 Mb/s are a thousandth of its ports' 10 Gb/s.
 TEST_F(TimelyTest, TheIncreaseIsAShareOfLineRate) {
   control_->Open({.line_rate_bps = 400'000'000'000, .base_rtt_ps = kBaseRttUs * kPsPerUs});
-  control_->OnAcknowledged(1, {.rtt_ps = 1'000 * kPsPerUs});
-  const double rate_bps = control_->state(1).rate_bps;
-  control_->OnAcknowledged(1, {.rtt_ps = 30 * kPsPerUs});
-  EXPECT_NEAR(control_->state(1).rate_bps, rate_bps + 40 * kDeltaBps, 1);
+  control_->OnAcknowledged(FlowId{1}, {.rtt_ps = 1'000 * kPsPerUs});
+  const double rate_bps = control_->state(FlowId{1}).rate_bps;
+  control_->OnAcknowledged(FlowId{1}, {.rtt_ps = 30 * kPsPerUs});
+  EXPECT_NEAR(control_->state(FlowId{1}).rate_bps, rate_bps + 40 * kDeltaBps, 1);
 }
 
 TEST_F(TimelyTest, TheRateStaysBetweenItsLeastAndTheLine) {
   for (int i = 0; i < 100; ++i) Sample(100'000);
-  EXPECT_EQ(control_->limits(0).rate_bps, 100'000'000u);
+  EXPECT_EQ(control_->limits(FlowId{0}).rate_bps, 100'000'000u);
   for (int i = 0; i < 2'000; ++i) Sample(30);
-  EXPECT_EQ(control_->limits(0), SendLimits{});
+  EXPECT_EQ(control_->limits(FlowId{0}), SendLimits{});
 }
 
 }  // namespace

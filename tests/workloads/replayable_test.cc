@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/collectives/replayable.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace railyard {
@@ -32,10 +34,16 @@ TEST(ReplayableTest, WhatTheScenarioForcesGoesBeforeWhatTheLogStates) {
 }
 
 TEST(ReplayableTest, TheListIsWhatIsReplayable) {
-  for (const ReplayChoice& choice : ReplayableChoices()) EXPECT_TRUE(IsReplayable(choice));
-  EXPECT_FALSE(IsReplayable({Algorithm::kCollnetChain, Protocol::kLl}));
-  EXPECT_FALSE(IsReplayable({Algorithm::kNvls, Protocol::kLl}));
-  EXPECT_FALSE(IsReplayable({Algorithm::kPat, Protocol::kLl128}));
+  const auto is_listed = [](const ReplayChoice& choice) {
+    return std::ranges::count(ReplayableChoices(), choice) == 1;
+  };
+  for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
+    EXPECT_TRUE(is_listed({Algorithm::kRing, protocol}));
+    EXPECT_TRUE(is_listed({Algorithm::kTree, protocol}));
+  }
+  EXPECT_FALSE(is_listed({Algorithm::kCollnetChain, Protocol::kLl}));
+  EXPECT_FALSE(is_listed({Algorithm::kNvls, Protocol::kLl}));
+  EXPECT_FALSE(is_listed({Algorithm::kPat, Protocol::kLl128}));
 }
 
 TEST(ReplayableTest, NamesAreThoseOfLogs) {

@@ -135,10 +135,4 @@ FabricGraph MakeDualTor(const DualTorSpec& spec) {
   return DualTorBuilder(spec).Build();
 }
 
-uint64_t DualTorPodGpus(uint32_t planes, uint32_t rails, uint32_t agg_down_ports,
-                        uint32_t gpus_per_segment) {
-  const uint32_t tors_of_segment_in_plane = std::max(1u, kPorts * rails / planes);
-  return uint64_t{agg_down_ports / tors_of_segment_in_plane} * gpus_per_segment;
-}
-
 }  // namespace railyard

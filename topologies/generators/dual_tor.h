@@ -36,9 +36,4 @@ std::vector<SpecProblem> CheckDualTor(const DualTorSpec& spec);
 // Precondition: CheckDualTor(spec) is empty.
 FabricGraph MakeDualTor(const DualTorSpec& spec);
 
-// Returns the number of GPUs of a pod whose aggregation switches give `agg_down_ports` ports to
-// ToRs, with `rails` ToR pairs in a segment of `gpus_per_segment`.
-uint64_t DualTorPodGpus(uint32_t planes, uint32_t rails, uint32_t agg_down_ports,
-                        uint32_t gpus_per_segment);
-
 }  // namespace railyard

@@ -15,8 +15,8 @@ struct RunObstacle {
 };
 
 // Returns errors for NICs that no GPU uses, because their rate would be missing, and warnings for
-// cables between GPUs over which no NVLink path leads (FabricGraph::NvlinkPaths). Whether a job's
-// ranks are connected is checked with the job.
+// cables between GPUs over which no NVLink path leads (FabricGraph::NvlinkPaths). The check of a
+// job finds ranks that are not connected.
 std::vector<RunObstacle> FindRunObstacles(const FabricGraph& fabric);
 
 }  // namespace railyard

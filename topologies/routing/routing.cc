@@ -118,10 +118,6 @@ void EcmpRouting::SetLinkUp(LinkId link, bool up) {
   if (JoinsSwitches(link)) settled_.distances_to->clear();
 }
 
-std::vector<uint32_t> EcmpRouting::HopsFrom(LinkId link) const {
-  return HopsFrom(link, {graph_.link_source(link), graph_.link_target(link)});
-}
-
 std::vector<uint32_t> EcmpRouting::HopsFrom(LinkId link, std::vector<DeviceId> reached) const {
   std::vector<uint32_t> hops(graph_.device_count(), kUnreachable);
   for (const DeviceId end : reached) hops[end] = 0;
@@ -139,12 +135,6 @@ std::vector<uint32_t> EcmpRouting::HopsFrom(LinkId link, std::vector<DeviceId> r
     }
   }
   return hops;
-}
-
-uint32_t EcmpRouting::FarthestFrom(LinkId link) const { return LastWave(HopsFrom(link)); }
-
-void EcmpRouting::SpreadLinkState(LinkId link, bool up, uint32_t hops) {
-  SpreadLinkState(link, up, hops, hops == 0 ? HopsFrom(link) : std::vector<uint32_t>());
 }
 
 void EcmpRouting::SpreadLinkState(LinkId link, bool up, uint32_t wave,

@@ -76,22 +76,15 @@ class EcmpRouting {
   // Sets a link's state in the views of all devices, after detection and convergence. Distances are
   // recomputed when next needed.
   void SetLinkUp(LinkId link, bool up);
-  // Sets a link's state in the views of switches and NICs that are up to `hops` links away from the
-  // link's ends. Call with 0, 1, 2, … up to FarthestFrom(link), for one change of a link after the
-  // other.
-  void SpreadLinkState(LinkId link, bool up, uint32_t hops);
   // Sets a link's state in the views of devices whose number in `wave_of_device` is up to `wave`.
   // Call with 0, 1, 2, … up to the largest number other than kUnreachable, with the same numbers
-  // each time.
+  // each time, for one change of a link after the other.
   void SpreadLinkState(LinkId link, bool up, uint32_t wave,
                        const std::vector<uint32_t>& wave_of_device);
   // Returns the links to each device from the nearest of `ends`, over switches and NICs and without
   // the link's cable; kUnreachable if there is no path.
   static constexpr uint32_t kUnreachable = UINT32_MAX;
   std::vector<uint32_t> HopsFrom(LinkId link, std::vector<DeviceId> ends) const;
-  // Returns the distance in links of the farthest switch or NIC from the nearer of the link's ends,
-  // without the cable itself.
-  uint32_t FarthestFrom(LinkId link) const;
 
   // Returns, by device, the number of links between switches on a path from it to the switch `to`;
   // kUnreachable for devices that are not switches or have no path. Valiant's detours are left out,
@@ -158,7 +151,6 @@ class EcmpRouting {
   const View& ViewOf(DeviceId device) const;
   const View& ViewWith(const std::vector<LinkId>& changed) const;
   bool JoinsSwitches(LinkId link) const;
-  std::vector<uint32_t> HopsFrom(LinkId link) const;  // from both its ends
   Destination FindDestination(DeviceId device, const View& view) const;
   const Distances& DistancesTo(SwitchIndex attachment, const View& view) const;
   std::vector<uint32_t> CodedDistancesTo(SwitchIndex attachment, const View& view) const;

@@ -85,7 +85,7 @@ class Members {
       if (draft_.crowded[g]) {
         for (const uint32_t h : group.handles) {
           Unplace(h, CallDropReason::kAmbiguousCommunicator,
-                  fmt::format("several communicators of {} ranks, no line tells them apart",
+                  fmt::format("several communicators of {} ranks, which no line distinguishes",
                               group.size));
         }
         continue;

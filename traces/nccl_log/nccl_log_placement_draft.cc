@@ -10,8 +10,8 @@
 namespace railyard {
 namespace {
 
-// A process drives several devices if its communicators name several. What an Init line says
-// counts before the [DEV] of a call, which is the calling thread's device of the moment.
+// A process drives several devices if its communicators name several. The device of an
+// Init line counts before the [DEV] of a call, which is the calling thread's device of the moment.
 void FindEndpoints(PlacementDraft& draft) {
   for (uint32_t p = 0; p < draft.logged.processes.size(); ++p) {
     const LogProcess& process = draft.logged.processes[p];

@@ -150,6 +150,7 @@ class ExportReader {
     return code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE;
   }
   bool Error() {
+    if (sqlite3_errcode(database_.get()) == SQLITE_NOMEM) throw std::bad_alloc();
     return Error(
         fmt::format("{} (expected a whole SQLite database)", sqlite3_errmsg(database_.get())));
   }

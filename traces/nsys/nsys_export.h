@@ -49,7 +49,7 @@ struct NsysKernel {
 using NsysExport = std::unique_ptr<sqlite3, int (*)(sqlite3*)>;
 
 // Opens a database to be read as it is now: nothing is written beside it, it is not locked, and it
-// may be removed once it is open. Whether it is a database shows when it is read.
+// may be removed once it is open. A file that is no database is found when it is read.
 NsysExport OpenNsysExport(const std::string& path);
 
 // Passes every NVTX range whose name begins with "nccl" to `on_range`, in the order of starts, then

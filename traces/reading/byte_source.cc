@@ -50,8 +50,9 @@ class FileBytes : public ByteSource {
   int descriptor_;
 };
 
-// Boost.Iostreams copies its devices, so that this one only points to the source. What the source
-// throws is kept, for a chain of filters turns some exceptions into the end of the data.
+// Boost.Iostreams copies its devices, so that this one only points to the source. The
+// source's exceptions are kept, for a chain of filters turns some exceptions into the end of the
+// data.
 struct CompressedBytes {
   ByteSource* source = nullptr;
   uint64_t bytes = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "workloads/collectives/replayable.h"
 
-#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -28,10 +27,6 @@ constexpr std::array kReplayable = {
 }  // namespace
 
 std::span<const ReplayChoice> ReplayableChoices() { return kReplayable; }
-
-bool IsReplayable(const ReplayChoice& choice) {
-  return std::find(kReplayable.begin(), kReplayable.end(), choice) != kReplayable.end();
-}
 
 ReplayChoice StatedChoice(const JobCollective& collective) {
   const ReplayChoice forced{collective.forced_algorithm, collective.forced_protocol};

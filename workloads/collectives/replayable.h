@@ -21,7 +21,6 @@ struct ReplayChoice {
 // Returns the pairs that have a schedule (NcclPlanner::Plan). Some do not support every kind of
 // collective or every communicator: see NcclPlanner::Choose.
 std::span<const ReplayChoice> ReplayableChoices();
-bool IsReplayable(const ReplayChoice& choice);
 
 // Returns the choice that is fixed before NCCL's tuner chooses: the forced one, else the one that
 // the collective's log states.

@@ -140,11 +140,11 @@ double CtaGbPerS(size_t generation, const ReplayChoice& choice) {
 constexpr std::array<uint64_t, 3> kIterationBytes = {512ULL * 8, 20ULL * 16 * 120, 0};
 
 // Latencies of NVLS: 25 us through one server and 20.9 us for each hop between servers, both
-// without a base (hwLat, Simple; 2.28). Of the 25 us, the launch is assumed to be that of the other
-// algorithms, four flags and transfers pass on the wire, and the rest is divided equally among the
-// hand-overs. In one server there are three: to the warps that leave the data to the switch, to
-// those that request its sums, and to those that take the result. Between servers there are only
-// the last two (ADR 0133).
+// without a base (hwLat, Simple; 2.28). The launch, which is part of the 25 us, is assumed to be
+// that of the other algorithms, four flags and transfers pass on the wire, and the rest is divided
+// equally among the hand-overs. In one server there are three: to the warps that leave the data to
+// the switch, to those that request its sums, and to those that take the result. Between servers
+// there are only the last two (ADR 0133).
 constexpr double kNvlsLaunchUs = 8.4;
 constexpr double kNvlsHandOversUs = kNvlsUs - kNvlsLaunchUs - 4 * kNvlinkWireUs;
 double NvlsHandOverUs(const CommunicatorLayout& layout) {

@@ -56,11 +56,11 @@
       font: getComputedStyle(document.body).fontFamily,
       isDark,
       isNarrow: innerWidth < 640,
-      // Okabe and Ito's colours, which colour-blind readers tell apart; lightened for a dark ground.
+      // Okabe and Ito's colours, which colour-blind readers distinguish; lightened for a dark ground.
       palette: isDark
         ? ['#56b4e9', '#e69f00', '#2fbf94', '#e39ac5', '#f0e442', '#9db4ff', '#c9ced3', '#e8743b']
         : ['#0072b2', '#d55e00', '#009e73', '#b4558c', '#b98900', '#3f8fc4', '#5b646c', '#7a5195'],
-      // One direction of lightness, away from the ground: also told apart in grey.
+      // One direction of lightness, away from the ground, which can be distinguished in grey, too.
       ramp: isDark
         ? ['#1c3350', '#24598a', '#2b83a6', '#43b0a0', '#9fd66b', '#fbe94e']
         : ['#cfe5f0', '#a0d0dd', '#5eb1c9', '#2a82b0', '#1d5391', '#10245c'],

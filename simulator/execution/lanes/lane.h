@@ -9,7 +9,7 @@
 #include "simulator/execution/connections/connection.h"
 #include "simulator/execution/lanes/cta_clock.h"
 #include "simulator/execution/lanes/step_aggregation.h"
-#include "simulator/transport/aggregation/aggregation_transport.h"
+#include "simulator/transport/contract/aggregation.h"
 #include "simulator/units/identifier.h"
 #include "simulator/units/job_ids.h"
 #include "workloads/collectives/schedule.h"

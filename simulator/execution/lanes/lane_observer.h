@@ -13,8 +13,7 @@
 
 namespace railyard {
 
-// Declares the callbacks for events of lanes and connections. The replay engine and the recorders
-// implement it.
+// Declares the callbacks for events of lanes and connections. The replay engine implements it.
 class LaneObserver {
  public:
   virtual ~LaneObserver() = default;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "simulator/transport/aggregation/aggregation_transport.h"
+#include "simulator/transport/contract/aggregation.h"
 #include "workloads/collectives/schedule.h"
 
 namespace railyard {

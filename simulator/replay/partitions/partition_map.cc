@@ -65,7 +65,7 @@ bool PartitionMap::MayFail(const std::vector<LinkId>& links,
          std::ranges::find_first_of(gpus, settings_.faulty_gpus) != gpus.end();
 }
 
-// Adds a partition for each set of GPUs on servers of their own that a communicator joins.
+// Adds a partition for each set of GPUs on different servers that a communicator joins.
 void PartitionMap::AddPartitionsOfNics() {
   std::map<std::vector<GpuIndex>, PartitionIndex> numbers;
   of_nics_.assign(plans_.communicator_count(), PartitionIndex::kNone);

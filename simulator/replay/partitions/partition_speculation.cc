@@ -43,8 +43,8 @@ void PartitionReplayer::AddCounts(const Partition& partition, const CountChanges
 
 // --- Ahead ---------------------------------------------------------------------------------------
 
-// Precondition: the partition is quiescent, and the first of the calls runs now. What the calls
-// would do there; kNone: that is no episode.
+// Returns the episode of what the calls would do there, kNone if that is none. Precondition: the
+// partition is quiescent, and the first of the calls runs now.
 uint32_t PartitionReplayer::RecordAhead(PartitionIndex number,
                                         const std::vector<EpisodeCall>& calls, const Rest& rest) {
   const Partition& partition = run_.map.partition(number);

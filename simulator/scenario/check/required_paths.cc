@@ -214,7 +214,7 @@ void RequiredPaths::RequirePath(DeviceId from, DeviceId to, ConnectionUse use) {
   }
 }
 
-// If ports are devices of their own, each port connects to the port of the same number.
+// If ports are separate devices, each port connects to the port of the same number.
 void RequiredPaths::RequirePathsOfPorts(DeviceId from, DeviceId to, const std::string& ends) {
   const std::vector<LinkId> first = graph_.WiresOfNic(*graph_.NicOfGpu(from));
   const std::vector<LinkId> last = graph_.WiresOfNic(*graph_.NicOfGpu(to));

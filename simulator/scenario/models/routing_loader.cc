@@ -31,9 +31,9 @@ void LoadDevice(const ProtoCursor& entry, const FabricGraph* fabric, RoutingDela
     if (!FitsPattern(pattern, device.name)) continue;
     fits = true;
     if (delays.of_device.try_emplace(id, of_device).second) continue;
-    entry.Error(diagnostics, "device",
-                fmt::format("{} has delays of its own already (expected each device once)",
-                            Quote(device.name)));
+    entry.Error(
+        diagnostics, "device",
+        fmt::format("{} has delays already (expected each device once)", Quote(device.name)));
     return;
   }
   if (fits) return;

@@ -11,7 +11,7 @@
 
 namespace railyard {
 
-// Each chunk of a message has a slot of its own in the receiver's mailbox, into which it is put
+// Each chunk of a message has a separate slot in the receiver's mailbox, into which it is put
 // when it is sent, and each dependency is a semaphore. Returns nullopt with findings at their
 // lines: two thread blocks that use one connection in the same direction, messages that nobody
 // receives.

@@ -186,7 +186,8 @@ class PlanParser {
 
   bool ReadGpus(const Json& gpus) {
     gpu_count_ = gpus.Size();
-    // A GPU may write into the scratch of one that comes later. What is no number is found there.
+    // A GPU may write into the scratch of one that comes later. Its check finds values that are no
+    // numbers.
     for (const Json& gpu : gpus.GetArray()) {
       const auto scratch = gpu.FindMember("scratch_chunks");
       const bool is_stated = scratch != gpu.MemberEnd() && scratch->value.IsInt();

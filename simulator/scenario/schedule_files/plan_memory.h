@@ -72,8 +72,8 @@ class PlanMemory {
   // Sends the values of a chunk that lie in slots of other GPUs, before the GPU replaces the value
   // that it keeps. They receive them when they need them.
   bool SendHeld(uint32_t gpu, uint32_t chunk, const MscclppPlace& place);
-  // Sends the value of a slot to its GPU, unless that has been done. What two GPUs have of one
-  // chunk is received in the order in which it was sent.
+  // Sends the value of a slot to its GPU, unless that has been done. Two GPUs receive
+  // their messages of one chunk in the order in which they were sent.
   bool SendToSlot(uint32_t gpu, const Slot& slot, const Value& value, const MscclppPlace& place);
   // Sends a value that is in no slot of the receiver. Returns false with a finding if an earlier
   // message of the chunk is under way.

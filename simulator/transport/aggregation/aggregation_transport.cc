@@ -22,14 +22,14 @@ AggregationTransport::AggregationTransport(const FabricGraph& graph, FabricNetwo
       header_bytes_(settings.HeaderBytes()),
       window_packets_(
           static_cast<uint32_t>(std::max<uint64_t>(1, settings.window_bytes / settings.mtu_bytes))),
-      port_of_link_(graph.link_count(), kNone) {
+      port_of_link_(graph.link_count(), PortId::kNone) {
   network.engine().Register(event_order::kAggregationPort,
                             {.name = "turns of operands", .state = {.owner = this}},
                             &AggregationTransport::HandlePort, this);
 }
 
 void AggregationTransport::HandlePort(void* self, uint32_t port) {
-  static_cast<AggregationTransport*>(self)->Serve(port);
+  static_cast<AggregationTransport*>(self)->Serve(PortId{port});
 }
 
 // --- Trees ---------------------------------------------------------------------------------------
@@ -72,8 +72,8 @@ FlowId AggregationTransport::OpenTree(std::span<const GpuIndex> gpus, uint64_t e
 void AggregationTransport::AddNodes(uint32_t first_member,
                                     std::span<const std::vector<LinkId>> ways) {
   struct Branch {
-    LinkId link{0};           // down
-    uint32_t member = kNone;  // whose NIC is at its end
+    LinkId link{0};                 // down
+    FlowId member = FlowId::kNone;  // whose NIC is at its end
     std::vector<uint32_t> members{};
   };
   std::map<DeviceId, std::map<LinkId, Branch>> below;  // by switch, by link up to it
@@ -83,7 +83,7 @@ void AggregationTransport::AddNodes(uint32_t first_member,
       const LinkId link = ways[i][hop];
       Branch& branch = below[graph_.link_target(link)][link];
       branch.link = graph_.ReverseLink(link);
-      if (hop == 1) branch.member = first_member + i;
+      if (hop == 1) branch.member = FlowId{first_member + i};
       branch.members.push_back(first_member + i);
       if (hop == 1) continue;
       const auto [at, is_new] = up_of.try_emplace(graph_.link_source(link), link);
@@ -98,7 +98,7 @@ void AggregationTransport::AddNodes(uint32_t first_member,
   for (const auto& [device, branches] : below) {
     AggregationNode node;
     for (const auto& [up_link, branch] : branches) {
-      const bool is_nic = branch.member != kNone;
+      const bool is_nic = branch.member != FlowId::kNone;
       node.down.push_back({branch.link,
                            is_nic ? branch.member : node_at.at(graph_.link_source(up_link)),
                            branch.members});
@@ -111,10 +111,10 @@ void AggregationTransport::AddNodes(uint32_t first_member,
   }
 }
 
-uint32_t AggregationTransport::PortOf(LinkId wire) {
-  uint32_t& port = port_of_link_[wire];
-  if (port == kNone) {
-    port = static_cast<uint32_t>(ports_.size());
+AggregationTransport::PortId AggregationTransport::PortOf(LinkId wire) {
+  PortId& port = port_of_link_[wire];
+  if (port == PortId::kNone) {
+    port = PortId{ports_.size()};
     ports_.push_back(
         {.wire = wire,
          .backlog_max_ps = ReadAheadPs(graph_, network_, wire, mtu_bytes_ + header_bytes_)});
@@ -151,7 +151,7 @@ bool AggregationTransport::MaySend(const Member& member) const {
          member.next_piece - member.results < window_packets_;
 }
 
-void AggregationTransport::Activate(uint32_t id) {
+void AggregationTransport::Activate(FlowId id) {
   Member& member = members_[id];
   if (member.is_active || !MaySend(member)) return;
   member.is_active = true;
@@ -160,7 +160,7 @@ void AggregationTransport::Activate(uint32_t id) {
   ScheduleServe(member.port, port.free_ps);
 }
 
-void AggregationTransport::ScheduleServe(uint32_t id, int64_t time_ps) {
+void AggregationTransport::ScheduleServe(PortId id, int64_t time_ps) {
   Port& port = ports_[id];
   time_ps = std::max(time_ps, network_.engine().NowPs());
   if (port.event_ps <= time_ps) return;
@@ -169,11 +169,11 @@ void AggregationTransport::ScheduleServe(uint32_t id, int64_t time_ps) {
 }
 
 void AggregationTransport::OnLinkReleased(LinkId link) {
-  const uint32_t id = port_of_link_[link];
-  if (id != kNone && !ports_[id].turns.empty()) ScheduleServe(id, ports_[id].free_ps);
+  const PortId id = port_of_link_[link];
+  if (id != PortId::kNone && !ports_[id].turns.empty()) ScheduleServe(id, ports_[id].free_ps);
 }
 
-void AggregationTransport::Serve(uint32_t id) {
+void AggregationTransport::Serve(PortId id) {
   Port& port = ports_[id];
   const int64_t now_ps = network_.engine().NowPs();
   if (port.event_ps != now_ps) return;  // an earlier turn took its place
@@ -184,7 +184,7 @@ void AggregationTransport::Serve(uint32_t id) {
     if (!network_.IsHeld(port.wire)) ScheduleServe(id, now_ps + too_much_ps);
     return;
   }
-  const uint32_t member = port.turns.front();
+  const FlowId member = port.turns.front();
   port.turns.pop_front();
   members_[member].is_active = false;
   if (MaySend(members_[member])) port.free_ps = now_ps + SendPacket(member);
@@ -193,7 +193,7 @@ void AggregationTransport::Serve(uint32_t id) {
 }
 
 // Returns the time that the packet takes on the wire.
-int64_t AggregationTransport::SendPacket(uint32_t id) {
+int64_t AggregationTransport::SendPacket(FlowId id) {
   Member& member = members_[id];
   Message& message = member.messages[member.sending];
   const PacketId index = network_.AllocatePacket();
@@ -232,7 +232,7 @@ void AggregationTransport::OnPacketAtNic(PacketId index) {
 
 // Results arrive in the order of the operands, because all packets of a tree use the same path.
 void AggregationTransport::OnPacketInMemory(PacketId index) {
-  const uint32_t id = network_.packet(index).flow;
+  const FlowId id{network_.packet(index).flow};
   network_.Deliver(index);
   Member& member = members_[id];
   ++member.results;

@@ -22,26 +22,13 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/state/field_table.h"
+#include "simulator/transport/contract/aggregation.h"
 #include "simulator/transport/contract/flow_owner.h"
 #include "simulator/transport/contract/message_sink.h"
 #include "simulator/transport/nic/nic_settings.h"
 #include "topologies/routing/routing.h"
 
 namespace railyard {
-
-// Describes one operation of all members of a tree.
-struct Aggregation {
-  // A reduction adds up the operands of all members and gives all of them the sum. In a gather each
-  // block comes from one member, and all members receive it. In a scatter all members contribute to
-  // each block, and one member receives its sum. The other members' packets are empty, but they are
-  // sent, since the switches wait for one packet from each branch.
-  enum class Kind : uint8_t { kReduce, kGather, kScatter };
-
-  Kind kind = Kind::kReduce;
-  uint64_t bytes = 0;   // of all blocks
-  uint32_t blocks = 1;  // of equal size
-  uint32_t owner = 0;   // place in the tree of the first block's member; the next ones follow
-};
 
 class AggregationTransport final : public PacketSink, public FlowOwner, public StateOwner {
  public:
@@ -78,7 +65,7 @@ class AggregationTransport final : public PacketSink, public FlowOwner, public S
   std::vector<LinkShare> LinkSharesOf(FlowId member) const override;
 
  private:
-  static constexpr uint32_t kNone = UINT32_MAX;
+  using PortId = Identifier<struct AggregationPortTag>;
 
   struct Message {
     Aggregation operation;
@@ -90,7 +77,7 @@ class AggregationTransport final : public PacketSink, public FlowOwner, public S
   struct Member {
     uint32_t tree = 0;
     SinkRef user;
-    uint32_t port = 0;
+    PortId port;
     uint32_t node = 0;  // of the first switch
     PathRef up;         // from memory to that switch
     LinkId to_memory{0};
@@ -129,7 +116,7 @@ class AggregationTransport final : public PacketSink, public FlowOwner, public S
     int64_t backlog_max_ps = 0;
     int64_t free_ps = 0;
     int64_t event_ps = kNeverPs;
-    std::deque<uint32_t> turns{};
+    std::deque<FlowId> turns{};
 
     static constexpr auto Fields() {
       return FieldTable("port", field::Fixed("wire", &Port::wire),
@@ -143,13 +130,13 @@ class AggregationTransport final : public PacketSink, public FlowOwner, public S
   // Returns the links from a GPU's memory to the switch of the first GPU's NIC.
   std::vector<LinkId> WayUp(GpuIndex gpu, std::span<const GpuIndex> gpus, uint64_t entropy) const;
   void AddNodes(uint32_t first_member, std::span<const std::vector<LinkId>> ways);
-  uint32_t PortOf(LinkId wire);
+  PortId PortOf(LinkId wire);
   bool MaySend(const Member& member) const;
-  void Activate(uint32_t member);
-  int64_t SendPacket(uint32_t member);
+  void Activate(FlowId member);
+  int64_t SendPacket(FlowId member);
   static void HandlePort(void* self, uint32_t port);
-  void Serve(uint32_t port);
-  void ScheduleServe(uint32_t port, int64_t time_ps);
+  void Serve(PortId port);
+  void ScheduleServe(PortId port, int64_t time_ps);
 
   const FabricGraph& graph_;
   FabricNetwork& network_;
@@ -160,7 +147,7 @@ class AggregationTransport final : public PacketSink, public FlowOwner, public S
   std::vector<Tree> trees_;
   std::vector<Member> members_;
   std::vector<Port> ports_;
-  std::vector<uint32_t> port_of_link_;  // by wire
+  std::vector<PortId> port_of_link_;  // by wire
 };
 
 }  // namespace railyard

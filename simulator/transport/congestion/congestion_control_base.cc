@@ -14,14 +14,14 @@ ns3::TypeId CongestionControl::GetTypeId() {
 void CongestionControl::Open(const ControlledQueuePair& queue_pair) {
   properties_.push_back(queue_pair);
   limits_.emplace_back();
-  OnOpen(static_cast<uint32_t>(limits_.size() - 1));
+  OnOpen(FlowId{limits_.size() - 1});
 }
 
-void CongestionControl::OnSend(uint32_t /*queue_pair*/, int64_t /*now_ps*/,
-                               uint32_t /*wire_bytes*/) {}
-void CongestionControl::OnAcknowledged(uint32_t /*queue_pair*/, const AckInfo& /*ack*/) {}
-void CongestionControl::OnCnp(uint32_t /*queue_pair*/, int64_t /*now_ps*/) {}
-void CongestionControl::OnNack(uint32_t /*queue_pair*/, int64_t /*now_ps*/) {}
-void CongestionControl::OnTimeout(uint32_t /*queue_pair*/, int64_t /*now_ps*/) {}
+void CongestionControl::OnSend(FlowId /*queue_pair*/, int64_t /*now_ps*/, uint32_t /*wire_bytes*/) {
+}
+void CongestionControl::OnAcknowledged(FlowId /*queue_pair*/, const AckInfo& /*ack*/) {}
+void CongestionControl::OnCnp(FlowId /*queue_pair*/, int64_t /*now_ps*/) {}
+void CongestionControl::OnNack(FlowId /*queue_pair*/, int64_t /*now_ps*/) {}
+void CongestionControl::OnTimeout(FlowId /*queue_pair*/, int64_t /*now_ps*/) {}
 
 }  // namespace railyard

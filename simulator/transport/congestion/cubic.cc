@@ -37,14 +37,14 @@ ns3::TypeId Cubic::GetTypeId() {
   return type_id;
 }
 
-void Cubic::OnOpen(uint32_t queue_pair) {
+void Cubic::OnOpen(FlowId queue_pair) {
   states_.push_back({.window = static_cast<double>(initial_window_packets_),
                      .threshold = std::numeric_limits<double>::infinity(),
                      .rtt_ps = properties(queue_pair).base_rtt_ps});
   Apply(queue_pair);
 }
 
-void Cubic::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
+void Cubic::OnAcknowledged(FlowId queue_pair, const AckInfo& ack) {
   State& state = states_[queue_pair];
   state.next_sequence = ack.next_sequence;
   if (ack.acknowledged_packets == 0) return;
@@ -101,7 +101,7 @@ void Cubic::Cut(State& state) const {
   state.recovery_end = state.next_sequence;
 }
 
-void Cubic::OnNack(uint32_t queue_pair, int64_t /*now_ps*/) {
+void Cubic::OnNack(FlowId queue_pair, int64_t /*now_ps*/) {
   State& state = states_[queue_pair];
   if (state.in_recovery) return;
   Cut(state);
@@ -110,7 +110,7 @@ void Cubic::OnNack(uint32_t queue_pair, int64_t /*now_ps*/) {
   Apply(queue_pair);
 }
 
-void Cubic::OnTimeout(uint32_t queue_pair, int64_t /*now_ps*/) {
+void Cubic::OnTimeout(FlowId queue_pair, int64_t /*now_ps*/) {
   State& state = states_[queue_pair];
   // A retransmission that is lost as well is not new congestion (RFC 5681, section 3.1).
   if (state.window > 1) Cut(state);
@@ -119,7 +119,7 @@ void Cubic::OnTimeout(uint32_t queue_pair, int64_t /*now_ps*/) {
   Apply(queue_pair);
 }
 
-void Cubic::Apply(uint32_t queue_pair) {
+void Cubic::Apply(FlowId queue_pair) {
   const ControlledQueuePair& own = properties(queue_pair);
   State& state = states_[queue_pair];
   const double window_max =

@@ -44,19 +44,19 @@ class Cubic final : public CongestionControl {
   };
 
   Needs needs() const override { return {.acknowledgements = true}; }
-  void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
-  void OnNack(uint32_t queue_pair, int64_t now_ps) override;
-  void OnTimeout(uint32_t queue_pair, int64_t now_ps) override;
+  void OnAcknowledged(FlowId queue_pair, const AckInfo& ack) override;
+  void OnNack(FlowId queue_pair, int64_t now_ps) override;
+  void OnTimeout(FlowId queue_pair, int64_t now_ps) override;
 
   std::string WhyNeverReplayed() const override { return "CUBIC keeps the windows of each stream"; }
 
-  const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
+  const State& state(FlowId queue_pair) const { return states_[queue_pair]; }
 
  private:
-  void OnOpen(uint32_t queue_pair) override;
+  void OnOpen(FlowId queue_pair) override;
   void Avoid(State& state, uint32_t acknowledged, int64_t now_ps) const;
   void Cut(State& state) const;
-  void Apply(uint32_t queue_pair);
+  void Apply(FlowId queue_pair);
 
   double beta_ = 0;
   double scaling_ = 0;

@@ -63,9 +63,9 @@ ns3::TypeId Dcqcn::GetTypeId() {
   return type_id;
 }
 
-void Dcqcn::OnOpen(uint32_t /*queue_pair*/) { states_.emplace_back(); }
+void Dcqcn::OnOpen(FlowId /*queue_pair*/) { states_.emplace_back(); }
 
-void Dcqcn::OnCnp(uint32_t queue_pair, int64_t now_ps) {
+void Dcqcn::OnCnp(FlowId queue_pair, int64_t now_ps) {
   State& state = states_[queue_pair];
   RunTimers(queue_pair, now_ps);
   if (!state.is_limited) {
@@ -84,7 +84,7 @@ void Dcqcn::OnCnp(uint32_t queue_pair, int64_t now_ps) {
   SetRate(queue_pair);
 }
 
-void Dcqcn::OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) {
+void Dcqcn::OnSend(FlowId queue_pair, int64_t now_ps, uint32_t wire_bytes) {
   RunTimers(queue_pair, now_ps);
   State& state = states_[queue_pair];
   if (!state.is_limited) return;
@@ -94,7 +94,7 @@ void Dcqcn::OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) {
   Increase(queue_pair, state.byte_iterations);
 }
 
-void Dcqcn::RunTimers(uint32_t queue_pair, int64_t now_ps) {
+void Dcqcn::RunTimers(FlowId queue_pair, int64_t now_ps) {
   State& state = states_[queue_pair];
   // Alpha and the rates do not depend on each other between two CNPs.
   while (state.is_limited && state.increase_timer_ps <= now_ps) {
@@ -107,7 +107,7 @@ void Dcqcn::RunTimers(uint32_t queue_pair, int64_t now_ps) {
   }
 }
 
-void Dcqcn::Increase(uint32_t queue_pair, uint32_t& iterations) {
+void Dcqcn::Increase(FlowId queue_pair, uint32_t& iterations) {
   State& state = states_[queue_pair];
   const auto [fewer, more] = std::minmax(state.timer_iterations, state.byte_iterations);
   unsigned __int128 target_bps = state.target_bps;  // increases may have 64 bits
@@ -124,7 +124,7 @@ void Dcqcn::Increase(uint32_t queue_pair, uint32_t& iterations) {
   SetRate(queue_pair);
 }
 
-void Dcqcn::SetRate(uint32_t queue_pair) {
+void Dcqcn::SetRate(FlowId queue_pair) {
   State& state = states_[queue_pair];
   const ControlledQueuePair& own = properties(queue_pair);
   state.is_limited = TransferTimePs(own.full_packet_wire_bytes, state.rate_bps) >

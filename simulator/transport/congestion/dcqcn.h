@@ -64,23 +64,23 @@ class Dcqcn final : public CongestionControl {
   };
 
   Needs needs() const override { return {.cnp = true}; }
-  void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
-  void OnCnp(uint32_t queue_pair, int64_t now_ps) override;
+  void OnSend(FlowId queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
+  void OnCnp(FlowId queue_pair, int64_t now_ps) override;
 
   std::string WhyNeverReplayed() const override { return {}; }
-  void Visit(uint32_t queue_pair, StateArchive& archive) override {
+  void Visit(FlowId queue_pair, StateArchive& archive) override {
     VisitFields(states_[queue_pair], queue_pair, archive);
   }
 
   // Returns the state as of the last call for this queue pair.
-  const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
+  const State& state(FlowId queue_pair) const { return states_[queue_pair]; }
 
  private:
-  void OnOpen(uint32_t queue_pair) override;
+  void OnOpen(FlowId queue_pair) override;
   // Executes all timer expirations up to and including `now_ps`.
-  void RunTimers(uint32_t queue_pair, int64_t now_ps);
-  void Increase(uint32_t queue_pair, uint32_t& iterations);
-  void SetRate(uint32_t queue_pair);
+  void RunTimers(FlowId queue_pair, int64_t now_ps);
+  void Increase(FlowId queue_pair, uint32_t& iterations);
+  void SetRate(FlowId queue_pair);
 
   double alpha_gain_ = 0;
   ns3::Time alpha_timer_;

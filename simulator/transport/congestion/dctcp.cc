@@ -30,12 +30,12 @@ ns3::TypeId Dctcp::GetTypeId() {
   return type_id;
 }
 
-void Dctcp::OnOpen(uint32_t queue_pair) {
+void Dctcp::OnOpen(FlowId queue_pair) {
   states_.push_back({.alpha = initial_alpha_,
                      .window_bytes = static_cast<double>(properties(queue_pair).window_bytes)});
 }
 
-void Dctcp::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
+void Dctcp::OnAcknowledged(FlowId queue_pair, const AckInfo& ack) {
   State& state = states_[queue_pair];
   state.acknowledged_packets += ack.acknowledged_packets;
   state.marked_packets += ack.marked_packets;
@@ -55,16 +55,16 @@ void Dctcp::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
   state.has_lost = false;
 }
 
-void Dctcp::OnNack(uint32_t queue_pair, int64_t /*now_ps*/) {
+void Dctcp::OnNack(FlowId queue_pair, int64_t /*now_ps*/) {
   State& state = states_[queue_pair];
   if (state.has_lost) return;
   state.has_lost = true;
   SetWindow(queue_pair, state.window_bytes / 2);
 }
 
-void Dctcp::OnTimeout(uint32_t queue_pair, int64_t now_ps) { OnNack(queue_pair, now_ps); }
+void Dctcp::OnTimeout(FlowId queue_pair, int64_t now_ps) { OnNack(queue_pair, now_ps); }
 
-void Dctcp::SetWindow(uint32_t queue_pair, double window_bytes) {
+void Dctcp::SetWindow(FlowId queue_pair, double window_bytes) {
   const ControlledQueuePair& own = properties(queue_pair);
   State& state = states_[queue_pair];
   state.window_bytes = std::clamp(window_bytes, static_cast<double>(own.mtu_bytes),

@@ -37,19 +37,19 @@ class Dctcp final : public CongestionControl {
   };
 
   Needs needs() const override { return {.acknowledgements = true, .every_packet = true}; }
-  void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
-  void OnNack(uint32_t queue_pair, int64_t now_ps) override;
-  void OnTimeout(uint32_t queue_pair, int64_t now_ps) override;
+  void OnAcknowledged(FlowId queue_pair, const AckInfo& ack) override;
+  void OnNack(FlowId queue_pair, int64_t now_ps) override;
+  void OnTimeout(FlowId queue_pair, int64_t now_ps) override;
 
   std::string WhyNeverReplayed() const override {
     return "DCTCP keeps a window, and how often packets were marked, of each queue pair";
   }
 
-  const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
+  const State& state(FlowId queue_pair) const { return states_[queue_pair]; }
 
  private:
-  void OnOpen(uint32_t queue_pair) override;
-  void SetWindow(uint32_t queue_pair, double window_bytes);
+  void OnOpen(FlowId queue_pair) override;
+  void SetWindow(FlowId queue_pair, double window_bytes);
 
   double gain_ = 0;
   double initial_alpha_ = 0;

@@ -59,13 +59,13 @@ ns3::TypeId Hpcc::GetTypeId() {
   return type_id;
 }
 
-void Hpcc::OnOpen(uint32_t queue_pair) {
+void Hpcc::OnOpen(FlowId queue_pair) {
   const double window_bytes = FullWindowBytes(properties(queue_pair));
   states_.push_back({.window_bytes = window_bytes, .reference_bytes = window_bytes});
   SetLimits(queue_pair, {.window_bytes = PayloadWindowBytes(properties(queue_pair), window_bytes)});
 }
 
-void Hpcc::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
+void Hpcc::OnAcknowledged(FlowId queue_pair, const AckInfo& ack) {
   State& state = states_[queue_pair];
   if (ack.telemetry.empty()) return;
   // The first report, and the first one after a change of the path's length, has no predecessor.
@@ -80,7 +80,7 @@ void Hpcc::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
   state.last.hop_count = static_cast<uint32_t>(ack.telemetry.size());
 }
 
-void Hpcc::MeasureInflight(uint32_t queue_pair, std::span<const HopTelemetry> hops) {
+void Hpcc::MeasureInflight(FlowId queue_pair, std::span<const HopTelemetry> hops) {
   State& state = states_[queue_pair];
   const auto base_ps =
       static_cast<double>(std::max<int64_t>(1, properties(queue_pair).base_rtt_ps));
@@ -107,7 +107,7 @@ void Hpcc::MeasureInflight(uint32_t queue_pair, std::span<const HopTelemetry> ho
   state.utilization = (1 - weight) * state.utilization + weight * most;
 }
 
-void Hpcc::ComputeWindow(uint32_t queue_pair, bool is_new_round) {
+void Hpcc::ComputeWindow(FlowId queue_pair, bool is_new_round) {
   State& state = states_[queue_pair];
   const ControlledQueuePair& own = properties(queue_pair);
   const auto additive_bytes = static_cast<double>(additive_increase_bytes_);

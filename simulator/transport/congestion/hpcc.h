@@ -40,18 +40,18 @@ class Hpcc final : public CongestionControl {
   Needs needs() const override {
     return {.acknowledgements = true, .every_packet = true, .telemetry = true};
   }
-  void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
+  void OnAcknowledged(FlowId queue_pair, const AckInfo& ack) override;
 
   std::string WhyNeverReplayed() const override {
     return "HPCC keeps a window, and what switches last reported, of each queue pair";
   }
 
-  const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
+  const State& state(FlowId queue_pair) const { return states_[queue_pair]; }
 
  private:
-  void OnOpen(uint32_t queue_pair) override;
-  void MeasureInflight(uint32_t queue_pair, std::span<const HopTelemetry> hops);
-  void ComputeWindow(uint32_t queue_pair, bool is_new_round);
+  void OnOpen(FlowId queue_pair) override;
+  void MeasureInflight(FlowId queue_pair, std::span<const HopTelemetry> hops);
+  void ComputeWindow(FlowId queue_pair, bool is_new_round);
 
   double eta_ = 0;
   uint32_t max_stage_ = 0;

@@ -16,10 +16,10 @@ class NoCongestionControl final : public CongestionControl {
 
   Needs needs() const override { return {}; }
   std::string WhyNeverReplayed() const override { return {}; }
-  void Visit(uint32_t /*queue_pair*/, StateArchive& /*archive*/) override {}
+  void Visit(FlowId /*queue_pair*/, StateArchive& /*archive*/) override {}
 
  private:
-  void OnOpen(uint32_t /*queue_pair*/) override {}
+  void OnOpen(FlowId /*queue_pair*/) override {}
 };
 
 }  // namespace railyard

@@ -62,33 +62,33 @@ std::string RegisteredControl::WhyNeverReplayed() const {
   return fmt::format("the state of the registered congestion control {} is not known", name_);
 }
 
-void RegisteredControl::OnOpen(uint32_t queue_pair) {
+void RegisteredControl::OnOpen(FlowId queue_pair) {
   controls_.push_back(Named(name_).make(properties(queue_pair)));
   SIM_CHECK(controls_.back() != nullptr, "a registered congestion control made none");
   TakeLimits(queue_pair);
 }
 
-void RegisteredControl::OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) {
+void RegisteredControl::OnSend(FlowId queue_pair, int64_t now_ps, uint32_t wire_bytes) {
   controls_[queue_pair]->OnSend(now_ps, wire_bytes);
   TakeLimits(queue_pair);
 }
 
-void RegisteredControl::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
+void RegisteredControl::OnAcknowledged(FlowId queue_pair, const AckInfo& ack) {
   controls_[queue_pair]->OnAcknowledged(ack);
   TakeLimits(queue_pair);
 }
 
-void RegisteredControl::OnCnp(uint32_t queue_pair, int64_t now_ps) {
+void RegisteredControl::OnCnp(FlowId queue_pair, int64_t now_ps) {
   controls_[queue_pair]->OnCnp(now_ps);
   TakeLimits(queue_pair);
 }
 
-void RegisteredControl::OnNack(uint32_t queue_pair, int64_t now_ps) {
+void RegisteredControl::OnNack(FlowId queue_pair, int64_t now_ps) {
   controls_[queue_pair]->OnNack(now_ps);
   TakeLimits(queue_pair);
 }
 
-void RegisteredControl::OnTimeout(uint32_t queue_pair, int64_t now_ps) {
+void RegisteredControl::OnTimeout(FlowId queue_pair, int64_t now_ps) {
   controls_[queue_pair]->OnTimeout(now_ps);
   TakeLimits(queue_pair);
 }

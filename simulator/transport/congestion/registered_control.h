@@ -19,15 +19,15 @@ class RegisteredControl final : public CongestionControl {
 
   Needs needs() const override;
   std::string WhyNeverReplayed() const override;
-  void OnSend(uint32_t queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
-  void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
-  void OnCnp(uint32_t queue_pair, int64_t now_ps) override;
-  void OnNack(uint32_t queue_pair, int64_t now_ps) override;
-  void OnTimeout(uint32_t queue_pair, int64_t now_ps) override;
+  void OnSend(FlowId queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
+  void OnAcknowledged(FlowId queue_pair, const AckInfo& ack) override;
+  void OnCnp(FlowId queue_pair, int64_t now_ps) override;
+  void OnNack(FlowId queue_pair, int64_t now_ps) override;
+  void OnTimeout(FlowId queue_pair, int64_t now_ps) override;
 
  private:
-  void OnOpen(uint32_t queue_pair) override;
-  void TakeLimits(uint32_t queue_pair) { SetLimits(queue_pair, controls_[queue_pair]->limits()); }
+  void OnOpen(FlowId queue_pair) override;
+  void TakeLimits(FlowId queue_pair) { SetLimits(queue_pair, controls_[queue_pair]->limits()); }
 
   std::string name_;
   std::vector<std::unique_ptr<QueuePairControl>> controls_;

@@ -70,7 +70,7 @@ ns3::TypeId Swift::GetTypeId() {
   return type_id;
 }
 
-void Swift::OnOpen(uint32_t queue_pair) {
+void Swift::OnOpen(FlowId queue_pair) {
   const ControlledQueuePair& own = properties(queue_pair);
   State state;
   state.window_packets =
@@ -87,7 +87,7 @@ std::string Swift::Contradiction() const {
       scaling_window_min_, scaling_window_max_);
 }
 
-double Swift::TargetPs(uint32_t queue_pair) const {
+double Swift::TargetPs(FlowId queue_pair) const {
   const double inverse_max = 1 / std::sqrt(scaling_window_max_);
   const double span = 1 / std::sqrt(scaling_window_min_) - inverse_max;
   const auto range_ps = static_cast<double>(scaling_range_.GetPicoSeconds());
@@ -98,7 +98,7 @@ double Swift::TargetPs(uint32_t queue_pair) const {
          scaling_ps;
 }
 
-void Swift::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
+void Swift::OnAcknowledged(FlowId queue_pair, const AckInfo& ack) {
   State& state = states_[queue_pair];
   state.rtt_ps = ack.rtt_ps;
   const double target_ps = TargetPs(queue_pair);
@@ -113,20 +113,20 @@ void Swift::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
   }
 }
 
-void Swift::OnNack(uint32_t queue_pair, int64_t now_ps) {
+void Swift::OnNack(FlowId queue_pair, int64_t now_ps) {
   Decrease(queue_pair, now_ps, 1 - max_decrease_);
 }
 
-void Swift::OnTimeout(uint32_t queue_pair, int64_t now_ps) { OnNack(queue_pair, now_ps); }
+void Swift::OnTimeout(FlowId queue_pair, int64_t now_ps) { OnNack(queue_pair, now_ps); }
 
-void Swift::Decrease(uint32_t queue_pair, int64_t now_ps, double factor) {
+void Swift::Decrease(FlowId queue_pair, int64_t now_ps, double factor) {
   State& state = states_[queue_pair];
   if (now_ps - state.last_decrease_ps < state.rtt_ps) return;
   state.last_decrease_ps = now_ps;
   SetWindow(queue_pair, state.window_packets * factor);
 }
 
-void Swift::SetWindow(uint32_t queue_pair, double window_packets) {
+void Swift::SetWindow(FlowId queue_pair, double window_packets) {
   const ControlledQueuePair& own = properties(queue_pair);
   State& state = states_[queue_pair];
   const double most =

@@ -39,22 +39,22 @@ class Swift final : public CongestionControl {
 
   Needs needs() const override { return {.acknowledgements = true, .every_packet = true}; }
   std::string Contradiction() const override;
-  void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
-  void OnNack(uint32_t queue_pair, int64_t now_ps) override;
-  void OnTimeout(uint32_t queue_pair, int64_t now_ps) override;
+  void OnAcknowledged(FlowId queue_pair, const AckInfo& ack) override;
+  void OnNack(FlowId queue_pair, int64_t now_ps) override;
+  void OnTimeout(FlowId queue_pair, int64_t now_ps) override;
 
   std::string WhyNeverReplayed() const override {
     return "Swift keeps a window of each queue pair";
   }
 
-  const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
+  const State& state(FlowId queue_pair) const { return states_[queue_pair]; }
   // Returns the target delay for the current window, in ps.
-  double TargetPs(uint32_t queue_pair) const;
+  double TargetPs(FlowId queue_pair) const;
 
  private:
-  void OnOpen(uint32_t queue_pair) override;
-  void Decrease(uint32_t queue_pair, int64_t now_ps, double factor);
-  void SetWindow(uint32_t queue_pair, double window_packets);
+  void OnOpen(FlowId queue_pair) override;
+  void Decrease(FlowId queue_pair, int64_t now_ps, double factor);
+  void SetWindow(FlowId queue_pair, double window_packets);
 
   ns3::Time base_target_;
   ns3::Time hop_target_;

@@ -61,11 +61,11 @@ std::string Timely::Contradiction() const {
       low_.GetNanoSeconds(), high_.GetNanoSeconds());
 }
 
-void Timely::OnOpen(uint32_t queue_pair) {
+void Timely::OnOpen(FlowId queue_pair) {
   states_.push_back({.rate_bps = static_cast<double>(properties(queue_pair).line_rate_bps)});
 }
 
-void Timely::OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) {
+void Timely::OnAcknowledged(FlowId queue_pair, const AckInfo& ack) {
   const ControlledQueuePair& own = properties(queue_pair);
   State& state = states_[queue_pair];
   const int64_t previous_ps = state.previous_rtt_ps == 0 ? ack.rtt_ps : state.previous_rtt_ps;

@@ -36,16 +36,16 @@ class Timely final : public CongestionControl {
 
   Needs needs() const override { return {.acknowledgements = true}; }
   std::string Contradiction() const override;
-  void OnAcknowledged(uint32_t queue_pair, const AckInfo& ack) override;
+  void OnAcknowledged(FlowId queue_pair, const AckInfo& ack) override;
 
   std::string WhyNeverReplayed() const override {
     return "TIMELY keeps a rate and the last round trip of each queue pair";
   }
 
-  const State& state(uint32_t queue_pair) const { return states_[queue_pair]; }
+  const State& state(FlowId queue_pair) const { return states_[queue_pair]; }
 
  private:
-  void OnOpen(uint32_t queue_pair) override;
+  void OnOpen(FlowId queue_pair) override;
 
   double difference_weight_ = 0;
   double beta_ = 0;

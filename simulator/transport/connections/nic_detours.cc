@@ -33,7 +33,7 @@ FlowId NicDetours::OpenOver(std::span<const NicWay> ways, const SinkRef& sink, G
                       .first_lane = static_cast<uint32_t>(lanes_.size()),
                       .lane_count = static_cast<uint32_t>(ways.size())});
   for (const NicWay& way : ways) {
-    const auto number = static_cast<uint32_t>(lanes_.size());
+    const LaneId number{lanes_.size()};
     Lane& lane = lanes_.emplace_back(Lane{.detour = id, .way = way});
     if (way.sending_gpu != source_gpu) {
       lane.legs.to_sender =
@@ -49,7 +49,7 @@ FlowId NicDetours::OpenOver(std::span<const NicWay> ways, const SinkRef& sink, G
   return id;
 }
 
-SinkRef NicDetours::AddPart(uint32_t lane, Leg leg) {
+SinkRef NicDetours::AddPart(LaneId lane, Leg leg) {
   parts_.push_back({.lane = lane, .leg = leg});
   return {this, static_cast<uint32_t>(parts_.size() - 1)};
 }
@@ -128,7 +128,7 @@ void NicDetours::MarkRepeated(FlowId id) {
 }
 
 // The sink may post messages and open connections.
-void NicDetours::Report(uint32_t id) {
+void NicDetours::Report(FlowId id) {
   Detour& detour = detours_[id];
   while (!detour.is_closed && detour.delivered < detour.messages.size() &&
          detour.messages[detour.delivered].is_delivered) {

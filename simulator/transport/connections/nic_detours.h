@@ -82,9 +82,10 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   };
   enum class Leg : uint8_t { kToSender, kNetwork, kFromReceiver };
 
+  using LaneId = Identifier<struct DetourLaneTag>;
   // Describes one way of a detour, with the numbers of its messages that are in flight on each leg.
   struct Lane {
-    uint32_t detour = 0;
+    FlowId detour;
     NicWay way;
     Legs legs{};
     std::deque<uint64_t> to_sender{};
@@ -145,14 +146,14 @@ class NicDetours final : public CompositeTransport, public StateOwner {
 
   // Says to which leg of which lane a flow of another transport belongs.
   struct Part {
-    uint32_t lane = 0;
+    LaneId lane;
     Leg leg{};
   };
 
   // Adds a part. Returns the sink under which its flow is to be opened.
-  SinkRef AddPart(uint32_t lane, Leg leg);
+  SinkRef AddPart(LaneId lane, Leg leg);
   Lane& LaneOf(uint32_t part) { return lanes_[parts_[part].lane]; }
-  FlowId FlowOf(uint32_t part) const override { return FlowId{lanes_[parts_[part].lane].detour}; }
+  FlowId FlowOf(uint32_t part) const override { return lanes_[parts_[part].lane].detour; }
   SinkRef UserOf(uint32_t part) const override { return detours_[FlowOf(part)].user; }
   std::vector<Legs> LegsOf(FlowId detour) const;
   // Returns the next way in turn. Messages and their receives use the ways in the same order.
@@ -167,7 +168,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
   void StoreOver(FlowId flow, const MessageSize& size);
   void SendOn(Lane& lane, uint64_t message);
   void Land(Lane& lane, uint64_t message);
-  void Report(uint32_t detour);
+  void Report(FlowId detour);
 
   const FabricGraph& graph_;
   LoadStoreTransport& load_store_;

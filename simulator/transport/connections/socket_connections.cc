@@ -53,7 +53,7 @@ FlowId SocketConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuInde
   const FlowId id{connections_.size()};
   SocketConnection& opened = connections_.emplace_back();
   opened.user = sink;
-  opened.first_stream = static_cast<uint32_t>(streams_.size());
+  opened.first_stream = StreamId{streams_.size()};
   AddStream(id, entropy, {source_gpu, destination_gpu}, source_gpu, destination_gpu);
   std::vector<Copiers> helpers;
   for (uint32_t i = 0; i < settings_.nthreads; ++i) {
@@ -72,7 +72,7 @@ FlowId SocketConnections::Open(const SinkRef& sink, GpuIndex source_gpu, GpuInde
   return id;
 }
 
-void SocketConnections::AddStream(uint32_t id, uint64_t entropy, const Copiers& copiers,
+void SocketConnections::AddStream(FlowId id, uint64_t entropy, const Copiers& copiers,
                                   GpuIndex source_gpu, GpuIndex destination_gpu) {
   const auto number = static_cast<uint32_t>(streams_.size());
   Stream& stream = streams_.emplace_back();
@@ -99,13 +99,13 @@ void SocketConnections::Post(FlowId id, const PostedMessage& message) {
   }
   const uint64_t task_bytes = std::max(kTaskBytesMin, DivideUp(size.bytes, sockets));
   for (uint64_t begin = 0; begin < size.bytes; begin += task_bytes) {
-    Append(of.first_stream + 1 + of.next_socket, number,
+    Append(StreamId{of.first_stream + 1 + of.next_socket}, number,
            size.Part(begin, std::min(begin + task_bytes, size.bytes)));
     of.next_socket = (of.next_socket + 1) % sockets;
   }
 }
 
-void SocketConnections::Append(uint32_t id, uint64_t number, const MessageSize& size) {
+void SocketConnections::Append(StreamId id, uint64_t number, const MessageSize& size) {
   Stream& stream = streams_[id];
   Message& message = MessageOf(connections_[stream.connection], number);
   for (uint64_t begin = 0; begin < size.bytes; begin += piece_bytes_max_) {
@@ -117,7 +117,7 @@ void SocketConnections::Append(uint32_t id, uint64_t number, const MessageSize& 
   CopyIn(id);
 }
 
-void SocketConnections::StartCopy(uint32_t id, Direction direction, uint32_t bytes) {
+void SocketConnections::StartCopy(StreamId id, Direction direction, uint32_t bytes) {
   const Stream& stream = streams_[id];
   const bool is_in = direction == Direction::kIn;
   const int64_t copied_ps =
@@ -141,15 +141,16 @@ void SocketConnections::Close(FlowId id) {
 
 void SocketConnections::HandleCopy(void* self, uint32_t target) {
   auto& sockets = *static_cast<SocketConnections*>(self);
-  if (sockets.IsClosed(sockets.streams_[target >> 1])) return;
+  const StreamId stream{target >> 1};
+  if (sockets.IsClosed(sockets.streams_[stream])) return;
   if (static_cast<Direction>(target & 1) == Direction::kIn) {
-    sockets.OnCopiedIn(target >> 1);
+    sockets.OnCopiedIn(stream);
   } else {
-    sockets.OnCopiedOut(target >> 1);
+    sockets.OnCopiedOut(stream);
   }
 }
 
-void SocketConnections::CopyIn(uint32_t id) {
+void SocketConnections::CopyIn(StreamId id) {
   Stream& stream = streams_[id];
   if (IsClosed(stream) || stream.copies_in || stream.unsent.empty()) return;
   const uint32_t bytes = static_cast<uint32_t>(stream.unsent.front().size.bytes);
@@ -158,7 +159,7 @@ void SocketConnections::CopyIn(uint32_t id) {
   StartCopy(id, Direction::kIn, bytes);
 }
 
-void SocketConnections::OnCopiedIn(uint32_t id) {
+void SocketConnections::OnCopiedIn(StreamId id) {
   Stream& stream = streams_[id];
   const Piece piece = stream.unsent.front();
   stream.copies_in = false;
@@ -175,7 +176,7 @@ void SocketConnections::OnCopiedIn(uint32_t id) {
 
 // The kernel's buffer has released the oldest piece, so there is room for others.
 void SocketConnections::OnCompleted(uint32_t number) {
-  const uint32_t id = number;
+  const StreamId id{number};
   Stream& stream = streams_[id];
   stream.buffered_bytes -= stream.buffered.front();
   stream.buffered.pop_front();
@@ -183,7 +184,7 @@ void SocketConnections::OnCompleted(uint32_t number) {
 }
 
 // The proxy examines its requests in order.
-void SocketConnections::ReportSent(uint32_t id) {
+void SocketConnections::ReportSent(FlowId id) {
   SocketConnection& of = connections_[id];
   while (of.completed < of.messages.size() && of.messages[of.completed].unsent == 0) {
     ++of.completed;
@@ -199,7 +200,7 @@ void SocketConnections::Grant(FlowId id, bool /*tells_sender*/) {
 }
 
 void SocketConnections::OnDelivered(uint32_t number) {
-  const uint32_t id = number;
+  const StreamId id{number};
   ++streams_[id].arrived;
   CopyOut(id);
 }
@@ -211,14 +212,14 @@ bool SocketConnections::IsReadable(const Stream& stream) const {
   return of.messages[piece.message - of.first_message].size_is_read;
 }
 
-void SocketConnections::CopyOut(uint32_t id) {
+void SocketConnections::CopyOut(StreamId id) {
   Stream& stream = streams_[id];
   if (IsClosed(stream) || stream.copies_out || stream.arrived == 0 || !IsReadable(stream)) return;
   stream.copies_out = true;
   StartCopy(id, Direction::kOut, static_cast<uint32_t>(stream.sent.front().size.bytes));
 }
 
-void SocketConnections::OnCopiedOut(uint32_t id) {
+void SocketConnections::OnCopiedOut(StreamId id) {
   Stream& stream = streams_[id];
   SocketConnection& of = connections_[stream.connection];
   const Piece piece = stream.sent.front();
@@ -229,13 +230,13 @@ void SocketConnections::OnCopiedOut(uint32_t id) {
   Message& message = MessageOf(of, piece.message);
   if (piece.is_size) {
     message.size_is_read = true;
-    for (uint32_t i = 1; i <= settings_.data_sockets(); ++i) CopyOut(of.first_stream + i);
+    for (uint32_t i = 1; i <= settings_.data_sockets(); ++i) CopyOut(StreamId{of.first_stream + i});
   }
   CopyOut(id);
   if (--message.unread == 0) ReportDelivered(stream.connection);
 }
 
-void SocketConnections::ReportDelivered(uint32_t id) {
+void SocketConnections::ReportDelivered(FlowId id) {
   SocketConnection& of = connections_[id];
   while (!of.messages.empty() && of.messages.front().unread == 0) {
     of.user.sink->OnDelivered(of.user.number);

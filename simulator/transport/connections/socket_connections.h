@@ -81,9 +81,10 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
     Thread sending;
     Thread receiving;
   };
+  using StreamId = Identifier<struct SocketStreamTag>;
   struct Stream {
-    uint32_t connection = 0;  // socket connection
-    FlowId queue_pair;        // of the transport
+    FlowId connection;  // socket connection
+    FlowId queue_pair;  // of the transport
     uint64_t tie = 0;
     Copiers copiers;
     std::deque<Piece> unsent;
@@ -102,9 +103,9 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   };
   struct SocketConnection {
     SinkRef user;
-    uint32_t first_stream = 0;  // the control socket; the data sockets follow
-    uint32_t next_socket = 0;   // data socket of the next task
-    uint64_t receives = 0;      // posted so far
+    StreamId first_stream;     // the control socket; the data sockets follow
+    uint32_t next_socket = 0;  // data socket of the next task
+    uint64_t receives = 0;     // posted so far
     std::deque<Message> messages;
     uint64_t first_message = 0;  // number of the first
     uint32_t completed = 0;      // of `messages`
@@ -117,25 +118,25 @@ class SocketConnections final : public CompositeTransport, public StateOwner {
   HelperThreadId AddThread();
   // Occupies a thread for `duration_ps`. Returns when it is done.
   int64_t Occupy(const Thread& thread, int64_t duration_ps);
-  void AddStream(uint32_t socket_connection, uint64_t entropy, const Copiers& copiers,
+  void AddStream(FlowId socket_connection, uint64_t entropy, const Copiers& copiers,
                  GpuIndex source_gpu, GpuIndex destination_gpu);
-  void Append(uint32_t stream, uint64_t message, const MessageSize& size);
-  void StartCopy(uint32_t stream, Direction direction, uint32_t bytes);
-  void CopyIn(uint32_t stream);
-  void OnCopiedIn(uint32_t stream);
+  void Append(StreamId stream, uint64_t message, const MessageSize& size);
+  void StartCopy(StreamId stream, Direction direction, uint32_t bytes);
+  void CopyIn(StreamId stream);
+  void OnCopiedIn(StreamId stream);
   bool IsReadable(const Stream& stream) const;
   bool IsClosed(const Stream& stream) const { return connections_[stream.connection].is_closed; }
-  void CopyOut(uint32_t stream);
-  void OnCopiedOut(uint32_t stream);
+  void CopyOut(StreamId stream);
+  void OnCopiedOut(StreamId stream);
   Message& MessageOf(SocketConnection& of, uint64_t number) {
     return of.messages[number - of.first_message];
   }
-  FlowId FlowOf(uint32_t stream) const override { return FlowId{streams_[stream].connection}; }
+  FlowId FlowOf(uint32_t stream) const override { return streams_[stream].connection; }
   SinkRef UserOf(uint32_t stream) const override {
     return connections_[streams_[stream].connection].user;
   }
-  void ReportSent(uint32_t socket_connection);
-  void ReportDelivered(uint32_t socket_connection);
+  void ReportSent(FlowId socket_connection);
+  void ReportDelivered(FlowId socket_connection);
 
   TcpTransport& tcp_;
   FabricSimulatorImpl& engine_;

@@ -39,8 +39,8 @@ class FlowOwner {
  public:
   virtual ~FlowOwner() = default;
 
-  // Must be called when the flow is no longer used. What was posted may still arrive; users must
-  // ignore callbacks of flows that they have closed.
+  // Must be called when the flow is no longer used. Messages that were posted may still arrive;
+  // users must ignore callbacks of flows that they have closed.
   virtual void Close(FlowId /*flow*/) {}
   // Must be called when a program begins to use a flow that earlier ones used, so that what the
   // flow does by turns begins as for a new one.

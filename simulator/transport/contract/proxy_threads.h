@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "simulator/state/state_archive.h"
+#include "topologies/graph/fabric_graph.h"
 
 namespace railyard {
 

@@ -28,8 +28,6 @@ std::vector<NvlinkGroups::Plane> NvlinkGroups::PlanesOf(std::span<const GpuIndex
   return planes;
 }
 
-bool NvlinkGroups::CanOpen(std::span<const GpuIndex> gpus) const { return !PlanesOf(gpus).empty(); }
-
 LinkId NvlinkGroups::UpLink(GpuIndex gpu, const Plane& plane) const {
   const DeviceId nvswitch = graph_.link_source(plane.down_links.front());
   const auto link = graph_.FindLink(graph_.gpus()[gpu], nvswitch);

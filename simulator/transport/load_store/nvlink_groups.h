@@ -32,19 +32,16 @@ class NvlinkGroups {
   NvlinkGroups(const FabricGraph& graph, FabricNetwork& network, LoadStoreTransport& flows)
       : graph_(graph), network_(network), flows_(flows) {}
 
-  // Returns whether there are at least two GPUs, given by number, and an NVSwitch joins all of
-  // them.
-  bool CanOpen(std::span<const GpuIndex> gpus) const;
   struct Member {
     GpuIndex gpu{0};
     SinkRef sink;  // called when the message is in this GPU's memory
   };
   // Opens a group for stores of `head_gpu` into the memories of all members, which may include it.
-  // Returns the group's number, dense from 0 over both kinds. Precondition: CanOpen() is true for
-  // all members.
+  // Returns the group's number, dense from 0 over both kinds. Precondition: there are at
+  // least two members, and an NVSwitch joins all of them.
   FlowId OpenMulticast(GpuIndex head_gpu, const std::vector<Member>& members);
   // Opens a group for loads of `head_gpu` that sum over the members. `sink` receives a callback for
-  // each sum that has arrived.
+  // each sum that has arrived. The precondition is the same.
   FlowId OpenReduce(const SinkRef& sink, GpuIndex head_gpu, const std::vector<GpuIndex>& members);
   // Works like LoadStoreTransport::Post(). A slot is free when every member has the message. Each
   // member receives `bytes`.

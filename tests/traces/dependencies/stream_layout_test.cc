@@ -50,8 +50,8 @@ TEST_F(StreamLayoutTest, WhatAnotherDependencyImpliesNeedsNoJoin) {
   EXPECT_EQ(At(f).after, 0u);
 }
 
-// The last operation of the first stream is b. What waits for d, which follows b, may be behind it
-// there; what waits for a alone may not.
+// The last operation of the first stream is b. An operation that waits for d, which follows b,
+// may be behind it there; one that waits for a alone may not.
 TEST_F(StreamLayoutTest, AStreamIsUsedAgainByWhatFollowsItsLastOperation) {
   const uint32_t a = Add({});
   const uint32_t b = Add({a});

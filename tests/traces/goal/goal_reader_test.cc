@@ -135,8 +135,8 @@ TEST(GoalReaderTest, LargeMessagesHoldUpNoOthers) {
   for (size_t i = 1; i < program.size(); ++i) EXPECT_NE(program[i].stream, program[0].stream) << i;
 }
 
-// As of MPI: LogGOPSim matches by source and tag. What is too small for its message is no Recv of
-// it.
+// As of MPI: LogGOPSim matches by source and tag. A Recv that is too small for a
+// message is not that message's.
 TEST(GoalReaderTest, ARecvMayBeLargerThanItsMessage) {
   const auto text = [](const char* recv) {
     return std::string("num_ranks 2\nrank 0 {\na: send 1000b to 1 tag 7\n}\nrank 1 {\na: recv ") +

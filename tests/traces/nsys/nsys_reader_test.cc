@@ -225,8 +225,8 @@ TEST(NsysReaderTest, NewFunctionsAreCountedAtLeast) {
   EXPECT_EQ(files.Dropped(CallDropReason::kUnsupportedKind), 4u);
 }
 
-// A Send outside of groups makes a group of its own. Of several collectives of a group nothing says
-// how long each took.
+// A Send outside of groups makes a separate group. Nothing says how long each of several
+// collectives of a group took.
 TEST(NsysReaderTest, KernelsOfGroups) {
   ImportedFiles files;
   const TraceImport& import = Import(files, [](NsysFile& made) {
