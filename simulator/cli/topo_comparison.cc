@@ -77,9 +77,9 @@ ExitStatus RunOrPrintError(const ScenarioBuilder& builder, ComparedRun& run) {
   try {
     return RunHere(builder, run);
   } catch (const EnvironmentError& error) {
-    PrintError(error.what());
+    PrintError(fmt::format("{}: {}", run.fabric, error.what()));
   } catch (const std::bad_alloc&) {
-    PrintError("not enough memory");
+    PrintError(fmt::format("{}: not enough memory", run.fabric));
   }
   return kExitEnvironment;
 }
