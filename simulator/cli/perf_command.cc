@@ -114,7 +114,18 @@ class PerfCommand : public Command {
       return kExitInput;
     }
     if (shows_table) fmt::print("{}", PerfHeader(report));
-    // Lines appear in order, each as soon as those before it have.
+    const ExitStatus worst = RunRows(points, halves, shows_table, report);
+    if (worst == kExitEnvironment || worst == kExitInput) return worst;
+    if (shows_table) fmt::print("{}", PerfFooter(report));
+    if (!json_.empty()) WriteOutput(json_, PerfJson(report));
+    return worst;
+  }
+
+ private:
+  // Runs the points, `halves` for each row. Lines appear in order, each as soon as those before it
+  // have. Returns the greatest exit status of a row.
+  static ExitStatus RunRows(const std::vector<PerfPoint>& points, size_t halves, bool shows_table,
+                            PerfReport& report) {
     std::vector<size_t> done(report.rows.size());
     size_t shown = 0;
     ExitStatus worst = kExitDone;
@@ -126,27 +137,27 @@ class PerfCommand : public Command {
       for (; shown < done.size() && done[shown] == halves; ++shown) {
         const PerfRow& row = report.rows[shown];
         if (!row.ran()) {
-          const ExitStatus status = std::max(StatusOf(row.out_of_place), StatusOf(row.in_place));
-          const std::string why = fmt::format("{} B: {}", row.bytes, row.error());
-          if (status == kExitEnvironment) {
-            PrintError(why);
-          } else {
-            fmt::print(stderr, "{}\n", why);
-          }
-          worst = std::max(worst, status);
+          worst = std::max(worst, PrintFailure(row));
         } else if (shows_table) {
           fmt::print("{}", PerfLine(report, row));
           std::fflush(stdout);
         }
       }
     });
-    if (worst == kExitEnvironment || worst == kExitInput) return worst;
-    if (shows_table) fmt::print("{}", PerfFooter(report));
-    if (!json_.empty()) WriteOutput(json_, PerfJson(report));
     return worst;
   }
 
- private:
+  static ExitStatus PrintFailure(const PerfRow& row) {
+    const ExitStatus status = std::max(StatusOf(row.out_of_place), StatusOf(row.in_place));
+    const std::string why = fmt::format("{} B: {}", row.bytes, row.error());
+    if (status == kExitEnvironment) {
+      PrintError(why);
+    } else {
+      fmt::print(stderr, "{}\n", why);
+    }
+    return status;
+  }
+
   bool ReadArguments(PerfReport& report) {
     bool right = true;
     const auto wrong = [&](const std::string& what) {

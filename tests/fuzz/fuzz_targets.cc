@@ -103,7 +103,7 @@ std::string WithChecksums(std::string archive) {
     const auto begin = archive.begin() + static_cast<std::ptrdiff_t>(at);
     const auto checksum = begin + kChecksumOffset;
     const bool is_end = std::all_of(begin, begin + kTarBlockBytes, [](char c) { return c == 0; });
-    std::fill(checksum, checksum + (is_end ? 0 : kChecksumBytes), ' ');
+    if (!is_end) std::fill_n(checksum, kChecksumBytes, ' ');
     unsigned sum = 0;
     std::for_each(begin, begin + kTarBlockBytes,
                   [&sum](char c) { sum += static_cast<unsigned char>(c); });
