@@ -126,9 +126,12 @@ void ImportArchive(const std::string& path) {
   ImportCapture(path, kAutoFormat, {});
 }
 
-// Goes on with the study in whose directory the file `keys` is.
+// Goes on with a study whose file `keys` is the one at `path`.
 void ResumeStudy(const std::string& path) {
-  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const std::string directory = path + ".study";
+  std::filesystem::create_directory(directory);
+  std::filesystem::copy_file(path, directory + "/keys",
+                             std::filesystem::copy_options::overwrite_existing);
   Diagnostics diagnostics;
   const auto resumed = StudyDirectory::Resume(directory, {std::string(32, '0')}, diagnostics);
   RequireResultOrFindings(resumed != nullptr, diagnostics);
@@ -198,7 +201,7 @@ void ReadResult(const std::string& path) {
   ReadBaselineFile({.path = path, .key = "fuzz"}, kCollectives, 1);
 }
 
-// Reads summary.json as a study does that goes on.
+// Reads the bytes as a study that goes on does: as a run's summary.json and as the study's keys.
 void ReadSummaryOfRun(const std::string& path) {
   Study study;
   study.figures = {"simulated_time_ps", "collectives.stretch.0", "faults.1.lost_packets", "."};
@@ -207,6 +210,7 @@ void ReadSummaryOfRun(const std::string& path) {
   const StudyRunResult run = ReadRunResult(study, directory);
   Require(run.has_result == has_result, "a result is there once, and once it is not");
   Require(run.figures.size() == study.figures.size(), "figures are missing");
+  ResumeStudy(path);
 }
 
 std::vector<FuzzTarget> MakeTargets() {
@@ -250,7 +254,6 @@ std::vector<FuzzTarget> MakeTargets() {
                      .file = "summary.json",
                      .has_large_numbers = true,
                      .read = ReadSummaryOfRun});
-  targets.push_back({.name = "keys", .file = "keys", .read = ResumeStudy});
   return targets;
 }
 
