@@ -69,7 +69,8 @@ TEST_F(NicKindsTest, EveryControlNumbersAllQueuePairs) {
   const std::vector<NicVariant> variants = {Variant("DCQCN")};
   const NicKinds kinds(graph_, {}, variants);
   for (int i = 0; i < 2; ++i) kinds.Open({.line_rate_bps = 400'000'000'000, .mtu_bytes = 1'024});
-  for (uint8_t kind = 0; kind < 2; ++kind) EXPECT_EQ(kinds[kind].control->limits(FlowId{1}), SendLimits{});
+  for (uint8_t kind = 0; kind < 2; ++kind)
+    EXPECT_EQ(kinds[kind].control->limits(FlowId{1}), SendLimits{});
 }
 
 }  // namespace
