@@ -241,9 +241,9 @@ int RunCli(int argc, const char* const* argv) {
       PrintError(kWorkingDirectoryIsGone);
     }
   } catch (const std::filesystem::filesystem_error& error) {
-    PrintError(IsWorkingDirectoryGone() ? std::string(kWorkingDirectoryIsGone)
-                                        : fmt::format("cannot read {}: {}", error.path1().string(),
-                                                      error.code().message()));
+    PrintError(IsWorkingDirectoryGone()
+                   ? std::string(kWorkingDirectoryIsGone)
+                   : fmt::format("{}: {}", error.path1().string(), error.code().message()));
   } catch (const std::system_error& error) {
     // fmt's, of what it prints; all else has its own error.
     PrintError(fmt::format("standard output: {}", error.code().message()));

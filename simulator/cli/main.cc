@@ -24,8 +24,8 @@ void PrepareStreams() {
   std::signal(SIGUSR1, SIG_IGN);  // requests a run's progress; other commands ignore it
 }
 
-// An exception that passes through a function of libc, as std::bad_alloc does through
-// pthread_once(), aborts if libc has to load its unwinder then and finds no memory for it.
+// glibc loads its unwinder when an exception first passes through one of its functions, and aborts
+// if there is no memory for it, which std::bad_alloc means.
 void LoadUnwinder() {
   std::array<void*, 1> frame;
   backtrace(frame.data(), static_cast<int>(frame.size()));

@@ -104,16 +104,17 @@ std::string WithChecksums(std::string archive) {
   for (size_t at = 0; archive.size() - at >= kTarBlockBytes;) {
     const auto begin = archive.begin() + static_cast<std::ptrdiff_t>(at);
     const auto checksum = begin + kChecksumOffset;
-    const bool is_end = std::all_of(begin, begin + kTarBlockBytes, [](char c) { return c == 0; });
-    if (!is_end) std::fill_n(checksum, kChecksumBytes, ' ');
+    if (std::all_of(begin, begin + kTarBlockBytes, [](char c) { return c == 0; })) {
+      at += kTarBlockBytes;  // a mark of the end, which has no checksum
+      continue;
+    }
+    std::fill_n(checksum, kChecksumBytes, ' ');
     unsigned sum = 0;
     std::for_each(begin, begin + kTarBlockBytes,
                   [&sum](char c) { sum += static_cast<unsigned char>(c); });
-    if (!is_end) {
-      std::array<char, kChecksumBytes> digits = {};
-      std::snprintf(digits.data(), digits.size(), "%06o", sum);
-      std::ranges::copy(digits, checksum);
-    }
+    std::array<char, kChecksumBytes> digits = {};
+    std::snprintf(digits.data(), digits.size(), "%06o", sum);
+    std::ranges::copy(digits, checksum);
     const uint64_t size = std::strtoull(archive.substr(at + kSizeOffset, 12).c_str(), nullptr, 8);
     const uint64_t blocks = 1 + DivideUp(std::min<uint64_t>(size, archive.size()), kTarBlockBytes);
     at = std::min<size_t>(archive.size(), at + blocks * kTarBlockBytes);
