@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
@@ -132,8 +133,8 @@ std::string RefusalText(const std::string& directory, const std::string& why) {
 constexpr std::string_view kStagingPrefix = ".railyard-";
 constexpr int kRemovalAttempts = 100;  // of a directory that others may be removing
 
-// Returns whether the name is that of a hidden directory in which a result is made,
-// ".railyard-123-0".
+// Returns whether the name is that of a hidden directory in which a result is made: the numbers are
+// those of the process and of the instant.
 bool IsStagingName(std::string_view name) {
   if (!name.starts_with(kStagingPrefix)) return false;
   name.remove_prefix(kStagingPrefix.size());
@@ -188,11 +189,15 @@ class Attempt {
   }
 
   // A new directory beside `directory`, hidden, and locked as long as the attempt lasts: another
-  // run does not take it for one that a killed run has left.
+  // run does not take it for one that a killed run has left. Its name was never another's, for the
+  // run that removes that one would remove files of this one.
   fs::path MakeStaging(const fs::path& directory) {
-    for (int attempt = 0;; ++attempt) {
+    for (;;) {
+      const auto now = std::chrono::system_clock::now().time_since_epoch();
       const fs::path staging =
-          directory.parent_path() / fmt::format("{}{}-{}", kStagingPrefix, getpid(), attempt);
+          directory.parent_path() /
+          fmt::format("{}{}-{}", kStagingPrefix, getpid(),
+                      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
       if (mkdir(staging.c_str(), 0777) == 0) {
         lock_ = LockDirectory(staging);
         // Another run that locked it first removes it.
@@ -354,11 +359,14 @@ std::vector<std::string> RemoveLeftovers(const std::string& directory) {
     const int lock = LockDirectory(left);
     if (lock < 0) continue;
     // The run that put its result in the place of this one may be removing it, too: what one of
-    // them has just listed the other has removed.
+    // them has just listed the other has removed, and a list made meanwhile may lack an entry.
     std::error_code failure;
     for (int attempt = 0; attempt < kRemovalAttempts; ++attempt) {
       fs::remove_all(left, failure);
-      if (failure != std::errc::no_such_file_or_directory) break;
+      if (failure != std::errc::no_such_file_or_directory &&
+          failure != std::errc::directory_not_empty) {
+        break;
+      }
     }
     close(lock);
     if (failure && lstat(left.c_str(), &status) == 0) {

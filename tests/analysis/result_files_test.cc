@@ -2,6 +2,7 @@
 #include "analysis/writers/result_files.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -9,7 +10,9 @@
 #include <string>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -23,6 +26,7 @@ namespace railyard {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -219,6 +223,32 @@ TEST(RemoveLeftoversTest, RemovesWhatNoProcessHolds) {
   EXPECT_THAT(RemoveLeftovers(scratch / "absent/deeper"), IsEmpty());
   EXPECT_THAT(RemoveLeftovers(scratch / "out"), IsEmpty());
   EXPECT_FALSE(fs::exists(scratch / ".railyard-1-1"));
+}
+
+// What another run lists as left over may be gone, and the next attempt's directory there, before
+// it removes it.
+TEST(RemoveLeftoversTest, LeavesAloneWhatIsWrittenMeanwhile) {
+  const ScratchDirectory scratch;
+  std::atomic<bool> written = false;
+  std::vector<std::string> failures;
+  std::thread other([&] {
+    while (!written) {
+      for (std::string& failure : RemoveLeftovers(scratch / "out")) {
+        failures.push_back(std::move(failure));
+      }
+    }
+  });
+  std::vector<std::string> expected;
+  for (int run = 0; run < 100; ++run) {
+    EXPECT_EQ(PrepareResultDirectory(scratch / "out"), std::nullopt);
+    EXPECT_NO_THROW(WriteResults(scratch / "out", MadeUpRun(), {}, Sync::kLater));
+    if (run == 0) expected = Entries(scratch / "out");
+    EXPECT_EQ(Entries(scratch / "out"), expected);
+  }
+  written = true;
+  other.join();
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_THAT(expected, Contains("summary.json"));
 }
 
 TEST(WriteResultsDeathTest, StopsAtAnExtraFileThatWouldMakeTheResultForeign) {
