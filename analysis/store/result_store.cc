@@ -3,27 +3,24 @@
 
 #include <cmath>
 #include <filesystem>
-#include <new>
 
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/checked_reading.h"
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/sqlite/sqlite_error.h"
 
 namespace railyard {
 namespace {
 
-// No name or note that a run writes is as long.
-constexpr int kTextBytesMax = 1 << 20;
-
-// Throws EnvironmentError if the disk failed, std::bad_alloc without memory, else UnreadableResult.
-[[noreturn]] void ThrowUnreadable(sqlite3* database, int code) {
-  if ((code & 0xff) == SQLITE_NOMEM) throw std::bad_alloc();
-  if ((code & 0xff) == SQLITE_IOERR) {
-    throw EnvironmentError(fmt::format("cannot read {}: {}", sqlite3_db_filename(database, "main"),
-                                       sqlite3_errmsg(database)));
-  }
-  throw UnreadableResult{sqlite3_errmsg(database)};
+// Throws what the last call failed for: EnvironmentError if the disk failed, std::bad_alloc without
+// memory, else UnreadableResult.
+[[noreturn]] void ThrowFailure(sqlite3* database) {
+  const bool has_disk_failed = sqlite3_errcode(database) == SQLITE_IOERR;
+  const std::string error = SqliteError(database);
+  if (!has_disk_failed) throw UnreadableResult{error};
+  throw EnvironmentError(
+      fmt::format("cannot read {}: {}", sqlite3_db_filename(database, "main"), error));
 }
 
 }  // namespace
@@ -32,14 +29,14 @@ StoredRows::StoredRows(sqlite3* database, const std::string& sql) : database_(da
   sqlite3_stmt* prepared = nullptr;
   const int code = sqlite3_prepare_v2(database_, sql.c_str(), -1, &prepared, nullptr);
   statement_.reset(prepared);
-  if (code != SQLITE_OK) ThrowUnreadable(database_, code);
+  if (code != SQLITE_OK) ThrowFailure(database_);
 }
 
 bool StoredRows::Next() {
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  ThrowUnreadable(database_, code);
+  ThrowFailure(database_);
 }
 
 StoredValue StoredRows::Value(int column) const {
@@ -107,7 +104,7 @@ ResultStore::ResultStore(const std::string& directory) {
       sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   database_.reset(opened);
   if (code != SQLITE_OK) throw UnreadableResult{sqlite3_errstr(code)};
-  sqlite3_limit(database_.get(), SQLITE_LIMIT_LENGTH, kTextBytesMax);
+  sqlite3_limit(database_.get(), SQLITE_LIMIT_LENGTH, kStoredBytesMax);
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   StoredRows foreign =

@@ -15,6 +15,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "simulator/sqlite/sqlite_error.h"
+
 namespace railyard {
 namespace {
 
@@ -150,9 +152,8 @@ class ExportReader {
     return code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE;
   }
   bool Error() {
-    if (sqlite3_errcode(database_.get()) == SQLITE_NOMEM) throw std::bad_alloc();
     return Error(
-        fmt::format("{} (expected a whole SQLite database)", sqlite3_errmsg(database_.get())));
+        fmt::format("{} (expected a whole SQLite database)", SqliteError(database_.get())));
   }
   bool Error(const std::string& what) {
     diagnostics_.Error({.file = name_}, "", what);
@@ -252,6 +253,7 @@ NsysExport OpenNsysExport(const std::string& path) {
   sqlite3_open_v2(uri.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
   NsysExport database(opened, sqlite3_close);
   if (opened == nullptr) throw std::bad_alloc();
+  sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, kStoredBytesMax);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
