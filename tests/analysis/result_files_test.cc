@@ -225,8 +225,8 @@ TEST(RemoveLeftoversTest, RemovesWhatNoProcessHolds) {
   EXPECT_FALSE(fs::exists(scratch / ".railyard-1-1"));
 }
 
-// What another run lists as left over may be gone, and the next attempt's directory there, before
-// it removes it.
+// A directory that another run lists as left over may be gone before that run removes it, and the
+// next attempt's be there.
 TEST(RemoveLeftoversTest, LeavesAloneWhatIsWrittenMeanwhile) {
   const ScratchDirectory scratch;
   std::atomic<bool> written = false;
