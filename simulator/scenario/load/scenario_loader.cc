@@ -30,6 +30,7 @@
 #include "simulator/scenario/models/settings_loader.h"
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/text_proto/text_proto.h"
+#include "simulator/transport/stacks/network_stacks.h"
 #include "topologies/formats/topology_loader.h"
 #include "topologies/graph/fabric_copy.h"
 #include "topologies/routing/deadlock.h"
@@ -226,6 +227,12 @@ void LoadMode(const ProtoCursor& cursor, NetPlugin net, const FabricGraph* fabri
   scenario.stack.uses_flows = AsksForFlows(cursor);
   if (!scenario.stack.uses_flows) {
     CheckTransport(cursor, job, diagnostics);
+    if (!FindNetworkStackTraits(scenario.stack.name)->sends_packets) {
+      scenario.notes.push_back(
+          fmt::format("Transport {} sends no packets: messages between servers do not cross the "
+                      "fabric's links.",
+                      Quote(scenario.stack.name)));
+    }
     return;
   }
   CheckFlowMode(cursor, net, fabric, job, diagnostics);

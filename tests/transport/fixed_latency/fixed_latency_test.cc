@@ -17,14 +17,23 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr uint64_t kRateBps = 100'000'000'000;
+constexpr int64_t kLatencyPs = 100 * kPsPerUs;
 
-void Register(const std::string& name, int64_t latency_ps, bool shows_state = true) {
+void Register(const std::string& name, bool shows_state) {
   RegisterNetworkStack(
-      name, [latency_ps, shows_state](const NetworkStackParts& parts, const NetworkStackSettings&) {
-        return std::make_unique<FixedLatencyStack>(parts.network.engine(), latency_ps, kRateBps,
+      name, [shows_state](const NetworkStackParts& parts, const NetworkStackSettings&) {
+        return std::make_unique<FixedLatencyStack>(parts.network.engine(), kLatencyPs, kRateBps,
                                                    shows_state, &parts.network);
       });
 }
+
+class FixedLatencyTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    Register("fixed", true);
+    Register("fixed_without_state", false);
+  }
+};
 
 // Two servers of one GPU, so that all goes over the transport; a proxy takes 1 us to see a message
 // arrive, and GPUs take nothing. `calls` AllReduces of 64 KiB, 1 ms apart.
@@ -49,9 +58,7 @@ RunResult RunOver(const std::string& transport, uint32_t calls, ReplayCacheMode 
 
 // A ring of two takes two steps of half of the bytes, in two slices each. The first begins when a
 // clear-to-send has come, and each takes a latency and two arrivals that a proxy sees.
-TEST(FixedLatencyTest, AnAllReduceTakesThreeLatenciesAndItsBytesAtTheRate) {
-  constexpr int64_t kLatencyPs = 100 * kPsPerUs;
-  Register("fixed", kLatencyPs);
+TEST_F(FixedLatencyTest, AnAllReduceTakesThreeLatenciesAndItsBytesAtTheRate) {
   const RunResult result = RunOver("fixed", 1, ReplayCacheMode::kOff);
   ASSERT_EQ(result.collectives.size(), 1u);
   const int64_t bytes_ps = TransferTimePs(64 << 10, kRateBps);
@@ -59,8 +66,17 @@ TEST(FixedLatencyTest, AnAllReduceTakesThreeLatenciesAndItsBytesAtTheRate) {
               static_cast<double>(3 * kLatencyPs + 4 * kPsPerUs + bytes_ps), 1e5);
 }
 
-TEST(FixedLatencyTest, WhatRepeatsItselfIsReplayedFromTheCache) {
-  Register("fixed", 100 * kPsPerUs);
+TEST_F(FixedLatencyTest, AResultSaysThatMessagesWereNoPackets) {
+  const RunResult result = RunOver("fixed", 1, ReplayCacheMode::kOff);
+  EXPECT_EQ(result.packets, 0u);
+  EXPECT_THAT(result.notes,
+              ::testing::Contains("Transport \"fixed\" sends no packets: messages between servers "
+                                  "do not cross the fabric's links."));
+  EXPECT_THAT(RunOver("rdma", 1, ReplayCacheMode::kOff).notes,
+              ::testing::Not(::testing::Contains(HasSubstr("sends no packets"))));
+}
+
+TEST_F(FixedLatencyTest, WhatRepeatsItselfIsReplayedFromTheCache) {
   const RunResult result = RunOver("fixed", 40, ReplayCacheMode::kOn);
   EXPECT_GT(result.replayed_collectives, 30u);
   ASSERT_EQ(result.collectives.size(), 40u);
@@ -68,9 +84,8 @@ TEST(FixedLatencyTest, WhatRepeatsItselfIsReplayedFromTheCache) {
 }
 
 // State that a snapshot cannot see might differ.
-TEST(FixedLatencyTest, WithoutStateNothingIsReplayedAndTheRunSaysSo) {
-  Register("fixed", 100 * kPsPerUs, false);
-  const RunResult result = RunOver("fixed", 40, ReplayCacheMode::kOn);
+TEST_F(FixedLatencyTest, WithoutStateNothingIsReplayedAndTheRunSaysSo) {
+  const RunResult result = RunOver("fixed_without_state", 40, ReplayCacheMode::kOn);
   EXPECT_EQ(result.replayed_collectives, 0u);
   ASSERT_EQ(result.never_replayed.size(), 1u);
   EXPECT_EQ(result.never_replayed[0].owner, "a transport of fixed latency");
@@ -79,20 +94,17 @@ TEST(FixedLatencyTest, WithoutStateNothingIsReplayedAndTheRunSaysSo) {
                                                 "fixed latency: it registers no state."));
 }
 
-TEST(FixedLatencyTest, WhereNothingIsInTheWayNothingIsSaid) {
-  Register("fixed", 100 * kPsPerUs);
+TEST_F(FixedLatencyTest, WhereNothingIsInTheWayNothingIsSaid) {
   EXPECT_TRUE(RunOver("fixed", 2, ReplayCacheMode::kOn).never_replayed.empty());
 }
 
 // Every hit is simulated as well; the run would end at a difference.
-TEST(FixedLatencyTest, WhatIsReplayedIsWhatWouldHaveBeenSimulated) {
-  Register("fixed", 100 * kPsPerUs);
+TEST_F(FixedLatencyTest, WhatIsReplayedIsWhatWouldHaveBeenSimulated) {
   EXPECT_EQ(RunOver("fixed", 40, ReplayCacheMode::kVerify).collectives.size(), 40u);
 }
 
 // 1 GiB takes 86 ms at the rate, without a packet; the payload that arrives is progress.
-TEST(FixedLatencyTest, AWatchdogSeesMessagesThatAreNoPackets) {
-  Register("fixed", 100 * kPsPerUs);
+TEST_F(FixedLatencyTest, AWatchdogSeesMessagesThatAreNoPackets) {
   const LoadedScenario loaded(
       "fabric { rail_optimized { servers: 2 gpus_per_server: 1 } }\n"
       "transport: \"fixed\"\nnccl { MAX_NCHANNELS: 1 }\nwatchdog { no_progress: \"10ms\" }\n"
@@ -103,8 +115,7 @@ TEST(FixedLatencyTest, AWatchdogSeesMessagesThatAreNoPackets) {
   EXPECT_GE(result.payload_bytes, uint64_t{2} << 30);  // each rank sends all of it
 }
 
-TEST(FixedLatencyTest, FailoverOfNicsNeedsQueuePairs) {
-  Register("fixed", 100 * kPsPerUs);
+TEST_F(FixedLatencyTest, FailoverOfNicsNeedsQueuePairs) {
   EXPECT_THAT(LoadedScenario(std::string(kFabric) + kWorkload +
                              "transport: \"fixed\" nic_failover { policy: PXN }")
                   .findings,
@@ -112,8 +123,7 @@ TEST(FixedLatencyTest, FailoverOfNicsNeedsQueuePairs) {
                         "pairs to move"));
 }
 
-TEST(FixedLatencyTest, WhatActsOnPacketsIsRefused) {
-  Register("fixed", 100 * kPsPerUs);
+TEST_F(FixedLatencyTest, WhatActsOnPacketsIsRefused) {
   const std::string findings =
       LoadedScenario(
           std::string(kFabric) + kWorkload +
@@ -133,13 +143,13 @@ TEST(FixedLatencyTest, WhatActsOnPacketsIsRefused) {
                                   "it)"));
 }
 
-TEST(FixedLatencyTest, ANameThatNobodyHasRegisteredIsRefused) {
+TEST_F(FixedLatencyTest, ANameThatNobodyHasRegisteredIsRefused) {
   EXPECT_THAT(LoadedScenario(std::string(kFabric) + kWorkload + "transport: \"rmda\"").findings,
               HasSubstr(":3:1: error: transport: unknown transport \"rmda\" (did you mean "
                         "\"rdma\"?)"));
 }
 
-TEST(FixedLatencyTest, ATransportThatContradictsTheNetworkIsRefused) {
+TEST_F(FixedLatencyTest, ATransportThatContradictsTheNetworkIsRefused) {
   EXPECT_THAT(LoadedScenario(std::string(kFabric) + kWorkload + "transport: \"sockets\"").findings,
               HasSubstr("transport: \"sockets\" contradicts nccl.NET, which takes \"rdma\""));
 }
