@@ -127,6 +127,7 @@ std::optional<Study> LoadStudy(const std::string& path, Diagnostics& diagnostics
   study.name = cursor.Text("name", std::filesystem::path(path).stem().string());
   LoadScenarios(cursor, study, diagnostics);
   study.sets.assign(message.sets().begin(), message.sets().end());
+  for (int i = 0; i < message.sets_size(); ++i) study.set_places.push_back(cursor.Where("sets", i));
   study.seeds = static_cast<uint32_t>(cursor.Number(diagnostics, "seeds", 1, 1, 100'000));
   study.first_seed = cursor.Number(diagnostics, "first_seed", 1, 0, UINT64_MAX - 100'000);
   study.no_baseline = cursor.Flag("no_baseline", false);

@@ -64,6 +64,7 @@ struct Study {
   std::string name;
   std::vector<StudyScenario> scenarios;  // if there are several, one of the axes is kScenario
   std::vector<std::string> sets;
+  std::vector<SourceLocation> set_places;  // where each of `sets` stands
   std::vector<StudyAxis> axes;
   std::vector<std::vector<std::string>> points;  // the values of all axes, without units
   uint32_t seeds = 1;

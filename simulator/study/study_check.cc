@@ -37,21 +37,28 @@ void AddFindingOfValue(const StudyAxis& axis, const std::string& value, const st
                     fmt::format("with the value {}: {}", Quote(value), what));
 }
 
-// Returns true if a finding is about a --set. Without a value it removes a field, which may then be
-// missing where the scenario has the rest.
-bool IsAbout(const Finding& finding, const std::string& field, const std::string& value) {
-  return finding.where.file == SetLocation(field + "=" + value).file ||
-         (value.empty() && IsAtOrBelow(finding.field, field));
+// Returns true if a finding is about a set, "FIELD=VALUE". Without a value it removes a field,
+// which may then be missing where the scenario has the rest.
+bool IsAbout(const Finding& finding, const std::string& set) {
+  return finding.where.file == SetLocation(set).file ||
+         (set.ends_with('=') &&
+          IsAtOrBelow(finding.field, std::string_view(set).substr(0, set.size() - 1)));
 }
 
-// A finding about a --set, at the axis's value that it comes from; any other as it is.
+// A finding about a set, where the study has the set or the axis's value that it comes from; any
+// other as it is.
 void AddFinding(const Study& study, const StudyRun& run, const Finding& finding,
                 Diagnostics& diagnostics) {
+  const std::string subject = finding.field.empty() ? "" : finding.field + ": ";
+  for (size_t i = 0; i < study.sets.size(); ++i) {
+    if (!IsAbout(finding, study.sets[i])) continue;
+    diagnostics.Error(study.set_places[i], fmt::format("sets[{}]", i), subject + finding.what);
+    return;
+  }
   for (size_t i = 0; i < study.axes.size(); ++i) {
     const StudyAxis& axis = study.axes[i];
     for (const std::string& field : axis.fields) {
-      if (!IsAbout(finding, field, run.values[i] + axis.unit)) continue;
-      const std::string subject = finding.field.empty() ? "" : finding.field + ": ";
+      if (!IsAbout(finding, field + "=" + run.values[i] + axis.unit)) continue;
       AddFindingOfValue(axis, run.values[i], subject + finding.what, diagnostics);
       return;
     }

@@ -271,6 +271,30 @@ axes { name: "size" fields: "workload.program.collectives[0].bytes" values: ["4K
 seeds: 2
 figures: ["collectives.duration_ps.max", "simulated_time_ps"]
 """
+# With all that a study may have.
+STUDY_OF_ALL = """\
+name: "all"
+scenarios: ["simulated.textproto", "simulated_too.textproto"]
+sets: ["nccl.IB_RETRY_CNT=6", "faults[0].until=200us", "watchdog={ no_progress: \\"5s\\" }"]
+axes { name: "protocol" fields: "workload.protocol" values: ["LL", "SIMPLE"] }
+axes { name: "algorithm" fields: "workload.algorithm" values: ["RING", "TREE"] }
+zips { axes: "protocol" axes: "algorithm" }
+axes { name: "time_out" fields: "nccl.IB_TIMEOUT" range { first: 10 last: 14 step: 4 } integer: true }
+axes { name: "size" fields: "workload.program.collectives[0].bytes" log_range { first: 4 last: 16 count: 2 } unit: "KiB" integer: true }
+axes { name: "window" fields: "nic.window" uniform { low: 64 high: 512 } unit: "KiB" integer: true }
+axes { name: "rest" fields: "workload.program.collectives[0].compute_before" log_uniform { low: 1000 high: 100000 } unit: "ns" integer: true }
+axes { name: "control" fields: "nic.congestion_control" choice: ["{ dcqcn {} }", "{ timely {} }"] }
+axes { name: "repeat" fields: "workload.program.collectives[0].repeat" expression: "min(3, max(1, size / 16))" integer: true }
+sample { points: 2 seed: 7 latin_hypercube: true }
+conditions: "size * time_out < 200"
+conditions: "window > 32"
+points { name: "usual" values: ["scenario=simulated", "protocol=LL", "algorithm=RING", "time_out=14", "size=16",
+  "window=128", "rest=10000", "control={ dcqcn {} }"] }
+seeds: 1
+first_seed: 5
+no_baseline: true
+figures: ["collectives.duration_ps.max", "transport.timeouts"]
+"""
 SIMULATED = f"""\
 fabric {{ {SMALL_FABRIC} }}
 workload {{ algorithm: RING protocol: SIMPLE
@@ -326,6 +350,7 @@ WRAPPERS = {
     "captured.textproto": CAPTURED_PLAN,
     "serving.textproto": SERVING_PLAN,
     "simulated.textproto": SIMULATED,
+    "simulated_too.textproto": SIMULATED,
     "small.textproto": SMALL_FABRIC,
 }
 PAIRS = "source_gpu,destination_gpu,tiers_crossed,payload_bytes\n" + "".join(
@@ -410,7 +435,7 @@ def all_kinds(make):
              [["validate", "simulator/scenarios/mutant.textproto"]]),
         Kind("scenario, run", "mutant.textproto", simulated,
              [["run", "mutant.textproto", "--quiet", "--out", "out/result"]], simulates=True),
-        Kind("study", "mutant.textproto", [STUDY.encode()],
+        Kind("study", "mutant.textproto", [STUDY.encode(), STUDY_OF_ALL.encode()],
              [["study", "mutant.textproto", "--jobs", "1", "--out", "out/result"]], simulates=True),
         Kind("plan", "mutant.textproto", shipped("workloads/examples"),
              [["estimate", "mutant.textproto", "--pairs", "out/pairs.csv"],

@@ -111,6 +111,24 @@ TEST_F(StudyTest, AnEmptyValueThatRemovesWhatTheScenarioNeedsIsFoundAtTheValue) 
   EXPECT_FALSE(std::filesystem::exists(scratch_.Path("study")));
 }
 
+TEST_F(StudyTest, WhatAllRunsSetIsFoundWhereTheStudySetsIt) {
+  const ProgramExit exit = Study(
+      "scenario: \"base.textproto\"\n"
+      "sets: \"nic.window=wide\"\n"
+      "sets: [\"faults[0].kindd=LOSS\",\n"
+      "       \"garbage\"]\n"
+      "sets: \"fabric=\"\n"
+      "figures: \"collectives.stretch.max\"\n");
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_THAT(exit.errors, HasSubstr("s.textproto:2:1: error: sets[0]: nic.window: "));
+  EXPECT_THAT(exit.errors, HasSubstr("s.textproto:3:8: error: sets[1]: faults[0].kindd: unknown "
+                                     "field \"kindd\" (did you mean \"kind\"?)"));
+  EXPECT_THAT(exit.errors, HasSubstr("s.textproto:4:8: error: sets[2]: expected FIELD=VALUE"));
+  EXPECT_THAT(exit.errors, HasSubstr("s.textproto:5:1: error: sets[3]: fabric: missing"));
+  EXPECT_THAT(exit.errors, ::testing::Not(HasSubstr("--set")));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.Path("study")));
+}
+
 // Runs get their values on a command line, which has no room for it.
 TEST_F(StudyTest, AValueThatIsTooLongIsRefused) {
   const ProgramExit exit = Study(

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <gmock/gmock.h>
-
 #include "simulator/engine/virtual_time.h"
+#include "tests/support/run_tests.h"
 
 int main(int argc, char** argv) {
   railyard::InitVirtualTime();
-  testing::InitGoogleMock(&argc, argv);
-  return RUN_ALL_TESTS();
+  return railyard::testing::RunTests(argc, argv);
 }
