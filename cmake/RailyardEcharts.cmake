@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Apache ECharts (Apache-2.0), which report.html carries with it: not linked, an asset of what the program
 # writes. It is the package of the npm registry, of a pinned version and digest: given as RAILYARD_ECHARTS,
-# from the cache that scripts/setup fills, or downloaded. RAILYARD_ECHARTS_SCRIPT becomes the file to embed;
+# from the user's cache that scripts/setup fills, from /var/cache/railyard, which it fills for all users if it
+# runs as root, or downloaded. RAILYARD_ECHARTS_SCRIPT becomes the file to embed;
 # without one, programs are built that say so when they are asked for a report.
 set(version 5.6.0)
 set(digest e1b82487dd7f8d9f0438eec1f1433051148e0095ac7a15d4db890afda45cf610)
@@ -29,7 +30,8 @@ function(railyard_has_digest result path)
 endfunction()
 
 set(is_there FALSE)
-foreach(candidate ${package} ${RAILYARD_ECHARTS} ${cache}/railyard/echarts-${version}.tgz)
+foreach(candidate ${package} ${RAILYARD_ECHARTS} ${cache}/railyard/echarts-${version}.tgz
+        /var/cache/railyard/echarts-${version}.tgz)
   railyard_has_digest(is_there ${candidate})
   if(is_there)
     if(NOT candidate STREQUAL package)
@@ -51,6 +53,9 @@ if(is_there)
     file(ARCHIVE_EXTRACT INPUT ${package} DESTINATION ${PROJECT_BINARY_DIR}/echarts-${version}
          PATTERNS package/dist/echarts.min.js package/LICENSE package/NOTICE)
   endif()
+  # Its licence requires both with every copy.
+  set(RAILYARD_ECHARTS_LICENCE ${PROJECT_BINARY_DIR}/echarts-${version}/package/LICENSE)
+  set(RAILYARD_ECHARTS_NOTICE ${PROJECT_BINARY_DIR}/echarts-${version}/package/NOTICE)
 else()
   file(REMOVE ${package})
   set(RAILYARD_ECHARTS_SCRIPT ${PROJECT_BINARY_DIR}/no_echarts.js)

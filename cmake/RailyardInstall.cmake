@@ -7,6 +7,10 @@ include(GNUInstallDirs)
 railyard_install_folders(${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_MANDIR}/man1 share/doc/railyard
                          share/bash-completion/completions share/railyard/scenarios)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/railyard RENAME copyright)
+if(RAILYARD_ECHARTS_LICENCE)
+  install(FILES ${RAILYARD_ECHARTS_LICENCE} DESTINATION share/doc/railyard RENAME echarts.LICENSE)
+  install(FILES ${RAILYARD_ECHARTS_NOTICE} DESTINATION share/doc/railyard RENAME echarts.NOTICE)
+endif()
 install(TARGETS railyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/workloads/examples/ DESTINATION share/railyard/plans
         FILES_MATCHING PATTERN *.textproto)

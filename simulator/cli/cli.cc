@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,12 +27,51 @@
 namespace railyard {
 namespace {
 
+constexpr size_t kHelpColumns = 80;
+
+// The text in lines of at most so many characters, where its words are that short.
+std::string Wrapped(std::string_view text, size_t columns) {
+  std::string wrapped;
+  size_t column = 0;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (column > 0) {
+      const bool fits = column + 1 + word.size() <= columns;
+      wrapped += fits ? ' ' : '\n';
+      column = fits ? column + 1 : 0;
+    }
+    wrapped += word;
+    column += word.size();
+  }
+  return wrapped;
+}
+
+// Help that a terminal of 80 columns, and the manual, shows without breaking its lines.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return Wrapped(option->get_description(), kHelpColumns - column_width_);
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream line;
+    CLI::detail::format_help(line, command->get_display_name(true),
+                             Wrapped(command->get_description(), kHelpColumns - column_width_),
+                             column_width_);
+    return line.str();
+  }
+  std::string make_description(const CLI::App* command) const override {
+    return Wrapped(command->get_description(), kHelpColumns) + "\n";
+  }
+};
+
 struct Program {
   CLI::App parser{"Replays the collectives of a job packet by packet on a modelled GPU fabric.",
                   "railyard"};
   std::vector<std::unique_ptr<Command>> commands;
 
   Program() {
+    parser.formatter(std::make_shared<HelpFormatter>());
     parser.set_version_flag("--version", VersionText(), "Print the version and exit");
     parser.set_help_flag("-h,--help", "Print this help and exit");
     parser.require_subcommand(1);

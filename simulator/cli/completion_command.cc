@@ -48,14 +48,20 @@ bool TakesFabric(const CLI::App& parser) {
   });
 }
 
-// Branches of the shell's `case` for the options below `parser` whose values are known.
+// Branches of the shell's `case` for the options below `parser` that a value follows, which is a
+// file where its values are not known.
 void PrintValueBranches(const CLI::App& parser, const std::string& path) {
   for (const CLI::Option* option : parser.get_options()) {
-    if (option->check_lname("fabric")) fmt::print("    '{}--fabric') names=$fabrics ;;\n", path);
+    if (option->get_expected_max() == 0) continue;
     const std::vector<std::string> values = ValuesOf(*option);
-    if (values.empty()) continue;
     for (const std::string& name : option->get_lnames()) {
-      fmt::print("    '{}--{}') values='{}' ;;\n", path, name, fmt::join(values, " "));
+      if (name == "fabric") {
+        fmt::print("    '{}--fabric') names=$fabrics ;;\n", path);
+      } else if (values.empty()) {
+        fmt::print("    '{}--{}') is_file=1 ;;\n", path, name);
+      } else {
+        fmt::print("    '{}--{}') values='{}' ;;\n", path, name, fmt::join(values, " "));
+      }
     }
   }
   for (const CLI::App* command : parser.get_subcommands({})) {
@@ -89,7 +95,7 @@ class CompletionCommand : public Command {
     fmt::print(
         "# Completes commands, options, their values and files of railyard in bash.\n"
         "_railyard() {{\n"
-        "  local word path= words= values= names= fabrics='{}'\n"
+        "  local word path= words= values= names= is_file= fabrics='{}'\n"
         "  local current=${{COMP_WORDS[COMP_CWORD]}} option=${{COMP_WORDS[COMP_CWORD-1]}}\n"
         "  if [[ $current == = ]]; then current=\n"
         "  elif [[ $option == = ]]; then option=${{COMP_WORDS[COMP_CWORD-2]}}; fi\n"
@@ -106,7 +112,7 @@ class CompletionCommand : public Command {
         "  esac\n"
         "  if [[ $values ]]; then mapfile -t COMPREPLY < <(compgen -W \"$values\" -- "
         "\"$current\"); return; fi\n"
-        "  if [[ ! $names ]]; then case $path in\n");
+        "  if [[ ! $names && ! $is_file ]]; then case $path in\n");
     PrintBranches(program_, "");
     fmt::print(
         "  esac; fi\n"

@@ -2,6 +2,7 @@
 #include "simulator/files/output_file.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -55,6 +56,13 @@ int OpenInPlace(const std::string& path, bool is_pipe) {
   return descriptor;
 }
 
+// Opens a file without a name in a directory, of which nothing is left when the process ends.
+// Returns -1 where the file system has none, or where it could not be named later.
+int OpenNameless(const std::string& directory) {
+  if (access("/proc/self/fd", X_OK) != 0) return -1;
+  return open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+}
+
 }  // namespace
 
 void ThrowErrno(std::string_view what, const std::string& path) {
@@ -89,16 +97,19 @@ void OutputFile::OpenUnfinished() {
   }
   target_ = target.string();
   interruptible_.emplace();
-  std::string pattern = (target.parent_path() / ".railyard-XXXXXX").string();
-  descriptor_ = mkostemp(pattern.data(), O_CLOEXEC);
-  if (descriptor_ < 0) ThrowErrno("create", path_);
-  unfinished_ = std::move(pattern);
+  descriptor_ = OpenNameless(target.parent_path().string());
+  if (descriptor_ < 0) {
+    std::string pattern = (target.parent_path() / ".railyard-XXXXXX").string();
+    descriptor_ = mkostemp(pattern.data(), O_CLOEXEC);
+    if (descriptor_ < 0) ThrowErrno("create", path_);
+    unfinished_ = std::move(pattern);
+  }
   // The name may be too long, or that of a directory.
   struct stat ignored = {};
   if (path_.ends_with('/')) errno = EISDIR;
   if (path_.ends_with('/') || (lstat(target_.c_str(), &ignored) != 0 && errno != ENOENT)) {
     const int why = errno;
-    unlink(unfinished_.c_str());
+    if (!unfinished_.empty()) unlink(unfinished_.c_str());
     close(std::exchange(descriptor_, -1));
     errno = why;
     ThrowErrno("create", path_);
@@ -129,7 +140,7 @@ void OutputFile::Flush() {
 
 void OutputFile::Close() {
   Flush();
-  if (unfinished_.empty()) {
+  if (target_.empty()) {
     if (close(std::exchange(descriptor_, -1)) != 0) ThrowErrno("write", path_);
     return;
   }
@@ -140,9 +151,28 @@ void OutputFile::Close() {
       (sync_ == Sync::kAtOnce && fsync(descriptor_) != 0)) {
     ThrowErrno("write", path_);
   }
-  if (rename(unfinished_.c_str(), target_.c_str()) != 0) ThrowErrno("create", path_);
+  TakeName();
   if (close(std::exchange(descriptor_, -1)) != 0) ThrowErrno("write", path_);
   if (sync_ == Sync::kAtOnce) SyncPath(fs::path(target_).parent_path().string());
+}
+
+void OutputFile::TakeName() {
+  const std::string own = fmt::format("/proc/self/fd/{}", descriptor_);
+  const auto has_named = [&own](const std::string& name) {
+    return linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (unfinished_.empty() && has_named(target_)) return;
+  // Only a file with a name can be put in the place of another.
+  while (unfinished_.empty()) {
+    if (errno != EEXIST) ThrowErrno("create", path_);
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const std::string name =
+        (fs::path(target_).parent_path() /
+         fmt::format(".railyard-{}-{}", getpid(), std::chrono::nanoseconds(now).count()))
+            .string();
+    if (has_named(name)) unfinished_ = name;
+  }
+  if (rename(unfinished_.c_str(), target_.c_str()) != 0) ThrowErrno("create", path_);
 }
 
 void WriteOutput(const std::string& path, std::string_view text, Sync sync) {

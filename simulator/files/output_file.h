@@ -12,12 +12,13 @@
 
 namespace railyard {
 
-// Writes a buffered output. A regular file appears complete or not at all: it is written under
-// another name in the directory of its final place (for a symbolic link, that of its target),
-// forced to disk unless the caller does that, then renamed to its final name. "-" is standard
-// output. Devices and pipes are written to and never replaced, and so are the files behind standard
-// output and standard error (/dev/stdout). A signal that interrupts the program while a regular
-// file is unfinished takes effect after the file has been removed.
+// Writes a buffered output. A regular file appears complete or not at all: it is written without a
+// name in the file system of its final place (for a symbolic link, that of its target), or under
+// another name where there are no files without one, forced to disk unless the caller does that,
+// then given its final name. "-" is standard output. Devices and pipes are written to and never
+// replaced, and so are the files behind standard output and standard error (/dev/stdout). A signal
+// that interrupts the program while a regular file is unfinished takes effect after the file has
+// been removed.
 class OutputFile {
  public:
   explicit OutputFile(std::string path, Sync sync = Sync::kAtOnce);
@@ -27,19 +28,20 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   void Write(std::string_view text);
-  // Writes buffered data, forces the file to disk if the caller does not, and renames it to its
-  // final name.
+  // Writes buffered data, forces the file to disk if the caller does not, and gives it its final
+  // name.
   void Close();
 
  private:
   void OpenUnfinished();
+  void TakeName();
   void Flush();
 
   std::optional<Interruptible> interruptible_;  // of a regular file; destroyed last
   std::string path_;
   Sync sync_;
-  std::string target_;      // final place of a regular file
-  std::string unfinished_;  // its name until Close(); empty if not a regular file
+  std::string target_;      // final place of a regular file, else empty
+  std::string unfinished_;  // its name until Close(), if it has one
   std::string buffer_;
   int descriptor_ = -1;
 };

@@ -214,6 +214,7 @@ bool FabricSimulation::Build(const ScenarioBuilder& scenario, Diagnostics& diagn
   ns3::Simulator::ScheduleDestroy(&FabricSimulation::End, this);
   ns3::Simulator::ScheduleNow(&FabricSimulation::Begin, this);
   TraceLinkStates();  // devices follow their NIC's links
+  TraceWhatIsLogged();
   NS_LOG_INFO("built " << parts_->scenario->name << " with seed " << parts_->scenario->seed);
   return true;
 }
@@ -399,6 +400,12 @@ void FabricSimulation::TraceNics() {
   }
 }
 
+// Without a log nothing is traced for it.
+void FabricSimulation::TraceWhatIsLogged() {
+  if (g_log.IsEnabled(ns3::LOG_INFO)) TraceNics();
+  if (g_log.IsEnabled(ns3::LOG_LOGIC)) TraceDrops();
+}
+
 void FabricSimulation::OnPacketDropped(const railyard::PacketDropped& drop) {
   const SinkCall call(*parts_);
   PacketEvent event = EventOf(*drop.packet, *parts_->network, parts_->graph(), drop.reason);
@@ -408,6 +415,8 @@ void FabricSimulation::OnPacketDropped(const railyard::PacketDropped& drop) {
     event.sent = event.received = {};
   }
   event.link = drop.link == LinkId::kNone ? std::string_view() : parts_->NameOf(drop.link);
+  NS_LOG_LOGIC("packet " << event.sequence << " of flow " << event.flow << " is lost at "
+                         << event.link << ": " << event.reason);
   packet_dropped_(event);
 }
 
@@ -420,6 +429,7 @@ void FabricSimulation::OnEcnMarked(const railyard::EcnMarked& mark) {
 
 void FabricSimulation::OnLinkStateChanged(const LinkStateChanged& change) {
   const SinkCall call(*parts_);
+  NS_LOG_INFO(parts_->NameOf(change.link) << " is " << (change.up ? "up" : "down"));
   link_state_({.link = parts_->NameOf(change.link), .is_up = change.up});
   const DeviceId nic = parts_->graph().link_source(change.link);
   for (const auto& device : parts_->channel->devices()) {
@@ -435,18 +445,22 @@ void FabricSimulation::OnPauseSent(const railyard::PauseSent& pause) {
 // ns-3 passes the context by value. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void FabricSimulation::OnTimeout(std::string nic, const NicTimeout& timeout) {
   const SinkCall call(*parts_);
+  NS_LOG_INFO("time-out of queue pair " << timeout.queue_pair << " of " << nic);
   timeout_({.nic = nic, .queue_pair = timeout.queue_pair});
 }
 
 // ns-3 passes the context by value. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void FabricSimulation::OnCnpSent(std::string nic, const NicCnpSent& cnp) {
   const SinkCall call(*parts_);
+  NS_LOG_LOGIC(nic << " sends a CNP of queue pair " << cnp.queue_pair);
   cnp_sent_({.nic = nic, .queue_pair = cnp.queue_pair});
 }
 
 // ns-3 passes the context by value. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void FabricSimulation::OnRateChanged(std::string nic, const NicRateChanged& change) {
   const SinkCall call(*parts_);
+  NS_LOG_LOGIC("queue pair " << change.queue_pair << " of " << nic << " sends at "
+                             << change.rate_bps << " bit/s");
   rate_changed_({.nic = nic, .queue_pair = change.queue_pair, .rate_bps = change.rate_bps});
 }
 

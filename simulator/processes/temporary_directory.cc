@@ -14,7 +14,14 @@
 namespace railyard {
 
 TemporaryDirectory::TemporaryDirectory() {
-  Make((std::filesystem::temp_directory_path() / "railyard-XXXXXX").string());
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  if (error) {
+    const char* const named = std::getenv("TMPDIR");
+    throw EnvironmentError(fmt::format("no directory for temporary files: {}: {}",
+                                       named == nullptr ? "/tmp" : named, error.message()));
+  }
+  Make((parent / "railyard-XXXXXX").string());
 }
 
 TemporaryDirectory::TemporaryDirectory(const std::string& parent) {

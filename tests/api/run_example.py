@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs an example program, which must end with exit status 0 and print what a regular expression matches.
 
-usage: run_example.py PROGRAM REGEX
+usage: run_example.py PROGRAM [OPTION...] REGEX
 
 (ctest does not look at the exit status of a test with PASS_REGULAR_EXPRESSION.)
 """
@@ -24,6 +24,6 @@ def what_is_wrong(command, pattern):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    sys.exit(what_is_wrong([sys.argv[1]], sys.argv[2]))
+    sys.exit(what_is_wrong(sys.argv[1:-1], sys.argv[-1]))

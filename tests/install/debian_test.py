@@ -61,6 +61,9 @@ class DebianPackage(unittest.TestCase):
         self.assertTrue((out / "summary.json").is_file())
         self.assertIn("GNU GENERAL PUBLIC LICENSE",
                       (self.root / "usr/share/doc/railyard/copyright").read_text())
+        if b"Apache Software Foundation" in program.read_bytes():  # it carries ECharts
+            for name in ("echarts.LICENSE", "echarts.NOTICE"):
+                self.assertIn("Apache", (self.root / "usr/share/doc/railyard" / name).read_text())
         self.dpkg("--purge", "railyard")
         self.assertEqual(self.files(), before)
 

@@ -87,7 +87,9 @@ class Program(Installed):
         page = (self.prefix / "share/man/man1/railyard.1").read_text().replace("\\-", "-")
         for command in ("run", "validate", "topo", "topo show", "trace cut", "help models"):
             self.assertIn(f".SH RAILYARD {command}\n", page)
-            self.assertIn(self.railyard(*command.split(), "--help"), page)
+            said = self.railyard(*command.split(), "--help")
+            self.assertIn(said, page)
+            self.assertLessEqual(max(map(len, said.splitlines())), 80)
 
     def test_the_manual_page_has_every_option_that_is_completed(self):
         page = (self.prefix / "share/man/man1/railyard.1").read_text().replace("\\-", "-")
@@ -136,6 +138,7 @@ class Program(Installed):
         self.assertEqual(completed("railyard", "run", "run", "--thr"), {"--threads"})
         self.assertEqual(completed("railyard", "run", "trace", "cut", "--thr"), {"--threads"})
         self.assertEqual(completed("railyard", "run", "x", "--mode", ""), {"packet", "flow"})
+        self.assertNotIn("--seed", completed("railyard", "run", "x", "--out", ""))
         self.assertEqual(completed("railyard", "run", "x", "--mode", "=", "f"), {"flow"})
         self.assertEqual(completed("railyard", "run", "x", "--mode", "="), {"packet", "flow"})
         self.assertEqual(completed("railyard", "import", "--format", "goa"), {"goal"})

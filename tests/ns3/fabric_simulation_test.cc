@@ -4,8 +4,10 @@
 #include "railyard/ns3/fabric_simulation.h"
 
 #include <cstdint>
+#include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include <ns3/inet-socket-address.h>
 #include <ns3/internet-stack-helper.h>
 #include <ns3/ipv4-address-helper.h>
+#include <ns3/log.h>
 #include <ns3/node-container.h>
 #include <ns3/on-off-helper.h>
 #include <ns3/packet-sink-helper.h>
@@ -309,9 +312,9 @@ TEST_F(FabricSimulationTest, AttributesByPathDecide) {
   EXPECT_NE(times_ps[0], times_ps[1]);
 }
 
-// Every trace source of the simulation, by its path, in one job: seven senders overrun a receiver
-// whose switch has little room, and a cable is unplugged meanwhile.
-TEST_F(FabricSimulationTest, EveryTraceSourceHasAPath) {
+// Seven senders overrun a receiver whose switch has little room, and a cable is unplugged
+// meanwhile.
+ScenarioBuilder IncastWithACut() {
   ScenarioBuilder scenario("incast");
   scenario.Fabric(scenario::RailOptimized{.servers = 8})
       .Add(scenario::Collective{.operation = scenario::Operation::kGather,
@@ -323,7 +326,54 @@ TEST_F(FabricSimulationTest, EveryTraceSourceHasAPath) {
                            .link = "server1/nic0--leaf0",
                            .at = Duration::Us(100),
                            .until = Duration::Us(200)});
-  Create(RailyardHelper(scenario));
+  return scenario;
+}
+
+// What std::clog gets while it lives, which is where ns-3 logs.
+class CapturedLog {
+ public:
+  CapturedLog(const char* component, ns3::LogLevel level) : component_(component), level_(level) {
+    ns3::LogComponentEnable(component_, level_);
+  }
+  CapturedLog(const CapturedLog&) = delete;
+  CapturedLog& operator=(const CapturedLog&) = delete;
+  ~CapturedLog() {
+    ns3::LogComponentDisable(component_, level_);
+    std::clog.rdbuf(before_);
+  }
+  std::string text() const { return text_.str(); }
+
+ private:
+  const char* component_;
+  ns3::LogLevel level_;
+  std::ostringstream text_;
+  std::streambuf* before_ = std::clog.rdbuf(text_.rdbuf());
+};
+
+TEST_F(FabricSimulationTest, ALogHasWhatHappensInTheFabric) {
+  const auto logged = [&](ns3::LogLevel level) {
+    const CapturedLog log("RailyardFabricSimulation", level);
+    Create(RailyardHelper(IncastWithACut()));
+    ns3::Config::Set("/Railyard/SwitchList/*/Alpha", ns3::DoubleValue(1.0 / 128));
+    ns3::Simulator::Run();
+    fabric_ = nullptr;
+    ns3::Simulator::Destroy();
+    return log.text();
+  };
+  const std::string of_info = logged(ns3::LOG_LEVEL_INFO);
+  EXPECT_THAT(of_info, HasSubstr("server1/nic0>leaf0 is down\n"));
+  EXPECT_THAT(of_info, HasSubstr("server1/nic0>leaf0 is up\n"));
+  EXPECT_THAT(of_info, HasSubstr("time-out of queue pair "));
+  EXPECT_THAT(of_info, Not(HasSubstr(" is lost at ")));
+  const std::string of_logic = logged(ns3::LOG_LEVEL_LOGIC);
+  EXPECT_THAT(of_logic, HasSubstr(" is lost at server1/nic0>leaf0: LINK_DOWN\n"));
+  EXPECT_THAT(of_logic, HasSubstr(" sends a CNP of queue pair "));
+  EXPECT_THAT(of_logic, HasSubstr(" bit/s\n"));
+}
+
+// Every trace source of the simulation, by its path, in one job.
+TEST_F(FabricSimulationTest, EveryTraceSourceHasAPath) {
+  Create(RailyardHelper(IncastWithACut()));
   ns3::Config::Set("/Railyard/SwitchList/*/Alpha", ns3::DoubleValue(1.0 / 128));
   Counting seen;
   const auto connect = [&](const std::string& name, const auto& callback) {

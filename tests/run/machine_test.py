@@ -418,7 +418,37 @@ class Machine(unittest.TestCase):
         self.assertGreater(killed, 10)
         self.assertEqual(self.run_to_end("run", "small.textproto", "--out", "out", "--quiet"), (0, ""))
         self.expect_whole(self.here / "out")
-        self.expect_nothing("out", *(path.name for path in self.here.glob(".railyard-??????")))
+        self.expect_nothing("out")
+
+    def test_a_file_whose_writer_is_killed(self):
+        try:
+            os.close(os.open(self.here, os.O_TMPFILE | os.O_WRONLY))
+        except OSError as error:
+            self.skipTest(f"the file system has no files without a name: {error}")
+        begin = time.monotonic()
+        self.assertEqual(self.run_to_end("synth", "plan.textproto", "-o", "plan.trace"), (0, ""))
+        seconds = time.monotonic() - begin
+        written = (self.here / "plan.trace").read_bytes()
+        (self.here / "plan.trace").unlink()
+        instants = random.Random(2)
+        killed = 0
+        for _ in range(40):
+            process = self.start("synth", "plan.textproto", "-o", "plan.trace")
+            time.sleep(instants.uniform(0, 1.2 * seconds))
+            process.send_signal(signal.SIGKILL)
+            status, _ = self.end(process)
+            killed += status == -signal.SIGKILL
+            if (self.here / "plan.trace").exists():
+                self.assertEqual((self.here / "plan.trace").read_bytes(), written)
+                (self.here / "plan.trace").unlink()
+        self.assertGreater(killed, 10)
+        self.expect_nothing()
+
+    def test_no_directory_for_temporary_files(self):
+        self.environment["TMPDIR"] = str(self.here / "absent")
+        status, said = self.run_to_end("study", "study.textproto", "--dry-run")
+        self.assertEqual(status, 1)
+        self.assertRegex(said, "^railyard: error: no directory for temporary files: [^\\n]*absent: [^\\n]*\\n$")
 
     def expect_one_of(self, before, seed):
         found = self.expect_whole(self.here / "out")

@@ -125,12 +125,11 @@ TEST_F(FixedLatencyTest, FailoverOfNicsNeedsQueuePairs) {
 
 TEST_F(FixedLatencyTest, WhatActsOnPacketsIsRefused) {
   const std::string findings =
-      LoadedScenario(
-          std::string(kFabric) + kWorkload +
-          "transport: \"fixed\" network { load_balancing: ADAPTIVE }\n"
-          "nic { window: \"64KiB\" congestion_control { dcqcn {} } }\n"
-          "faults { kind: LOSS link: \"server0/nic0--leaf0\" start: \"1us\" probability: "
-          "0.1 }\n")
+      LoadedScenario(std::string(kFabric) + kWorkload +
+                     "transport: \"fixed\" network { load_balancing: ADAPTIVE }\n"
+                     "nic { window: \"64KiB\" congestion_control { dcqcn {} } }\n"
+                     "faults { name: \"loss\" kind: LOSS link: \"server0/nic0--leaf0\" at: \"1us\" "
+                     "loss { probability: 0.1 } }\n")
           .findings;
   EXPECT_THAT(findings, HasSubstr("network.load_balancing: switches choose links by packet or "
                                   "flowlet, and transport \"fixed\" has none (expected ECMP, or "

@@ -93,6 +93,7 @@ class FabricSimulation : public ns3::Object {
   void TracePauses();
   void TraceMarks();
   void TraceNics();
+  void TraceWhatIsLogged();
   void OnPacketDropped(const PacketDropped& drop);
   void OnLinkStateChanged(const LinkStateChanged& change);
   void OnPauseSent(const PauseSent& pause);
