@@ -14,7 +14,7 @@
 
 namespace railyard {
 
-// Returns "COMPLETED", "JOB_ABORTED", "STALLED", "INTERRUPTED" or "TIME_ENDED".
+// Returns "COMPLETED", "JOB_ABORTED", "STALLED", "INTERRUPTED", "TIME_ENDED" or "RUNNING".
 std::string_view RunStatusName(RunStatus status);
 
 // Returns part / whole; 0 if `whole` is 0.

@@ -14,6 +14,7 @@
 #include "analysis/result/text_pool.h"
 #include "analysis/result/time_series.h"
 #include "analysis/result/traffic_result.h"
+#include "simulator/units/never.h"
 
 namespace railyard {
 
@@ -287,6 +288,7 @@ constexpr const char* RunModeName(RunMode mode) {
   return mode == RunMode::kFlow ? "flow" : "packet";
 }
 
+// Holds all that a run measured.
 struct RunResult {
   std::string scenario;
   uint64_t seed = 0;
@@ -331,8 +333,8 @@ struct RunResult {
     std::string why;
   };
   std::vector<NeverReplayed> never_replayed;
-  // Returns the payload delivered between different GPUs: that of all pairs, and the bytes that
-  // switches of the network delivered.
+  // The payload delivered between different GPUs: that of all pairs, and the bytes that switches of
+  // the network delivered.
   uint64_t payload_bytes = 0;
   uint64_t payload_left_server_bytes = 0;
   uint64_t payload_reached_spine_bytes = 0;

@@ -2,10 +2,14 @@
 #include "railyard/run.h"
 
 #include <atomic>
+#include <stdexcept>
+#include <string>
 
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/engine/virtual_time.h"
+#include "simulator/run/packet_capture.h"
 #include "simulator/run/run_scenario.h"
+#include "simulator/scenario/schema/scenario.h"
 
 namespace railyard {
 namespace {
@@ -36,10 +40,21 @@ class SimulatorInUse {
   bool ended_ = false;
 };
 
+void CheckCaptures(const Scenario& scenario, const RunOptions& options) {
+  for (const LinkCapture& capture : options.captures) {
+    try {
+      FindCapturedLinks(scenario.fabric, capture.name);
+    } catch (const std::invalid_argument& error) {
+      throw EnvironmentError(std::string("RunOptions::captures: ") + error.what());
+    }
+  }
+}
+
 }  // namespace
 
 Result Run(const Scenario& scenario, const RunOptions& options) {
   if (options.threads == 0) throw EnvironmentError("RunOptions::threads is 0 (expected 1 or more)");
+  CheckCaptures(scenario, options);
   SimulatorInUse simulator;
   InitVirtualTime();
   if (!FabricSimulatorImpl::Get().IsUnused()) {

@@ -269,10 +269,8 @@ class RunCommand : public Command {
     std::vector<LinkCapture> captures;
     for (size_t i = 0; i < names.size(); ++i) {
       try {
-        captures.push_back({.name = names[i],
-                            .links = FindCapturedLinks(scenario.fabric, names[i]),
-                            .file = files[i],
-                            .snap_bytes = capture_bytes_});
+        FindCapturedLinks(scenario.fabric, names[i]);
+        captures.push_back({.name = names[i], .file = files[i], .snap_bytes = capture_bytes_});
       } catch (const std::invalid_argument& error) {
         fmt::print(stderr, "--capture: error: {}\n", error.what());
       }

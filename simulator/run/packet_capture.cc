@@ -94,7 +94,7 @@ PacketCapture::PacketCapture(const LinkCapture& capture, const FabricGraph& grap
   const auto type =
       settings.is_infiniband ? PcapngWriter::LinkType::kErf : PcapngWriter::LinkType::kEthernet;
   const uint32_t record_bytes = settings.is_infiniband ? kErfHeaderBytes : 0;
-  for (const LinkId link : capture.links) {
+  for (const LinkId link : FindCapturedLinks(graph, capture.name)) {
     order_lag_ps_ =
         std::max(order_lag_ps_, graph.device(graph.link_target(link)).forwarding_latency_ps);
     const uint32_t interface =

@@ -32,8 +32,9 @@ std::vector<std::string> CaptureFileNames(const std::vector<std::string>& links)
 
 class PacketCapture {
  public:
-  // Taps the links. All references must outlive this; `settings` are those of the NICs. Must be
-  // constructed after the network has been configured, and before the first message is posted.
+  // Taps the links, which FindCapturedLinks() has. All references must outlive this; `settings` are
+  // those of the NICs. Must be constructed after the network has been configured, and before the
+  // first message is posted.
   PacketCapture(const LinkCapture& capture, const FabricGraph& graph, FabricNetwork& network,
                 const QueueTransport& queue_pairs, const NicSettings& settings);
   PacketCapture(const PacketCapture&) = delete;

@@ -31,19 +31,25 @@ void OnSignal(int signal) {
   RequestLook();
 }
 
-void Catch(int signal, void (*handler)(int)) {
+// Returns the action so far.
+struct sigaction Catch(int signal, void (*handler)(int)) {
   struct sigaction action = {};
+  struct sigaction before = {};
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
   action.sa_handler = handler;
-  sigaction(signal, &action, nullptr);
+  sigaction(signal, &action, &before);
+  return before;
 }
 
-void SetTimer(std::chrono::milliseconds interval) {
+// Returns the timer so far.
+itimerval SetTimer(std::chrono::milliseconds interval) {
   const timeval time = {.tv_sec = interval.count() / 1'000,
                         .tv_usec = interval.count() % 1'000 * 1'000};
   const itimerval timer = {.it_interval = time, .it_value = time};
-  setitimer(ITIMER_REAL, &timer, nullptr);
+  itimerval before = {};
+  setitimer(ITIMER_REAL, &timer, &before);
+  return before;
 }
 
 uint64_t RssBytes() {
@@ -59,10 +65,10 @@ uint64_t RssBytes() {
 RunMonitor::RunMonitor(ProgressOptions progress, SavingOptions saving)
     : options_(std::move(progress)), saving_(std::move(saving)) {
   SetInterruptionHook(&RequestLook);
-  if (options_.show) Catch(SIGUSR1, &OnSignal);
+  if (options_.show) request_before_ = Catch(SIGUSR1, &OnSignal);
   if (Interval().count() == 0) return;
-  Catch(SIGALRM, &OnSignal);
-  SetTimer(Interval());
+  alarm_before_ = Catch(SIGALRM, &OnSignal);
+  timer_before_ = SetTimer(Interval());
 }
 
 std::chrono::milliseconds RunMonitor::Interval() const {
@@ -75,9 +81,13 @@ RunMonitor::~RunMonitor() {
   SetInterruptionHook(nullptr);
   if (Interval().count() > 0) {
     SetTimer(std::chrono::milliseconds{0});
-    Catch(SIGALRM, SIG_DFL);
+    sigaction(SIGALRM, &alarm_before_, nullptr);
+    setitimer(ITIMER_REAL, &timer_before_, nullptr);
   }
-  if (options_.show) Catch(SIGUSR1, SIG_IGN);  // it may come late
+  if (!options_.show) return;
+  // It may come late.
+  if (request_before_.sa_handler == SIG_DFL) request_before_.sa_handler = SIG_IGN;
+  sigaction(SIGUSR1, &request_before_, nullptr);
 }
 
 void RunMonitor::Run(const Watched& run) {

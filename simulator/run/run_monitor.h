@@ -5,11 +5,13 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <sys/time.h>
 #include <vector>
 
 #include "simulator/engine/fabric_simulator_impl.h"
@@ -73,6 +75,10 @@ class RunMonitor {
   Baseline* child_of_ = nullptr;
   std::string interruption_;
   bool has_given_up_ = false;
+  // The process's own actions for SIGUSR1 and SIGALRM, and its timer ITIMER_REAL.
+  struct sigaction request_before_ = {};
+  struct sigaction alarm_before_ = {};
+  itimerval timer_before_ = {};
 };
 
 }  // namespace railyard

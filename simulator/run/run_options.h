@@ -10,7 +10,6 @@
 
 #include "analysis/result/run_result.h"
 #include "simulator/replay/episodes/replay_cache_mode.h"
-#include "topologies/graph/graph_ids.h"
 
 namespace railyard {
 
@@ -22,7 +21,7 @@ struct RunProgress {
     double share_done = 0;
   };
   int64_t simulated_time_ps = 0;
-  double wall_seconds = 0;  // since the construction of the monitor
+  double wall_seconds = 0;  // since the run began
   double share_done = 0;    // of the calls; running ones count by their steps
   uint64_t collectives = 0;
   uint64_t replayed = 0;  // of these, replayed from the cache
@@ -47,10 +46,12 @@ struct SavingOptions {
   std::chrono::milliseconds interval{60'000};
 };
 
-// Describes a file to which packets are captured (packet_capture.h).
+// Describes a file to which the packets of a link are captured, with the headers that they would
+// have.
 struct LinkCapture {
-  std::string name;           // of the link or cable, as the user stated it
-  std::vector<LinkId> links;  // to which the name refers
+  // A link between servers: "server1/nic3>leaf3" for one direction of a cable,
+  // "server1/nic3--leaf3" for both.
+  std::string name;
   std::string file;
   uint32_t snap_bytes = UINT16_MAX;  // of each packet
   uint64_t bytes_max = 512u << 20;   // of the file; packets beyond it are only counted
@@ -60,11 +61,12 @@ struct LinkCapture {
 // fault-free run.
 struct BaselineFile {
   std::string path{};  // empty for none
-  // A digest of everything that determines the outcome. An outcome with another key, e.g. from
-  // another program, is ignored.
+  // A digest of everything that determines the outcome, which the caller computes. An outcome with
+  // another key, e.g. from another program, is ignored.
   std::string key{};
 };
 
+// Says how a scenario is run, and what is recorded besides its result.
 struct RunOptions {
   // Pairs the run with a fault-free run, for stretch. That run is a child process that is forked at
   // the instant of the first fault, because until then the two runs are the same. Pairs each of
@@ -83,8 +85,8 @@ struct RunOptions {
   // packets cross no link.
   std::vector<LinkCapture> captures{};
   std::string perfetto_file{};  // file name of the Perfetto trace; empty for none
-  // The estimate of a plan's job; the result compares it with the simulated breakdown of the same
-  // rank.
+  // The estimate of a plan's job, as `railyard estimate` makes it; the result compares it with the
+  // simulated breakdown of the same rank.
   std::optional<EstimateResult> estimate{};
   ProgressOptions progress{};
   SavingOptions saving{};

@@ -7,9 +7,9 @@
 
 namespace railyard {
 
-// Simulates a scenario to its end; the status is COMPLETED, JOB_ABORTED or STALLED. If a signal
-// interrupts it, the status is INTERRUPTED, and the result has the figures so far and, if the
-// paired run was cut short, no stretch. Calls must not overlap, and InitVirtualTime() must have
+// Simulates a scenario to its end; the status is COMPLETED, JOB_ABORTED, STALLED or TIME_ENDED. If
+// a signal interrupts it, the status is INTERRUPTED, and the result has the figures so far and, if
+// the paired run was cut short, no stretch. Calls must not overlap, and InitVirtualTime() must have
 // been called. Throws EnvironmentError if the baseline cannot be forked or dies; the process cannot
 // simulate any more then.
 RunResult RunScenario(const Scenario& scenario, const RunOptions& options);

@@ -10,14 +10,14 @@
 #include <string>
 #include <string_view>
 
+#include "simulator/units/never.h"  // IWYU pragma: export
+
 namespace railyard {
 
 inline constexpr int64_t kPsPerNs = 1'000;
 inline constexpr int64_t kPsPerUs = 1'000'000;
 inline constexpr int64_t kPsPerMs = 1'000'000'000;
 inline constexpr int64_t kPsPerSecond = 1'000'000'000'000;
-// A time that no event reaches: 106 days.
-inline constexpr int64_t kNeverPs = INT64_MAX;
 
 // Returns the time to serialise `bytes` at `rate_bps`, rounded up to the picosecond; it uses
 // 128-bit arithmetic if 64 bits could overflow. Preconditions: rate_bps > 0; the result fits 63

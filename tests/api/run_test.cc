@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "railyard/run.h"
 
+#include <chrono>
+#include <csignal>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <sys/time.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,6 +58,44 @@ TEST(RunTest, OptionsAndAnEngineInUseAreRefused) {
   EXPECT_THROW(railyard::Run(*scenario), EnvironmentError);
   ns3::Simulator::Destroy();
   EXPECT_EQ(railyard::Run(*scenario).status, RunStatus::kCompleted);
+}
+
+TEST(RunTest, ACaptureOfALinkThatIsNotThereIsRefusedBeforeTheRun) {
+  const auto scenario = BuiltBy(Pair());
+  RunOptions options;
+  options.captures = {{.name = "server0/nic0>leaf9", .file = "unused"}};
+  try {
+    railyard::Run(*scenario, options);
+    FAIL() << "a capture of no link";
+  } catch (const EnvironmentError& error) {
+    EXPECT_THAT(error.what(), ::testing::StartsWith(
+                                  "RunOptions::captures: unknown link or cable "
+                                  "\"server0/nic0>leaf9\" (did you mean \"server0/nic0>leaf0\"?"));
+  }
+  EXPECT_EQ(railyard::Run(*scenario).status, RunStatus::kCompleted);
+}
+
+void OnAlarm(int /*signal*/) {}
+
+TEST(RunTest, SignalsAndTheTimerAreTheCallersAgain) {
+  struct sigaction action = {};
+  action.sa_handler = &OnAlarm;
+  for (const int signal : {SIGALRM, SIGUSR1}) sigaction(signal, &action, nullptr);
+  const itimerval hour = {.it_interval = {}, .it_value = {.tv_sec = 3600, .tv_usec = 0}};
+  setitimer(ITIMER_REAL, &hour, nullptr);
+  RunOptions options;
+  options.progress = {.show = [](const RunProgress&) {}, .interval = std::chrono::milliseconds{1}};
+  railyard::Run(*BuiltBy(Pair()), options);
+  itimerval left = {};
+  const itimerval none = {};
+  setitimer(ITIMER_REAL, &none, &left);
+  EXPECT_GT(left.it_value.tv_sec, 3000);
+  for (const int signal : {SIGALRM, SIGUSR1}) {
+    struct sigaction found = {};
+    sigaction(signal, nullptr, &found);
+    EXPECT_EQ(found.sa_handler, &OnAlarm) << signal;
+    std::signal(signal, SIG_DFL);
+  }
 }
 
 TEST(RunTest, ARunAfterAnotherHasTheSameResult) {

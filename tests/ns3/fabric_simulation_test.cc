@@ -329,7 +329,7 @@ ScenarioBuilder IncastWithACut() {
   return scenario;
 }
 
-// What std::clog gets while it lives, which is where ns-3 logs.
+// Keeps the text that std::clog gets while it lives: ns-3 logs there.
 class CapturedLog {
  public:
   CapturedLog(const char* component, ns3::LogLevel level) : component_(component), level_(level) {

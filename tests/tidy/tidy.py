@@ -327,10 +327,27 @@ def check_life_of_an_allreduce(tree):
                                "use a function that is there")
 
 
+def decisions_after(words, status):
+    """Numbers of the decisions that follow such words in a status: "amends 0014 (files) and 0147 (names)"."""
+    found = re.search(words + "([^;]*)", re.sub(r"\([^)]*\)", "", status))
+    return set(re.findall(r"\d{4}", found[1])) if found else set()
+
+
+def check_amendments(tree, statuses):
+    """A decision that amends another is named there, and the other way round."""
+    for number, (path, status) in statuses.items():
+        for words, back in (("amended by", "amends"), ("amends", "amended by")):
+            for other in decisions_after(words, status):
+                if other in statuses and number not in decisions_after(back, statuses[other][1]):
+                    tree.error(statuses[other][0], 3, f"a decision without what {path} says of it is banned",
+                               f'use "{back} {number}" in its status')
+
+
 def check_decisions(tree):
     """Every decision has a status, and the index lists it by its number, title and status."""
     index = "docs/adr/README.md"
     listed = "\n".join(tree.texts.get(index, []))
+    statuses = {}
     for path in tree.named(".md"):
         name = Path(path).name
         if not re.fullmatch(r"docs/adr/\d{4}-.*\.md", path):
@@ -347,6 +364,8 @@ def check_decisions(tree):
         if row not in listed:
             tree.error(path, 1, f"a decision that {index} does not list as it is is banned",
                        f"use the row {row}")
+        statuses[title[1]] = (path, said)
+    check_amendments(tree, statuses)
 
 
 CHECKS = (check_umbrella_headers, check_layers, check_link_order, check_include_cycles,

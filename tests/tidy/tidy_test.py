@@ -187,6 +187,18 @@ class TidyTest(unittest.TestCase):
                     f"{page}:1: error: a decision without its number, title and status is banned, "
                     'use "# 0001. TITLE" and, two lines below, "Status: accepted"')
 
+    def test_decisions_that_amend_each_other_say_so_both(self):
+        pages = {"docs/adr/README.md": ""}
+        for number, status in (("0001", "accepted; amended by [0002](0002-b.md) and 0003"),
+                               ("0002", "accepted; amends 0001 (names), 0003 (files)"),
+                               ("0003", "accepted; amended by 0002")):
+            pages[f"docs/adr/{number}-{'abc'[int(number) - 1]}.md"] = f"# {number}. T\n\nStatus: {status}\n"
+            said = status.replace("[0002](0002-b.md)", "0002")
+            pages["docs/adr/README.md"] += f"| [{number}]({number}-{'abc'[int(number) - 1]}.md) | T | {said} |\n"
+        self.assertEqual(self.findings(**pages),
+                         ["docs/adr/0003-c.md:3: error: a decision without what docs/adr/0001-a.md says of it is "
+                          'banned, use "amends 0001" in its status'])
+
 
 if __name__ == "__main__":
     unittest.main()
