@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/chakra/chakra_json.h"
 
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-#include <rapidjson/error/en.h>
-#include <rapidjson/reader.h>
-
 #include "simulator/units/number.h"
+#include "traces/reading/json_events.h"
 
 namespace railyard {
 namespace {
-
-constexpr int kDepthMax = 64;
-constexpr size_t kTokenBytesMax = size_t{64} << 20;  // what rapidjson may have to hold at once
 
 constexpr std::pair<std::string_view, ChakraNodeType> kTypeNames[] = {
     {"METADATA_NODE", ChakraNodeType::kMetadata},
@@ -27,112 +24,15 @@ constexpr std::pair<std::string_view, ChakraNodeType> kTypeNames[] = {
     {"COMM_RECV_NODE", ChakraNodeType::kRecv},
     {"COMM_COLL_NODE", ChakraNodeType::kCollective}};
 
-// The input stream of rapidjson.
-class JsonBytes {
- public:
-  using Ch = char;
-  explicit JsonBytes(InputStream& stream) : stream_(stream) {}
-
-  char Peek() {
-    if (at_ == next_.size()) Fill();
-    return next_.empty() ? '\0' : next_[at_];
-  }
-  char Take() {
-    const char c = Peek();
-    if (!next_.empty()) {
-      ++at_;
-      ++taken_;
-    }
-    return taken_ - token_begin_ > kTokenBytesMax ? '\0' : c;  // which no JSON has
-  }
-  // A token has been read.
-  void EndToken() { token_begin_ = taken_; }
-  size_t Tell() const { return taken_; }
-  bool IsAtEnd() {
-    Peek();
-    return next_.empty();
-  }
-  // The writing half of rapidjson's streams, which parsing from one does not use.
-  char* PutBegin() { return nullptr; }
-  void Put(char) {}
-  void Flush() {}
-  size_t PutEnd(char*) { return 0; }
-
- private:
-  void Fill() {
-    stream_.Skip(next_.size());
-    at_ = 0;
-    next_ = stream_.Peek();
-  }
-
-  InputStream& stream_;
-  std::string_view next_;
-  size_t at_ = 0;
-  size_t taken_ = 0;
-  size_t token_begin_ = 0;
-};
-
 // Nodes are the objects of the outermost array, or else the outermost objects. Within them fields
 // stand directly, as both forms may have them, and in objects {"name": ..., "int64Val": ...} of
 // the list "attr".
-class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeHandler> {
+class NodeHandler {
  public:
-  NodeHandler(JsonBytes& bytes, const std::function<void(const ChakraNode&)>& visit)
-      : bytes_(bytes), visit_(visit) {}
+  explicit NodeHandler(const std::function<void(const ChakraNode&)>& visit) : visit_(visit) {}
 
-  bool StartObject() {
-    if (depth_ >= kDepthMax) return false;
-    ++depth_;
-    bytes_.EndToken();
-    if (depth_ == NodeDepth()) {
-      node_ = {};
-      is_node_ = false;
-    }
-    if (IsAttribute()) {
-      attribute_name_.clear();
-      attribute_text_.clear();
-      flags_ = {};
-    }
-    return true;
-  }
-  bool EndObject(rapidjson::SizeType) {
-    if (IsAttribute()) TakeAttribute();
-    if (depth_ == NodeDepth() && std::exchange(is_node_, false)) visit_(node_);
-    --depth_;
-    if (depth_ <= 1) in_list_ = false;
-    return true;
-  }
-  bool StartArray() {
-    if (depth_ >= kDepthMax) return false;
-    if (depth_ == 1 && (key_ == "workload_graph" || key_ == "nodes")) in_list_ = true;
-    if (depth_ == NodeDepth()) list_key_ = key_;
-    ++depth_;
-    return true;
-  }
-  bool EndArray(rapidjson::SizeType) {
-    --depth_;
-    if (depth_ == NodeDepth()) list_key_.clear();
-    if (depth_ == 1) in_list_ = false;
-    return true;
-  }
-  bool Key(const char* text, rapidjson::SizeType size, bool) {
-    bytes_.EndToken();
-    key_.assign(text, size);
-    return true;
-  }
-  bool Bool(bool value) { return Number(value ? 1 : 0); }
-  bool Uint(unsigned value) { return Number(value); }
-  bool Int(int value) { return Number(static_cast<uint64_t>(int64_t{value})); }
-  bool Uint64(uint64_t value) { return Number(value); }
-  bool Int64(int64_t value) { return Number(static_cast<uint64_t>(value)); }
-  bool Double(double value) {
-    // A duration may be a fraction; beyond 2^53 a double is no exact number of anything.
-    return Number(value >= 0 && value < 9e15 ? static_cast<uint64_t>(value) : UINT64_MAX);
-  }
-  bool Default() { return true; }
-  bool String(const char* text, rapidjson::SizeType size, bool) {
-    bytes_.EndToken();
-    const std::string_view value(text, size);
+  void Key(std::string_view key) { key_ = key; }
+  void Text(std::string_view value) {
     if (IsAttribute()) {
       if (key_ == "name") attribute_name_ = value;
       if (key_ == "stringVal" || key_ == "string_val") attribute_text_ = value;
@@ -147,9 +47,45 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
       }
     }
     // protobuf's JSON has 64-bit numbers as strings.
-    const auto number = NumberOf<uint64_t>(value);
-    return !number || Number(*number);
+    if (const auto number = NumberOf<uint64_t>(value)) TakeNumber(*number);
   }
+  void Number(std::string_view text) {
+    if (const auto number = NumberOf<uint64_t>(text)) {
+      TakeNumber(*number);
+    } else if (const auto negative = NumberOf<int64_t>(text)) {
+      TakeNumber(static_cast<uint64_t>(*negative));
+    } else {
+      // A duration may be a fraction; beyond 2^53 a double is no exact number of anything.
+      const double value = NumberOf<double>(text).value_or(-1);
+      TakeNumber(value >= 0 && value < 9e15 ? static_cast<uint64_t>(value) : UINT64_MAX);
+    }
+  }
+  void Open(bool is_object) {
+    if (!is_object && depth_ == 1 && (key_ == "workload_graph" || key_ == "nodes")) in_list_ = true;
+    if (!is_object && depth_ == NodeDepth()) list_key_ = key_;
+    ++depth_;
+    if (!is_object) return;
+    if (depth_ == NodeDepth()) {
+      node_ = {};
+      is_node_ = false;
+    }
+    if (IsAttribute()) {
+      attribute_name_.clear();
+      attribute_text_.clear();
+      flags_ = {};
+    }
+  }
+  void Close(bool is_object) {
+    if (is_object) {
+      if (IsAttribute()) TakeAttribute();
+      if (depth_ == NodeDepth() && std::exchange(is_node_, false)) visit_(node_);
+    }
+    --depth_;
+    if (!is_object && depth_ == NodeDepth()) list_key_.clear();
+    if (depth_ <= 1) in_list_ = false;
+  }
+  void Bool(bool value) { TakeNumber(value ? 1 : 0); }
+  void Other() {}
 
  private:
   struct Flags {
@@ -166,8 +102,7 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
     return false;
   }
 
-  bool Number(uint64_t value) {
-    bytes_.EndToken();
+  void TakeNumber(uint64_t value) {
     if (depth_ == NodeDepth() + 1) {
       if (list_key_ == "data_deps" || list_key_ == "dataDeps") node_.data_deps.push_back(value);
       if (list_key_ == "ctrl_deps" || list_key_ == "ctrlDeps") node_.ctrl_deps.push_back(value);
@@ -179,7 +114,6 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
     } else if (depth_ == NodeDepth()) {
       TakeField(value);
     }
-    return true;
   }
 
   void TakeField(uint64_t value) {
@@ -213,7 +147,6 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
     if (flags_.number) TakeNamed(attribute_name_, *flags_.number);
   }
 
-  JsonBytes& bytes_;
   const std::function<void(const ChakraNode&)>& visit_;
   int depth_ = 0;
   bool in_list_ = false;
@@ -232,21 +165,10 @@ class NodeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, NodeH
 bool ReadChakraJson(InputStream& stream, const std::function<void(const ChakraNode&)>& visit,
                     Diagnostics& diagnostics) {
   JsonBytes bytes(stream);
-  NodeHandler handler(bytes, visit);
-  rapidjson::Reader reader;
+  NodeHandler handler(visit);
   // Several documents may follow one another.
-  while (!bytes.IsAtEnd()) {
-    constexpr unsigned kFlags = rapidjson::kParseStopWhenDoneFlag | rapidjson::kParseIterativeFlag;
-    const rapidjson::ParseResult result = reader.Parse<kFlags>(bytes, handler);
-    if (!result) {
-      if (result.Code() == rapidjson::kParseErrorDocumentEmpty && bytes.IsAtEnd()) break;
-      const bool is_deep = result.Code() == rapidjson::kParseErrorTermination;
-      diagnostics.Error(
-          {.file = stream.name()}, "",
-          fmt::format("byte {}: {} (expected Chakra's JSON)", result.Offset(),
-                      is_deep ? "nested too deeply" : rapidjson::GetParseError_En(result.Code())));
-      return false;
-    }
+  for (bytes.SkipWhitespace(); !bytes.IsAtEnd(); bytes.SkipWhitespace()) {
+    if (!JsonEvents(bytes, handler).Parse(stream.name(), diagnostics)) return false;
   }
   return true;
 }

@@ -11,7 +11,8 @@
 
 namespace railyard {
 
-// Passes each node with an id to `visit`. Returns false after an error, which names the byte.
+// Passes each node with an id or a type to `visit`. Returns false after an error, which names the
+// line, and without one if the stream has failed, which InputFiles reports.
 bool ReadChakraJson(InputStream& stream, const std::function<void(const ChakraNode&)>& visit,
                     Diagnostics& diagnostics);
 

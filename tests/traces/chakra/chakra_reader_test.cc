@@ -297,6 +297,30 @@ TEST(ChakraReaderTest, NestingOfJsonIsBounded) {
   EXPECT_THAT(files.findings(), HasSubstr("nested too deeply"));
 }
 
+TEST(ChakraReaderTest, NumbersOfJsonMayBeFractionsOrTooLarge) {
+  ImportedFiles files;
+  const TraceImport& import = files.Import({files.Write("a.0.json", R"({"workload_graph": [
+    {"Id": 1, "NodeType": 4, "runtime": 3.9},
+    {"Id": 2, "NodeType": 7, "data_deps": [1], "comm_type": 0, "comm_size": 6.4e1},
+    {"Id": 3, "NodeType": 4, "runtime": 1e99, "is_cpu_op": null},
+    {"Id": 4, "NodeType": 7, "data_deps": [3], "comm_type": 0, "comm_size": -1}]})")});
+  ASSERT_TRUE(import.trace) << files.findings();
+  EXPECT_THAT(files.Kind(CollectiveKind::kAllReduce), Pair(1, 64));
+  EXPECT_EQ(import.trace->operations[GlobalRank{0}][0].compute_before_ps, 3'000'000);
+  EXPECT_EQ(files.Dropped(CallDropReason::kOutOfRange), 1u);
+  EXPECT_THAT(import.report.ToString(), HasSubstr("1 nodes have a duration_micros of more than"));
+}
+
+TEST(ChakraReaderTest, MistakesInJsonAreFindingsAtTheirLine) {
+  ImportedFiles files;
+  files.Import({files.Write("a.0.json",
+                            "{\"version\": \"0.0.4\"}\n"
+                            "{\"type\": \"COMM_COLL_NODE\", \"attr\": []}\n"
+                            "{\"id\": 1,\n"
+                            " \"name\": one}\n")});
+  EXPECT_THAT(files.findings(), HasSubstr("a.0.json:4:1: error: is no JSON"));
+}
+
 // for f in DIR/*.et; do python3 -c '
 //   split the file at its varint lengths and pipe each message to protoc --decode_raw'; done
 // shows one node of type 7 each with comm_type 0, 2, 6, 7 and comm_size 1048576, as AttributeProto.
