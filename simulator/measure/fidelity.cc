@@ -88,30 +88,15 @@ struct Hint {
   uint32_t queue_pairs = 0;   // per connection
   bool has_gib = false;       // Google's plug-in for its RoCE NICs
 };
-// Returns an algorithm of NCCL's as scenarios name it, whether underscores are written or not and
-// in any case; empty if there is none.
-std::string AlgorithmNamed(const std::string& name) {
-  constexpr std::array<std::string_view, 7> kAlgorithms = {
-      "RING", "TREE", "NVLS", "NVLS_TREE", "PAT", "COLLNET_DIRECT", "COLLNET_CHAIN"};
-  const auto letters_of = [](std::string_view text) {
-    std::string letters;
-    for (const char c : text) {
-      if (c != '_') letters += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    }
-    return letters;
-  };
-  for (const std::string_view algorithm : kAlgorithms) {
-    if (letters_of(algorithm) == letters_of(name)) return std::string(algorithm);
-  }
-  return {};
-}
 Hint ParseHint(const std::string& text) {
   Hint hint;
   if (const size_t end = text.find(" forced"); end != std::string::npos) {
     const size_t before = text.find_last_of(" ;,(", end - 1);
     const size_t begin = end == 0 || before == std::string::npos ? 0 : before + 1;
     hint.forced = text.substr(begin, end - begin);
-    hint.algorithm = AlgorithmNamed(hint.forced);
+    if (const auto algorithm = FindAlgorithm(hint.forced)) {
+      hint.algorithm = AlgorithmName(*algorithm);
+    }
   }
   const size_t at = text.find("NCCL_MIN_CTAS=");
   uint32_t channels = 0;

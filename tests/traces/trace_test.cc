@@ -51,5 +51,28 @@ TEST(TraceTest, NamesAreThoseNcclPrints) {
   EXPECT_EQ(ProtocolName(Protocol::kUnstated), "-");
 }
 
+TEST(TraceTest, NamesAreFoundInAnyCaseWithOrWithoutUnderscores) {
+  for (int number = 1; number <= static_cast<int>(Algorithm::kPat); ++number) {
+    const auto algorithm = static_cast<Algorithm>(number);
+    EXPECT_EQ(FindAlgorithm(AlgorithmName(algorithm)), algorithm);
+  }
+  EXPECT_EQ(FindAlgorithm("CollNetDirect"), Algorithm::kCollnetDirect);
+  EXPECT_EQ(FindAlgorithm("nvlstree"), Algorithm::kNvlsTree);
+  EXPECT_EQ(FindAlgorithm("nvls_tree"), Algorithm::kNvlsTree);
+  EXPECT_EQ(FindProtocol("Simple"), Protocol::kSimple);
+  EXPECT_EQ(FindProtocol("ll"), Protocol::kLl);
+  EXPECT_EQ(FindProtocol("LL_128"), Protocol::kLl128);
+}
+
+TEST(TraceTest, OnlyWholeNamesOfNcclsAreFound) {
+  for (const char* name : {"", "_", "-", "?", "RIN", "RINGS", " RING", "DIRECT", "HALVING_DOUBLING",
+                           "EXPLICIT", "SIMPLE"}) {
+    EXPECT_EQ(FindAlgorithm(name), std::nullopt) << name;
+  }
+  for (const char* name : {"", "-", "L", "LL1", "RING"}) {
+    EXPECT_EQ(FindProtocol(name), std::nullopt) << name;
+  }
+}
+
 }  // namespace
 }  // namespace railyard

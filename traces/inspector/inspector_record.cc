@@ -2,9 +2,8 @@
 #include "traces/inspector/inspector_record.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,28 +16,12 @@ namespace {
 
 constexpr uint64_t kMeasuredUsMax = uint64_t{1} << 42;
 
-constexpr std::array<std::pair<std::string_view, Algorithm>, 7> kAlgorithms = {{
-    {"TREE", Algorithm::kTree},
-    {"RING", Algorithm::kRing},
-    {"COLLNET_DIRECT", Algorithm::kCollnetDirect},
-    {"COLLNET_CHAIN", Algorithm::kCollnetChain},
-    {"NVLS", Algorithm::kNvls},
-    {"NVLS_TREE", Algorithm::kNvlsTree},
-    {"PAT", Algorithm::kPat},
-}};
-constexpr std::array<std::pair<std::string_view, Protocol>, 3> kProtocols = {{
-    {"LL", Protocol::kLl},
-    {"LL128", Protocol::kLl128},
-    {"SIMPLE", Protocol::kSimple},
-}};
-
-template <typename Choice, size_t kSize>
-Choice Named(const std::array<std::pair<std::string_view, Choice>, kSize>& table,
-             std::string_view name) {
-  for (const auto& [entry, choice] : table) {
-    if (entry == name) return choice;
-  }
-  return Choice::kUnstated;
+// The inspector spells names as `name_of` does; a name in another spelling is not one of its.
+template <typename Choice>
+Choice Named(std::string_view name, std::optional<Choice> (*find)(std::string_view),
+             std::string_view (*name_of)(Choice)) {
+  const std::optional<Choice> found = find(name);
+  return found && name_of(*found) == name ? *found : Choice::kUnstated;
 }
 
 std::optional<int64_t> StartOf(const Value& perf, std::string_view prefix) {
@@ -96,8 +79,8 @@ std::optional<InspectorCall> ParseInspectorCall(const Value& line) {
       call.peer = static_cast<uint32_t>(*peer);
     }
   }
-  call.algorithm = Named(kAlgorithms, perf->TextOf("coll_algo"));
-  call.protocol = Named(kProtocols, perf->TextOf("coll_proto"));
+  call.algorithm = Named(perf->TextOf("coll_algo"), FindAlgorithm, AlgorithmName);
+  call.protocol = Named(perf->TextOf("coll_proto"), FindProtocol, ProtocolName);
   const std::string time_key = prefix + "_exec_time_us";
   const auto measured_us = perf->UnsignedOf(time_key);
   call.duration_is_none =

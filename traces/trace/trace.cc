@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/trace/trace.h"
 
+#include <cctype>
+
 namespace railyard {
 
 std::string_view CollectiveKindName(CollectiveKind kind) {
@@ -138,6 +140,38 @@ std::string_view ProtocolName(Protocol protocol) {
       return "SIMPLE";
   }
   return "?";
+}
+
+namespace {
+
+std::string LettersOf(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c != '_') letters += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return letters;
+}
+
+// Finds the value of this name among those up to `last`, but for the first, which is unstated.
+template <typename Value>
+std::optional<Value> FindNamed(std::string_view name, Value last,
+                               std::string_view (*name_of)(Value)) {
+  const std::string letters = LettersOf(name);
+  for (int number = 1; number <= static_cast<int>(last); ++number) {
+    const auto value = static_cast<Value>(number);
+    if (LettersOf(name_of(value)) == letters) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Algorithm> FindAlgorithm(std::string_view name) {
+  return FindNamed(name, Algorithm::kPat, AlgorithmName);
+}
+
+std::optional<Protocol> FindProtocol(std::string_view name) {
+  return FindNamed(name, Protocol::kSimple, ProtocolName);
 }
 
 TraceOperation AsComputation(const TraceOperation& call) {

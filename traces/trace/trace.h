@@ -76,6 +76,10 @@ enum class Algorithm : uint8_t {
 enum class Protocol : uint8_t { kUnstated, kLl, kLl128, kSimple };
 std::string_view AlgorithmName(Algorithm algorithm);  // "RING"; "-" for kUnstated
 std::string_view ProtocolName(Protocol protocol);
+// Returns NCCL's algorithm or protocol of this name, in any case and with or without underscores:
+// "NVLS_TREE", "NVLSTree". Names of the baselines and "-" are not found.
+std::optional<Algorithm> FindAlgorithm(std::string_view name);
+std::optional<Protocol> FindProtocol(std::string_view name);
 
 // Names the kernels that move the tokens of a mixture of experts instead of NCCL's grouped Sends
 // and Recvs (docs/model/expert-kernels.md).

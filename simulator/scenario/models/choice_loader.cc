@@ -23,21 +23,20 @@ namespace {
 template <typename Value>
 using Named = std::pair<std::string_view, Value>;
 
-// ncclAlgoStr (src/init.cc).
-constexpr std::array kAlgorithms = {
-    Named<Algorithm>{"Tree", Algorithm::kTree},
-    Named<Algorithm>{"Ring", Algorithm::kRing},
-    Named<Algorithm>{"CollNetDirect", Algorithm::kCollnetDirect},
-    Named<Algorithm>{"CollNetChain", Algorithm::kCollnetChain},
-    Named<Algorithm>{"NVLS", Algorithm::kNvls},
-    Named<Algorithm>{"NVLSTree", Algorithm::kNvlsTree},
-    Named<Algorithm>{"PAT", Algorithm::kPat},
-};
-constexpr std::array kProtocols = {
-    Named<Protocol>{"LL", Protocol::kLl},
-    Named<Protocol>{"LL128", Protocol::kLl128},
-    Named<Protocol>{"Simple", Protocol::kSimple},
-};
+// NCCL's own spellings (ncclAlgoStr and ncclProtoStr, src/init.cc), the only ones that it takes
+// besides other cases: FindAlgorithm would take underscores as well.
+constexpr std::array<std::string_view, 7> kAlgorithmNames = {
+    "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
+constexpr std::array<std::string_view, 3> kProtocolNames = {"LL", "LL128", "Simple"};
+
+template <typename Value>
+std::vector<Named<Value>> ChoicesNamed(std::span<const std::string_view> names,
+                                       std::optional<Value> (*find)(std::string_view)) {
+  std::vector<Named<Value>> choices;
+  for (const std::string_view name : names) choices.emplace_back(name, find(name).value());
+  return choices;
+}
+
 // ncclFuncStr: the collectives that NCCL tunes.
 constexpr std::array kTunedKinds = {
     Named<CollectiveKind>{"Broadcast", CollectiveKind::kBroadcast},
@@ -155,13 +154,13 @@ void LoadChoices(const ProtoCursor& nccl, const std::string& version_text, NcclS
   const bool has_lists_by_kind = settings.version >= kFirstStrictChoiceVersion;
   if (nccl.Has("ALGO")) {
     ChoiceLoader(nccl, "ALGO", diagnostics)
-        .Load(std::span<const Named<Algorithm>>(kAlgorithms), has_lists_by_kind, version_text,
-              settings.algorithms);
+        .Load<Algorithm>(ChoicesNamed(kAlgorithmNames, FindAlgorithm), has_lists_by_kind,
+                         version_text, settings.algorithms);
   }
   if (nccl.Has("PROTO")) {
     ChoiceLoader(nccl, "PROTO", diagnostics)
-        .Load(std::span<const Named<Protocol>>(kProtocols), has_lists_by_kind, version_text,
-              settings.protocols);
+        .Load<Protocol>(ChoicesNamed(kProtocolNames, FindProtocol), has_lists_by_kind, version_text,
+                        settings.protocols);
   }
   if (settings.version >= kFirstPartlyKnownVersion) ForbidUnnamed(settings);
 }
