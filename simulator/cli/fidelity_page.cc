@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analysis/report/page_contents.h"
+#include "analysis/tables/figure_text.h"
 
 namespace railyard {
 namespace {
@@ -17,8 +18,6 @@ StoredValue ValueOrNone(const std::optional<double>& value) {
   return value ? StoredValue(*value) : StoredValue();
 }
 StoredValue CountOf(uint64_t count) { return static_cast<int64_t>(count); }
-
-std::string PercentText(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 ChartTable CellsTable(const Scoreboard& board, std::string name) {
   ChartTable table{
