@@ -89,7 +89,7 @@ class PerfCommand : public Command {
       base.scenario.Set("workload.schedule", std::filesystem::absolute(schedule_).string());
     }
     const bool shows_table = json_ != "-";
-    const size_t halves = CopiesWithinRank(report.collective) ? 2 : 1;
+    const size_t halves = CopiesWithinRank(KindOf(report.collective)) ? 2 : 1;
     std::vector<PerfPoint> points;
     for (uint64_t asked = report.bytes_min; asked <= report.bytes_max; asked *= report.factor) {
       const uint64_t bytes = WholeBlocks(report.collective, asked, report.ranks);

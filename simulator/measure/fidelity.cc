@@ -222,10 +222,11 @@ FidelityPoint PointOf(const MeasuredRow& row) {
     return refuse("SHARP over a network that is not InfiniBand");
   }
   if (has_sharp) network += " with SHARP";
-  result.point = {.collective = *collective,
-                  .bytes = row.bytes,
-                  .in_place = CopiesWithinRank(*collective) && Contains(row.notes, "in-place"),
-                  .scenario = ScenarioOf(fabric)};
+  result.point = {
+      .collective = *collective,
+      .bytes = row.bytes,
+      .in_place = CopiesWithinRank(KindOf(*collective)) && Contains(row.notes, "in-place"),
+      .scenario = ScenarioOf(fabric)};
   SetNccl(row, fabric.network, has_sharp, result.point.scenario);
   const bool launch_is_open = Contains(row.notes, "torch.distributed");
   if (launch_is_open) result.harness_ps = kOpenLaunchPs;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/writers/json_writer.h"
+#include "traces/trace/trace_check.h"
 
 namespace railyard {
 namespace {
@@ -24,10 +25,6 @@ Bandwidths BandwidthsOf(const PerfReport& report, uint64_t bytes, const TimedRun
 bool Reduces(PerfCollective collective) {
   return collective == PerfCollective::kAllReduce || collective == PerfCollective::kReduce ||
          collective == PerfCollective::kReduceScatter;
-}
-bool HasRoot(PerfCollective collective) {
-  return collective == PerfCollective::kBroadcast || collective == PerfCollective::kReduce ||
-         collective == PerfCollective::kGather || collective == PerfCollective::kScatter;
 }
 
 // As wide as nccl-tests has it: two, one or no decimals.
@@ -78,7 +75,7 @@ std::string PerfLine(const PerfReport& report, const PerfRow& row) {
   return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {}  {}\n", row.bytes,
                      row.bytes / kPerfElementBytes / BlocksOf(report.collective, report.ranks),
                      "float", Reduces(report.collective) ? "sum" : "none",
-                     HasRoot(report.collective) ? "0" : "-1", half(row.out_of_place),
+                     HasRoot(KindOf(report.collective)) ? "0" : "-1", half(row.out_of_place),
                      half(row.in_place));
 }
 
@@ -108,7 +105,7 @@ std::string PerfJson(const PerfReport& report) {
     json.Number("count", row.bytes / kPerfElementBytes / BlocksOf(report.collective, report.ranks));
     json.Text("type", "float");
     json.Text("redop", Reduces(report.collective) ? "sum" : "none");
-    json.Signed("root", HasRoot(report.collective) ? 0 : -1);
+    json.Signed("root", HasRoot(KindOf(report.collective)) ? 0 : -1);
     for (const bool in_place : {false, true}) {
       const Bandwidths is =
           BandwidthsOf(report, row.bytes, in_place ? row.in_place : row.out_of_place);

@@ -13,7 +13,7 @@ namespace railyard {
 struct PerfRow {
   uint64_t bytes = 0;
   TimedRun out_of_place;
-  TimedRun in_place;  // the same where !CopiesWithinRank
+  TimedRun in_place;  // the same where !CopiesWithinRank(KindOf(collective))
 
   bool ran() const { return out_of_place.error.empty() && in_place.error.empty(); }
   const std::string& error() const {

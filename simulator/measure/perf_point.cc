@@ -99,8 +99,10 @@ std::optional<PerfCollective> FindPerfCollective(CollectiveKind kind) {
   return static_cast<PerfCollective>(at - kCollectives.begin());
 }
 
+CollectiveKind KindOf(PerfCollective collective) { return RowOf(collective).kind; }
+
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks) {
-  return IsMadeOfBlocks(RowOf(collective).kind) ? ranks : 1;
+  return IsMadeOfBlocks(KindOf(collective)) ? ranks : 1;
 }
 
 uint64_t WholeBlocks(PerfCollective collective, uint64_t bytes, uint32_t ranks) {
@@ -110,13 +112,8 @@ uint64_t WholeBlocks(PerfCollective collective, uint64_t bytes, uint32_t ranks) 
   return bytes - bytes % grain;
 }
 
-bool CopiesWithinRank(PerfCollective collective) {
-  return collective == PerfCollective::kAllToAll || collective == PerfCollective::kGather ||
-         collective == PerfCollective::kScatter;
-}
-
 double BusbwFactorOf(PerfCollective collective, uint32_t ranks) {
-  return BusbwFactor(RowOf(collective).kind, ranks);
+  return BusbwFactor(KindOf(collective), ranks);
 }
 
 std::shared_ptr<const Scenario> LoadPoint(const PerfPoint& point, Diagnostics& diagnostics) {

@@ -36,6 +36,7 @@ std::string_view PerfCollectiveName(PerfCollective collective);
 std::vector<std::string> PerfCollectiveNames();
 std::optional<PerfCollective> FindPerfCollective(std::string_view name);
 std::optional<PerfCollective> FindPerfCollective(CollectiveKind kind);
+CollectiveKind KindOf(PerfCollective collective);  // kSend for kSendRecv
 // Returns nccl-tests' factor from algorithm to bus bandwidth (doc/PERFORMANCE.md of nccl-tests).
 double BusbwFactorOf(PerfCollective collective, uint32_t ranks);
 // Returns the number of equal blocks in the size: n if it is the total of a block for each rank,
@@ -48,14 +49,10 @@ inline constexpr uint64_t kPerfElementBytes = 4;  // float, nccl-tests' default
 // (count / nranks) & -(16 / wordSize(type))).
 uint64_t WholeBlocks(PerfCollective collective, uint64_t bytes, uint32_t ranks);
 
-// Returns true if in-place calls differ from out-of-place ones, because a rank copies its own part
-// in the latter.
-bool CopiesWithinRank(PerfCollective collective);
-
 struct PerfPoint {
   PerfCollective collective = PerfCollective::kAllReduce;
   uint64_t bytes = 0;
-  bool in_place = false;  // only where CopiesWithinRank
+  bool in_place = false;  // only where CopiesWithinRank(KindOf(collective))
   // Holds all but the collective: the fabric, NCCL's settings, models, a forced algorithm.
   ScenarioBuilder scenario = CommandScenario();
 

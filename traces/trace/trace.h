@@ -29,12 +29,11 @@ enum class CollectiveKind : uint8_t {
   kCompute,  // no communication; the stream is busy for compute_before_ps
 };
 inline constexpr int kCollectiveKindCount = 11;
-// Returns true if a rank may have a part for itself, which it copies (ncclAlltoAll, ncclGather,
-// ncclScatter).
 inline bool IsSendOrRecv(CollectiveKind kind) {
   return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
 }
-
+// Returns true if a rank may have a part for itself, which it copies (ncclAlltoAll, ncclGather,
+// ncclScatter). Calls in place then differ from those out of place.
 inline bool CopiesWithinRank(CollectiveKind kind) {
   return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kGather ||
          kind == CollectiveKind::kScatter;
