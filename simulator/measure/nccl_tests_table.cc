@@ -5,6 +5,7 @@
 
 #include "analysis/writers/json_writer.h"
 #include "traces/trace/trace_check.h"
+#include "workloads/collectives/collective_sizes.h"
 
 namespace railyard {
 namespace {
@@ -18,7 +19,7 @@ Bandwidths BandwidthsOf(const PerfReport& report, uint64_t bytes, const TimedRun
   Bandwidths result;
   result.time_us = static_cast<double>(outcome.time_ps) * 1e-6;
   result.algbw = static_cast<double>(bytes) / result.time_us * 1e-3;
-  result.busbw = result.algbw * BusbwFactorOf(report.collective, report.ranks);
+  result.busbw = result.algbw * BusbwFactor(KindOf(report.collective), report.ranks);
   return result;
 }
 

@@ -112,10 +112,6 @@ uint64_t WholeBlocks(PerfCollective collective, uint64_t bytes, uint32_t ranks) 
   return bytes - bytes % grain;
 }
 
-double BusbwFactorOf(PerfCollective collective, uint32_t ranks) {
-  return BusbwFactor(KindOf(collective), ranks);
-}
-
 std::shared_ptr<const Scenario> LoadPoint(const PerfPoint& point, Diagnostics& diagnostics) {
   ScenarioBuilder builder = point.scenario;
   scenario::Collective collective{.operation = RowOf(point.collective).operation,

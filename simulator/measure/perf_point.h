@@ -37,8 +37,6 @@ std::vector<std::string> PerfCollectiveNames();
 std::optional<PerfCollective> FindPerfCollective(std::string_view name);
 std::optional<PerfCollective> FindPerfCollective(CollectiveKind kind);
 CollectiveKind KindOf(PerfCollective collective);  // kSend for kSendRecv
-// Returns nccl-tests' factor from algorithm to bus bandwidth (doc/PERFORMANCE.md of nccl-tests).
-double BusbwFactorOf(PerfCollective collective, uint32_t ranks);
 // Returns the number of equal blocks in the size: n if it is the total of a block for each rank,
 // else 1.
 uint32_t BlocksOf(PerfCollective collective, uint32_t ranks);

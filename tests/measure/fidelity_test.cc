@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "workloads/collectives/collective_sizes.h"
+
 namespace railyard {
 namespace {
 
@@ -239,11 +241,11 @@ TEST(FidelityTest, QuantilesAreOfAbsoluteErrors) {
 }
 
 TEST(FidelityTest, BusBandwidthFactorsAreThoseOfNcclTests) {
-  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kAllReduce, 8), 1.75);
-  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kAllGather, 8), 0.875);
-  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kAllToAll, 16), 0.9375);
-  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kBroadcast, 8), 1);
-  EXPECT_DOUBLE_EQ(BusbwFactorOf(PerfCollective::kSendRecv, 8), 1);
+  EXPECT_DOUBLE_EQ(BusbwFactor(KindOf(PerfCollective::kAllReduce), 8), 1.75);
+  EXPECT_DOUBLE_EQ(BusbwFactor(KindOf(PerfCollective::kAllGather), 8), 0.875);
+  EXPECT_DOUBLE_EQ(BusbwFactor(KindOf(PerfCollective::kAllToAll), 16), 0.9375);
+  EXPECT_DOUBLE_EQ(BusbwFactor(KindOf(PerfCollective::kBroadcast), 8), 1);
+  EXPECT_DOUBLE_EQ(BusbwFactor(KindOf(PerfCollective::kSendRecv), 8), 1);
 }
 
 }  // namespace
