@@ -30,10 +30,11 @@ constexpr uint32_t kSource = 0;
 constexpr uint32_t kSink = 1;
 constexpr int kMostRounds = 100;
 
-// Nodes that are joined by several edges are joined by one of their sum.
-class FlowNetwork {
+// Collects the capacities between nodes, of which Build makes a graph for max-flow. Several edges
+// from one node to another count as one of their sum.
+class CapacityNetwork {
  public:
-  explicit FlowNetwork(uint32_t nodes) : nodes_(nodes) {}
+  explicit CapacityNetwork(uint32_t nodes) : nodes_(nodes) {}
 
   void Add(uint32_t from, uint32_t to, uint64_t capacity) {
     if (from != to) capacities_[uint64_t{from} << 32 | to] += static_cast<int64_t>(capacity);
@@ -78,9 +79,9 @@ class FlowNetwork {
   }
 
   // The network of classes; source and sink must be alone in theirs, which get their numbers.
-  FlowNetwork Contracted(const std::vector<uint32_t>& class_of, uint32_t classes) const {
+  CapacityNetwork Contracted(const std::vector<uint32_t>& class_of, uint32_t classes) const {
     // Numbered from source and sink on, as those are nodes 0 and 1 and were looked at first.
-    FlowNetwork contracted(classes);
+    CapacityNetwork contracted(classes);
     for (const auto& [ends, capacity] : capacities_) {
       contracted.Add(class_of[ends >> 32], class_of[static_cast<uint32_t>(ends)],
                      static_cast<uint64_t>(capacity));
@@ -163,7 +164,7 @@ MaxFlow MaxFlowBetween(const FabricGraph& fabric, const std::vector<ServerIndex>
     const uint32_t of_server = is_inside ? node_of_server[device.server] : kNone;
     node_of[id] = of_server == kNone ? nodes++ : of_server;
   }
-  FlowNetwork network(nodes);
+  CapacityNetwork network(nodes);
   std::vector<bool> is_contracted(fabric.device_count());
   for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     if (fabric.device(id).kind != DeviceKind::kNic) continue;
@@ -204,7 +205,7 @@ uint64_t MaxFlowBetweenGpusBps(const FabricGraph& fabric, const std::vector<Devi
   std::iota(node_of.begin(), node_of.end(), 2u);
   for (const DeviceId gpu : from) node_of[gpu] = kSource;
   for (const DeviceId gpu : to) node_of[gpu] = kSink;
-  FlowNetwork network(fabric.device_count() + 2);
+  CapacityNetwork network(fabric.device_count() + 2);
   for (LinkId link{0}; link < fabric.link_count(); ++link) {
     network.Add(node_of[fabric.link_source(link)], node_of[fabric.link_target(link)],
                 fabric.link(link).rate_bps);
@@ -240,7 +241,7 @@ uint32_t EdgeConnectivity(const FabricGraph& fabric, DeviceId gpu_a, DeviceId gp
   for (DeviceId id{0}; id < fabric.device_count(); ++id) {
     node_of[id] = id == gpu_a ? kSource : id == gpu_b ? kSink : nodes++;
   }
-  FlowNetwork network(nodes);
+  CapacityNetwork network(nodes);
   for (LinkId link{0}; link < fabric.link_count(); ++link) {
     network.Add(node_of[fabric.link_source(link)], node_of[fabric.link_target(link)], 1);
   }

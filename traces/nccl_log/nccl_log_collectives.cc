@@ -15,9 +15,11 @@
 namespace railyard {
 namespace {
 
-class CollectiveMatcher {
+// Matches the ranks' sequences of logged calls, and drops calls that not every rank has.
+// CollectiveMatcher of workloads/job then makes collectives of those that are left.
+class CallSequenceMatcher {
  public:
-  CollectiveMatcher(PlacedCalls& calls, ImportReport& report, Diagnostics& diagnostics)
+  CallSequenceMatcher(PlacedCalls& calls, ImportReport& report, Diagnostics& diagnostics)
       : calls_(calls), report_(report), diagnostics_(diagnostics) {}
 
   // Matches the calls of each communicator. Communicators of a family must have equal calls if a
@@ -201,7 +203,7 @@ class CollectiveMatcher {
 }  // namespace
 
 void MatchCollectives(PlacedCalls& calls, ImportReport& report, Diagnostics& diagnostics) {
-  CollectiveMatcher(calls, report, diagnostics).Run();
+  CallSequenceMatcher(calls, report, diagnostics).Run();
 }
 
 }  // namespace railyard
