@@ -97,10 +97,11 @@ void CheckSizes(const std::vector<NcclTestsRow>& rows, PerfPoint point, Diagnost
 }  // namespace
 
 void CalibrationOptions::AddOptions(CLI::App* parser) {
-  parser->add_option("--collective", collective_, "With --calibrate: what was measured")
+  parser->add_option("--collective", collective_, "The measured operation, with --calibrate")
       ->check(ShowNames(PerfCollectiveNames()));
-  parser->add_option("--fabric", fabric_, "With --calibrate: the platform that was measured");
-  parser->add_option("--nodes", nodes_, "With --calibrate: of so many servers (default: 1)");
+  parser->add_option("--fabric", fabric_, "The measured platform, with --calibrate");
+  parser->add_option("--nodes", nodes_,
+                     "Number of measured servers, with --calibrate (default: 1)");
 }
 
 std::string CalibrationOptions::Given() const {

@@ -105,7 +105,7 @@ class HelpCommand : public Command {
         program_(program),
         models_(parser()->add_subcommand(
             "models", "Every attribute and trace source, with units, defaults and sources")) {
-    models_->add_option("NAME", name_, "Of one model, e.g. Switch");
+    models_->add_option("NAME", name_, "Name of one model, e.g. Switch");
   }
 
   ExitStatus Run() override {

@@ -50,7 +50,8 @@ class ImportCommand : public Command {
     std::vector<std::string> formats = TraceFormatNames();
     formats.emplace_back(kAutoFormat);
     parser()
-        ->add_option("--format", format_, "Of the files (default: auto, as their contents say)")
+        ->add_option("--format", format_,
+                     "Format of the files (default: auto, as their contents say)")
         ->check(ShowNames(formats));
     parser()
         ->add_option("FILE", files_,
@@ -66,7 +67,7 @@ class ImportCommand : public Command {
         "standard output)");
     parser()
         ->add_option("--rank-map", rank_map_,
-                     "Which rank a process is, where no Init line says so; may be given again")
+                     "The rank of a process, where no Init line states it; may be given again")
         ->type_name("HOST:PID[:DEVICE]=RANK")
         ->allow_extra_args(false);
     parser()
@@ -76,12 +77,12 @@ class ImportCommand : public Command {
         ->check(ShowNames({"reconstruct", "refuse"}));
     parser()
         ->add_option("--ranks", ranks_,
-                     "Ranks of the job, where the files do not say it; symmetric: which process of "
-                     "an NCCL log is which rank is not known, and all make the same calls")
+                     "Ranks of the job, where the files do not state it; symmetric: the ranks of "
+                     "an NCCL log's processes are not known, and all make the same calls")
         ->type_name("N|symmetric");
     parser()->add_option("--scenario", scenario_,
-                         "Of flight-recorder: a scenario to write, whose run ends where the job "
-                         "hung and names who waits for whom");
+                         "A scenario to write from flight-recorder's files, whose run ends where "
+                         "the job hung and names who waits for whom");
     parser()->add_flag("--ignore-times", ignore_times_,
                        "Calls follow each other without the gaps that were recorded");
   }

@@ -58,12 +58,14 @@ class PerfCommand : public Command {
     parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)");
     parser()->add_option("-b,--minbytes", bytes_min_, "Smallest size (default: 1M)");
     parser()->add_option("-e,--maxbytes", bytes_max_, "Largest size (default: 1G)");
-    parser()->add_option("-f,--stepfactor", factor_, "From one size to the next (default: 2)");
+    parser()->add_option("-f,--stepfactor", factor_,
+                         "Factor from one size to the next (default: 2)");
     parser()->add_option("--algo", algorithm_, kAlgorithmHelp);
-    parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple");
-    parser()->add_option("--nccl-version", version_, "e.g. 2.27.5");
+    parser()->add_option("--proto", protocol_, "Protocols as in NCCL_PROTO, e.g. Simple");
+    parser()->add_option("--nccl-version", version_, "Version of NCCL, e.g. 2.27.5");
     parser()->add_option(
-        "--net", net_, "As NCCL_NET: IB (RDMA), Socket (TCP) or AWS Libfabric (EFA; default: IB)");
+        "--net", net_,
+        "Network as in NCCL_NET: IB (RDMA), Socket (TCP) or AWS Libfabric (EFA; default: IB)");
     parser()->add_option("--schedule", schedule_, "The file of a user's own algorithm to run");
     parser()
         ->add_option("-J,--json", json_,

@@ -55,7 +55,7 @@ class RunCommand : public Command {
     parser()->add_option("SCENARIO", scenario_, "The scenario, protobuf text")->required();
     parser()
         ->add_option("--out", out_,
-                     "Where results go: a new or empty directory, or an earlier result, which is "
+                     "The directory of the results, new or empty, or an earlier result, which is "
                      "replaced (default: out/NAME)")
         ->check(CheckPath);
     parser()
@@ -66,13 +66,13 @@ class RunCommand : public Command {
         ->type_name("FIELD=VALUE")
         ->allow_extra_args(false);
     parser()
-        ->add_option("--seed", seed_, "The same as --set seed=N")
+        ->add_option("--seed", seed_, "Seed of the run, as --set seed=N")
         ->type_name("N")
         ->check(CheckWholeNumber);
     parser()
         ->add_option(
             "--mode", mode_,
-            "The same as --set mode=PACKET or mode=FLOW: flow simulates max-min fair flows "
+            "Mode of the run, as --set mode=PACKET or mode=FLOW: flow simulates max-min fair flows "
             "instead of packets, which takes less time and is less exact (default: the "
             "scenario's, else packet)")
         ->type_name("packet|flow")

@@ -39,15 +39,21 @@ class ScheduleCommand : public Command {
         ->add_option("--collective", collective_, "The operation, named as in nccl-tests")
         ->excludes(file)
         ->check(ShowNames(PerfCollectiveNames()));
-    parser()->add_option("--bytes", bytes_, "nccl-tests' size (default: 1MiB)")->type_name("SIZE");
+    parser()
+        ->add_option("--bytes", bytes_, "Size as in nccl-tests (default: 1MiB)")
+        ->type_name("SIZE");
     parser()
         ->add_option("--fabric", fabric_,
                      "A platform (its reference rail-optimized fabric), a preset or a file")
         ->excludes(file);
     parser()->add_option("--nodes", nodes_, "Servers of a platform (default: 1)")->excludes(file);
     parser()->add_option("--algo", algorithm_, kAlgorithmHelp)->excludes(file);
-    parser()->add_option("--proto", protocol_, "As NCCL_PROTO, e.g. Simple")->excludes(file);
-    parser()->add_option("--nccl-version", version_, "e.g. 2.27.5")->excludes(file);
+    parser()
+        ->add_option("--proto", protocol_, "Protocols as in NCCL_PROTO, e.g. Simple")
+        ->excludes(file);
+    parser()
+        ->add_option("--nccl-version", version_, "Version of NCCL, e.g. 2.27.5")
+        ->excludes(file);
     parser()->add_option("--rows", rows_, "Transfers that the table shows (default: 100)");
     parser()
         ->add_option("--json", json_,

@@ -49,15 +49,15 @@ class StudyCommand : public Command {
     parser()->add_option("STUDY", study_, "The study, protobuf text")->required();
     parser()
         ->add_option("--out", out_,
-                     "Where results go: a new or empty directory (default: out/NAME)")
+                     "The directory of the results, new or empty (default: out/NAME)")
         ->check(CheckPath);
     parser()
-        ->add_option("--jobs", jobs_, "How many runs at a time (default: one per core)")
+        ->add_option("--jobs", jobs_, "Runs at a time (default: one per core)")
         ->check(CLI::Range(1, 1024));
     parser()
         ->add_option("--memory", memory_,
-                     "How much memory runs may take together, e.g. 64GiB: one that is not expected "
-                     "to fit waits (default: what is free)")
+                     "Memory that runs may take together, e.g. 64GiB: one that is not expected to "
+                     "fit waits (default: all that is free)")
         ->type_name("BYTES")
         ->check(CheckMemory);
     parser()
@@ -67,8 +67,8 @@ class StudyCommand : public Command {
         ->check(CLI::Range(1, 100'000'000));
     parser()
         ->add_option("--executor", executor_,
-                     "Where runs go: local (default), processes of this machine, or slurm, job "
-                     "arrays of a cluster that shares the directory")
+                     "The place of the runs: local (default), processes of this machine, or slurm, "
+                     "job arrays of a cluster that shares the directory")
         ->check(CLI::IsMember({"local", "slurm"}));
     parser()
         ->add_option("--sbatch", sbatch_,
@@ -77,21 +77,20 @@ class StudyCommand : public Command {
         ->allow_extra_args(false);
     parser()
         ->add_option("--runs-per-task", runs_per_task_,
-                     "How many runs a task of the cluster makes one after the other (default: as "
-                     "many as make 256 tasks)")
+                     "Runs that a task of the cluster makes one after the other (default: as many "
+                     "as make 256 tasks)")
         ->check(CLI::Range(1, 1'000'000));
     parser()->add_flag("--detach", detaches_,
                        "Submit the runs to the cluster and end: a last job collects the results");
     parser()->add_flag("--resume", resumes_,
                        "Go on with the study in that directory: what is done is not run again");
     parser()->add_flag("--no-report", no_report_, "Write no report.html");
-    auto* const dry =
-        parser()->add_flag("--dry-run", is_dry_,
-                           "Only say which points there are, and what they cost by a few of them");
+    auto* const dry = parser()->add_flag(
+        "--dry-run", is_dry_, "Only list the points, and estimate their cost by a few of them");
     parser()
         ->add_option("--measure", measure_seconds_,
-                     "For how many seconds --dry-run runs each of a few points at most, to "
-                     "estimate the cost (default: 1; 0: not at all)")
+                     "Seconds for which --dry-run runs each of a few points at most, to estimate "
+                     "the cost (default: 1; 0: not at all)")
         ->type_name("SECONDS")
         ->needs(dry)
         ->check(CLI::Range(0, 86'400));

@@ -47,7 +47,7 @@ class TopoCommand : public Command {
             "topology.txt, NCCL's topology XML, or protobuf text: a Topology, what a scenario's "
             "fabric { } holds, or a scenario")
         ->required();
-    compare_ = parser()->add_subcommand("compare", "The same job on each fabric, side by side");
+    compare_ = parser()->add_subcommand("compare", "Compare one job on each fabric, side by side");
     compare_->add_option("FABRIC", fabrics_, "Fabrics as topo show takes them; at least two")
         ->required()
         ->expected(2, 64);
@@ -89,12 +89,14 @@ class TopoCommand : public Command {
         ->type_name("FILE");
     show_->add_option("--nccl", nccl_, "Write the first server as NCCL's topology XML")
         ->type_name("FILE");
-    CLI::Option* const from = show_
-                                  ->add_option("--flow-from", flow_from_,
-                                               "Servers whose maximum flow is wanted, \"0-3,8\"")
-                                  ->type_name("SERVERS");
+    CLI::Option* const from =
+        show_
+            ->add_option("--flow-from", flow_from_,
+                         "Servers from which the maximum flow goes, \"0-3,8\"")
+            ->type_name("SERVERS");
     CLI::Option* const to =
-        show_->add_option("--flow-to", flow_to_, "Servers it goes to")->type_name("SERVERS");
+        show_->add_option("--flow-to", flow_to_, "Servers to which the flow goes")
+            ->type_name("SERVERS");
     from->needs(to);
     to->needs(from);
   }

@@ -75,7 +75,7 @@ class TraceCommand : public Command {
  private:
   CLI::App* Add(const char* name, const char* what, int traces_min, int traces_max) {
     CLI::App* const verb = parser()->add_subcommand(name, what);
-    verb->add_option("TRACE", traces_, "Written by import or synth")
+    verb->add_option("TRACE", traces_, "A trace that import or synth wrote")
         ->required()
         ->expected(traces_min, traces_max);
     return verb;
@@ -97,11 +97,12 @@ class TraceCommand : public Command {
     cut_ = AddWithOutput("cut", "Some ranks, communicators, iterations or calls of a trace", 1, 1);
     cut_->add_option("--ranks", cut_ranks_, "Ranks that stay, e.g. 0-7,16; they are numbered anew");
     cut_->add_option("--communicator", communicators_,
-                     "Whose calls stay, by name; may be given again")
+                     "A communicator whose calls stay, by name; may be given again")
         ->allow_extra_args(false);
-    cut_->add_option("--iterations", cut_iterations_, "That stay, counted from 0, e.g. 2-4");
+    cut_->add_option("--iterations", cut_iterations_,
+                     "Iterations that stay, counted from 0, e.g. 2-4");
     cut_->add_option("--calls", cut_calls_,
-                     "That stay, counted from 0 on each communicator, e.g. 100-199");
+                     "Calls that stay, counted from 0 on each communicator, e.g. 100-199");
   }
 
   void AddRetarget() {
@@ -110,27 +111,33 @@ class TraceCommand : public Command {
       retarget_->add_option(name, value, what);
     };
     add("--tensor", from_.tensor, "Tensor parallel ranks of the trace (default: 1)");
-    add("--data", from_.data, "Its data parallel ranks (default: 1)");
-    add("--pipeline", from_.pipeline, "Its stages (default: 1)");
+    add("--data", from_.data, "Data parallel ranks of the trace (default: 1)");
+    add("--pipeline", from_.pipeline, "Stages of the trace (default: 1)");
     add("--expert", from_.expert,
-        "Its expert parallel ranks, adjacent data parallel ones (default: 1)");
-    add("--to-tensor", to_tensor_, "Of the new one (default: as before)");
-    add("--to-data", to_data_, "Likewise");
-    add("--to-pipeline", to_pipeline_, "Likewise; stages keep their layers");
-    add("--to-expert", to_expert_, "Likewise");
+        "Expert parallel ranks of the trace, adjacent data parallel ones (default: 1)");
+    add("--to-tensor", to_tensor_, "Tensor parallel ranks of the new trace (default: as before)");
+    add("--to-data", to_data_, "Data parallel ranks of the new trace (default: as before)");
+    add("--to-pipeline", to_pipeline_,
+        "Stages of the new trace, which keep their layers (default: as before)");
+    add("--to-expert", to_expert_, "Expert parallel ranks of the new trace (default: as before)");
   }
 
   void AddOthers() {
-    anonymise_ = AddWithOutput("anonymise", "Without names of files and communicators", 1, 1);
+    anonymise_ =
+        AddWithOutput("anonymise", "A trace without names of files and communicators", 1, 1);
     merge_ = AddWithOutput("merge", "Jobs side by side, as one", 2, 1024);
-    diff_ = Add("diff", "Where ranks do other things; exit status 5 if anywhere", 2, 2);
+    diff_ =
+        Add("diff", "Places at which ranks do other things; exit status 5 if there are any", 2, 2);
     export_ = Add("export", "Write a trace in another format", 1, 1);
-    export_->add_option("--format", format_, "chakra (a file a rank), goal, goal-binary or csv")
+    export_
+        ->add_option("--format", format_,
+                     "The format: chakra (a file a rank), goal, goal-binary or csv")
         ->required()
         ->check(ShowNames(ExportFormats()));
     export_
-        ->add_option("-o,--output", output_,
-                     "The file to write, - for standard output; of chakra PREFIX of PREFIX.RANK.et")
+        ->add_option(
+            "-o,--output", output_,
+            "The file to write, - for standard output; for chakra PREFIX of PREFIX.RANK.et")
         ->required();
   }
 

@@ -51,12 +51,13 @@ ns3::TypeId FabricSimulatorImpl::GetTypeId() {
           .SetParent<ns3::SimulatorImpl>()
           .SetGroupName("Railyard")
           .AddConstructor<FabricSimulatorImpl>()
-          .AddAttribute("NextEventSequence",
-                        "Sequence number of the next ns-3 event: how many were scheduled so far. A "
-                        "larger initial value makes the 32-bit event uids wrap early.",
-                        ns3::UintegerValue(0),
-                        ns3::MakeUintegerAccessor(&FabricSimulatorImpl::next_sequence_),
-                        ns3::MakeUintegerChecker<uint64_t>(0, kIdMask));
+          .AddAttribute(
+              "NextEventSequence",
+              "Sequence number of the next ns-3 event: the count of those scheduled so far. A "
+              "larger initial value makes the 32-bit event uids wrap early.",
+              ns3::UintegerValue(0),
+              ns3::MakeUintegerAccessor(&FabricSimulatorImpl::next_sequence_),
+              ns3::MakeUintegerChecker<uint64_t>(0, kIdMask));
   return type;
 }
 

@@ -19,30 +19,30 @@ ns3::TypeId FabricNetwork::GetTypeId() {
           .SetParent<ns3::Object>()
           .SetGroupName("Railyard")
           .AddConstructor<FabricNetwork>()
-          .AddAttribute("Form",
-                        "SHORT: one event per hop wherever that is exact. GENERAL: departures are "
-                        "always events; for verification, results are the same.",
-                        ns3::EnumValue(static_cast<int>(PortForm::kShort)),
-                        MakeIntEnumAccessor(&FabricNetwork::Set<&FabricSettings::form, int>,
-                                            &FabricNetwork::Get<&FabricSettings::form, int>),
-                        ns3::MakeEnumChecker(static_cast<int>(PortForm::kShort), "SHORT",
-                                             static_cast<int>(PortForm::kGeneral), "GENERAL"))
+          .AddAttribute(
+              "Form",
+              "Events of ports. SHORT: one event per hop wherever that is exact. GENERAL: "
+              "departures are always events; for verification, results are the same.",
+              ns3::EnumValue(static_cast<int>(PortForm::kShort)),
+              MakeIntEnumAccessor(&FabricNetwork::Set<&FabricSettings::form, int>,
+                                  &FabricNetwork::Get<&FabricSettings::form, int>),
+              ns3::MakeEnumChecker(static_cast<int>(PortForm::kShort), "SHORT",
+                                   static_cast<int>(PortForm::kGeneral), "GENERAL"))
           .AddAttribute("TrajectoryHash",
-                        "Whether every arrival of a packet enters a hash, the result's "
-                        "trajectory_hash.",
+                        "Every arrival of a packet enters a hash, the result's trajectory_hash.",
                         ns3::BooleanValue(false),
                         ns3::MakeBooleanAccessor(
                             &FabricNetwork::Set<&FabricSettings::hashes_trajectory, bool>,
                             &FabricNetwork::Get<&FabricSettings::hashes_trajectory, bool>),
                         ns3::MakeBooleanChecker())
           .AddAttribute(
-              "Seed", "Of the draws by which packets are marked.", ns3::UintegerValue(1),
+              "Seed", "Seed of the draws by which packets are marked.", ns3::UintegerValue(1),
               ns3::MakeUintegerAccessor(&FabricNetwork::Set<&FabricSettings::seed, uint64_t>,
                                         &FabricNetwork::Get<&FabricSettings::seed, uint64_t>),
               ns3::MakeUintegerChecker<uint64_t>())
           .AddAttribute(
               "NetworkFlowControl",
-              "Of links between NICs and switches. PFC: pause frames (RoCE). CREDITS: "
+              "Flow control of links between NICs and switches. PFC: pause frames (RoCE). CREDITS: "
               "link-level credits (InfiniBand). NONE: switches and NICs drop.",
               ns3::EnumValue(static_cast<int>(FlowControl::kPfc)),
               MakeIntEnumAccessor(&FabricNetwork::Set<&FabricSettings::flow_control, int>,
@@ -52,7 +52,7 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                                    static_cast<int>(FlowControl::kNone), "NONE"))
           .AddAttribute(
               "LoadBalancing",
-              "How switches choose among equal-cost links for a packet of data. ECMP: by a "
+              "Choice of switches among equal-cost links for a packet of data. ECMP: by a "
               "hash of switch and queue pair. FLOWLET: drawn anew after a pause "
               "(LetFlow, Vanini et al., NSDI 2017). ADAPTIVE: the least queued. SPRAYING: "
               "drawn for each packet (Dixit et al., INFOCOM 2013).",
@@ -64,8 +64,8 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                                    static_cast<int>(LoadBalancing::kAdaptive), "ADAPTIVE",
                                    static_cast<int>(LoadBalancing::kSpraying), "SPRAYING"))
           .AddAttribute("FlowletGapPs",
-                        "With FLOWLET, the pause after which a queue pair's next packet may take "
-                        "another link, in ps. Default, assumed: 20 us, by which two paths may "
+                        "Pause after which a queue pair's next packet may take another link, with "
+                        "FLOWLET, in ps. Default, assumed: 20 us, by which two paths may "
                         "differ: 1 MB queued at 400 Gb/s.",
                         ns3::IntegerValue(20 * kPsPerUs),
                         ns3::MakeIntegerAccessor(
@@ -74,7 +74,7 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                         ns3::MakeIntegerChecker<int64_t>(0, kPsPerSecond))
           .AddAttribute(
               "CreditBytes",
-              "With CREDITS, the receive buffer behind each link between NICs and switches, in "
+              "Receive buffer behind each link between NICs and switches, with CREDITS, in "
               "bytes. Default, assumed: 400 Gb/s times 5 us, above the round trip of a cable in a "
               "hall; vendors do not publish it.",
               ns3::UintegerValue(256 << 10),
@@ -102,22 +102,24 @@ ns3::TypeId FabricNetwork::GetTypeId() {
                   &FabricNetwork::Set<&FabricSettings::pcie_credit_bytes, uint32_t>,
                   &FabricNetwork::Get<&FabricSettings::pcie_credit_bytes, uint32_t>),
               ns3::MakeUintegerChecker<uint32_t>(0, kBytesMax))
-          .AddAttribute("PauseResponsePs",
-                        "From a pause frame's last bit to no further packet being started, in ps. "
-                        "Default: the 614.4 ns that IEEE 802.1Q-2018, 36.1.3.3 allows.",
-                        ns3::IntegerValue(614'400),
-                        ns3::MakeIntegerAccessor(
-                            &FabricNetwork::Set<&FabricSettings::pause_response_ps, int64_t>,
-                            &FabricNetwork::Get<&FabricSettings::pause_response_ps, int64_t>),
-                        ns3::MakeIntegerChecker<int64_t>(0, kPsPerSecond))
-          .AddAttribute("StormThresholdPs",
-                        "A link paused or without credit for longer is reported, in ps. Default: "
-                        "100 ms, of the order of the detection times of switches' PFC watchdogs.",
-                        ns3::IntegerValue(100 * kPsPerMs),
-                        ns3::MakeIntegerAccessor(
-                            &FabricNetwork::Set<&FabricSettings::storm_threshold_ps, int64_t>,
-                            &FabricNetwork::Get<&FabricSettings::storm_threshold_ps, int64_t>),
-                        ns3::MakeIntegerChecker<int64_t>(1, 1'000'000 * kPsPerSecond))
+          .AddAttribute(
+              "PauseResponsePs",
+              "Time from a pause frame's last bit to no further packet being started, in ps. "
+              "Default: the 614.4 ns that IEEE 802.1Q-2018, 36.1.3.3 allows.",
+              ns3::IntegerValue(614'400),
+              ns3::MakeIntegerAccessor(
+                  &FabricNetwork::Set<&FabricSettings::pause_response_ps, int64_t>,
+                  &FabricNetwork::Get<&FabricSettings::pause_response_ps, int64_t>),
+              ns3::MakeIntegerChecker<int64_t>(0, kPsPerSecond))
+          .AddAttribute(
+              "StormThresholdPs",
+              "Time after which a paused link, or one without credit, is reported, in ps. Default: "
+              "100 ms, of the order of the detection times of switches' PFC watchdogs.",
+              ns3::IntegerValue(100 * kPsPerMs),
+              ns3::MakeIntegerAccessor(
+                  &FabricNetwork::Set<&FabricSettings::storm_threshold_ps, int64_t>,
+                  &FabricNetwork::Get<&FabricSettings::storm_threshold_ps, int64_t>),
+              ns3::MakeIntegerChecker<int64_t>(1, 1'000'000 * kPsPerSecond))
           .AddTraceSource("PacketDropped", "A packet was lost; the counters include it.",
                           ns3::MakeTraceSourceAccessor(&FabricNetwork::packet_dropped_),
                           "railyard::PacketDroppedCallback")

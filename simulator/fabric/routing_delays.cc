@@ -18,7 +18,7 @@ ns3::TypeId Routing::GetTypeId() {
           .AddConstructor<Routing>()
           .AddAttribute(
               "DetectionDelayPs",
-              "From loss of signal to the devices at the link's ends knowing of it, in "
+              "Time from loss of signal to the devices at the link's ends knowing of it, in "
               "ps. A fault that is over sooner changes no route. Default: a PHY's "
               "debounce of 10 ms (IEEE 802.3 link_fail_inhibit class timers).",
               ns3::IntegerValue(defaults.detection_ps),
@@ -26,14 +26,14 @@ ns3::TypeId Routing::GetTypeId() {
               ns3::MakeIntegerChecker<int64_t>(0, kDelayPsMax))
           .AddAttribute(
               "ConvergenceDelayPs",
-              "From there to new routes in those devices, in ps. Default: the order of BGP with "
-              "fast fall-over in a two-tier fabric.",
+              "Time from there to new routes in those devices, in ps. Default: the order of BGP "
+              "with fast fall-over in a two-tier fabric.",
               ns3::IntegerValue(defaults.convergence_ps),
               ns3::MakeIntegerAccessor(&Routing::SetConvergencePs, &Routing::GetConvergencePs),
               ns3::MakeIntegerChecker<int64_t>(0, kDelayPsMax))
           .AddAttribute("HopShare",
-                        "Switches and NICs have new routes later by this share of "
-                        "ConvergenceDelayPs for each hop they are away from the link's ends. "
+                        "Share of ConvergenceDelayPs by which switches and NICs have new routes "
+                        "later for each hop that they are away from the link's ends. "
                         "Default: assumed.",
                         ns3::DoubleValue(defaults.hop_share),
                         ns3::MakeDoubleAccessor(&Routing::SetHopShare, &Routing::GetHopShare),

@@ -64,7 +64,8 @@ struct PerfPoint {
 std::shared_ptr<const Scenario> LoadPoint(const PerfPoint& point, Diagnostics& diagnostics);
 
 inline constexpr const char* kAlgorithmHelp =
-    "As NCCL_ALGO, e.g. Ring (default: NCCL's choice); or Direct, HalvingDoubling, which NCCL does "
+    "Algorithm as in NCCL_ALGO, e.g. Ring (default: NCCL's choice); or Direct, HalvingDoubling, "
+    "which NCCL does "
     "not have";
 // Sets the point's algorithm, protocol, NCCL version and network as --algo, --proto, --nccl-version
 // and --net state them; empty ones state nothing. NCCL's own names and lists go into the `nccl`

@@ -17,10 +17,10 @@ ns3::TypeId FabricLink::GetTypeId() {
           .SetParent<ns3::Object>()
           .SetGroupName("Railyard")
           .AddConstructor<FabricLink>()
-          .AddAttribute("Name", "Its name: \"server1/nic3>leaf3\".", ns3::TypeId::ATTR_GET,
+          .AddAttribute("Name", "Name of the link: \"server1/nic3>leaf3\".", ns3::TypeId::ATTR_GET,
                         ns3::StringValue(""), ns3::MakeStringAccessor(&FabricLink::GetName),
                         ns3::MakeStringChecker())
-          .AddAttribute("DataRate", "Its nominal rate.", ns3::TypeId::ATTR_GET,
+          .AddAttribute("DataRate", "Nominal rate of the link.", ns3::TypeId::ATTR_GET,
                         ns3::DataRateValue(ns3::DataRate()),
                         ns3::MakeDataRateAccessor(&FabricLink::GetDataRate),
                         ns3::MakeDataRateChecker())

@@ -114,13 +114,13 @@ ns3::TypeId FabricSimulation::GetTypeId() {
           .SetParent<ns3::Object>()
           .SetGroupName("Railyard")
           .AddConstructor<F>()
-          .AddAttribute("StartTime",
-                        "When the workload begins; times of faults count from the simulator's time "
-                        "0 all the same.",
-                        ns3::TimeValue(ns3::Time(0)), ns3::MakeTimeAccessor(&F::start_time_),
-                        ns3::MakeTimeChecker(ns3::Time(0)))
-          .AddAttribute("StopSimulator",
-                        "Whether ns-3's simulator stops when the workload has ended.",
+          .AddAttribute(
+              "StartTime",
+              "Time at which the workload begins; times of faults count from the simulator's time "
+              "0 all the same.",
+              ns3::TimeValue(ns3::Time(0)), ns3::MakeTimeAccessor(&F::start_time_),
+              ns3::MakeTimeChecker(ns3::Time(0)))
+          .AddAttribute("StopSimulator", "The end of the workload stops ns-3's simulator.",
                         ns3::BooleanValue(false), ns3::MakeBooleanAccessor(&F::stops_simulator_),
                         ns3::MakeBooleanChecker())
           .AddAttribute("Network", "The fabric as a whole (railyard::FabricNetwork).",

@@ -77,8 +77,8 @@ ns3::TypeId Switch::GetTypeId() {
                                         &Switch::Get<&Settings::xon_offset_bytes, uint64_t>),
               ns3::MakeUintegerChecker<uint64_t>(0, kBytesMax))
           .AddAttribute("EcnEnabled",
-                        "Whether egress ports mark packets of data as having met congestion (RFC "
-                        "3168, by RED on the queue of the moment).",
+                        "Egress ports mark packets of data as having met congestion (RFC 3168, by "
+                        "RED on the queue of the moment).",
                         ns3::BooleanValue(defaults.ecn_enabled),
                         ns3::MakeBooleanAccessor(&Switch::Set<&Settings::ecn_enabled, bool>,
                                                  &Switch::Get<&Settings::ecn_enabled, bool>),

@@ -21,11 +21,12 @@ ns3::TypeId Cubic::GetTypeId() {
           .SetParent<CongestionControl>()
           .SetGroupName("Railyard")
           .AddConstructor<Cubic>()
-          .AddAttribute("Beta", "What a loss leaves of the window (RFC 9438, section 4.6: 0.7).",
-                        ns3::DoubleValue(0.7), ns3::MakeDoubleAccessor(&Cubic::beta_),
-                        ns3::MakeDoubleChecker<double>(0.1, 0.9))
+          .AddAttribute(
+              "Beta", "Share of the window that remains after a loss (RFC 9438, section 4.6: 0.7).",
+              ns3::DoubleValue(0.7), ns3::MakeDoubleAccessor(&Cubic::beta_),
+              ns3::MakeDoubleChecker<double>(0.1, 0.9))
           .AddAttribute("Scaling",
-                        "C, how fast the window grows, in segments per second cubed (RFC 9438, "
+                        "C, the growth of the window, in segments per second cubed (RFC 9438, "
                         "section 5.1: 0.4).",
                         ns3::DoubleValue(0.4), ns3::MakeDoubleAccessor(&Cubic::scaling_),
                         ns3::MakeDoubleChecker<double>(1e-3, 1e9))

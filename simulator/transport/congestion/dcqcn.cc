@@ -23,18 +23,18 @@ ns3::TypeId Dcqcn::GetTypeId() {
                         ns3::DoubleValue(1.0 / 256), ns3::MakeDoubleAccessor(&Dcqcn::alpha_gain_),
                         ns3::MakeDoubleChecker<double>(0, 1))
           .AddAttribute("AlphaTimer",
-                        "Without a CNP alpha decays once in so long (SIGCOMM 2015, section 3.1: "
+                        "Time after which alpha decays without a CNP (SIGCOMM 2015, section 3.1: "
                         "K = 55 us).",
                         ns3::TimeValue(ns3::MicroSeconds(55)),
                         ns3::MakeTimeAccessor(&Dcqcn::alpha_timer_),
                         ns3::MakeTimeChecker(ns3::NanoSeconds(1)))
           .AddAttribute("IncreaseTimer",
-                        "The rate rises once in so long (SIGCOMM 2015, figure 14: T = 55 us).",
+                        "Time after which the rate rises (SIGCOMM 2015, figure 14: T = 55 us).",
                         ns3::TimeValue(ns3::MicroSeconds(55)),
                         ns3::MakeTimeAccessor(&Dcqcn::increase_timer_),
                         ns3::MakeTimeChecker(ns3::NanoSeconds(1)))
           .AddAttribute("ByteCounterBytes",
-                        "The rate rises once in so many bytes sent (SIGCOMM 2015, figure 14: "
+                        "Bytes sent after which the rate rises (SIGCOMM 2015, figure 14: "
                         "B = 10 MB).",
                         ns3::UintegerValue(10'000'000),
                         ns3::MakeUintegerAccessor(&Dcqcn::byte_counter_),
@@ -55,8 +55,7 @@ ns3::TypeId Dcqcn::GetTypeId() {
                         ns3::UintegerValue(400'000'000),
                         ns3::MakeUintegerAccessor(&Dcqcn::hyper_increase_bps_),
                         ns3::MakeUintegerChecker<uint64_t>())
-          .AddAttribute("MinRateBps",
-                        "The rate falls no lower, in bit/s (100 Mb/s in the same configuration).",
+          .AddAttribute("MinRateBps", "Lowest rate in bit/s (100 Mb/s in the same configuration).",
                         ns3::UintegerValue(100'000'000),
                         ns3::MakeUintegerAccessor(&Dcqcn::min_rate_bps_),
                         ns3::MakeUintegerChecker<uint64_t>(1));

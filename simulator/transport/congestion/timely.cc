@@ -45,7 +45,7 @@ ns3::TypeId Timely::GetTypeId() {
                         ns3::TimeValue(ns3::MicroSeconds(500)),
                         ns3::MakeTimeAccessor(&Timely::high_), ns3::MakeTimeChecker(ns3::Time(0)))
           .AddAttribute("MinRateBps",
-                        "The rate falls no lower, in bit/s; 0 is a hundredth of line rate (1 of "
+                        "Lowest rate in bit/s; 0 is a hundredth of line rate (1 of "
                         "100 Gb/s in simulation/run.py of "
                         "alibaba-edu/High-Precision-Congestion-Control).",
                         ns3::UintegerValue(0), ns3::MakeUintegerAccessor(&Timely::min_rate_bps_),

@@ -38,20 +38,20 @@ ns3::TypeId Nic::GetTypeId() {
               ns3::UintegerValue(defaults.window_bytes),
               ns3::MakeUintegerAccessor(static_cast<uint64_t Nic::*>(&NicSettings::window_bytes)),
               ns3::MakeUintegerChecker<uint64_t>(1))
-          .AddAttribute("AckEveryPackets",
-                        "An ACK at least every so many packets, besides every message's last "
-                        "(assumed: vendors do not publish their coalescing); TCP 2 unless stated "
-                        "(RFC 5681, section 4.2).",
-                        ns3::UintegerValue(defaults.ack_every_packets),
-                        u32(&NicSettings::ack_every_packets),
-                        ns3::MakeUintegerChecker<uint32_t>(1, 65'536))
+          .AddAttribute(
+              "AckEveryPackets",
+              "Packets after which an ACK comes at the latest, besides every message's last "
+              "(assumed: vendors do not publish their coalescing); TCP 2 unless stated "
+              "(RFC 5681, section 4.2).",
+              ns3::UintegerValue(defaults.ack_every_packets), u32(&NicSettings::ack_every_packets),
+              ns3::MakeUintegerChecker<uint32_t>(1, 65'536))
           .AddAttribute("IbTimeout",
                         "Local ACK timeout T: 4.096 us x 2^T (InfiniBand Architecture "
                         "Specification 1.7, 9.7.5.1.3; NCCL_IB_TIMEOUT).",
                         ns3::UintegerValue(defaults.ib_timeout), u32(&NicSettings::ib_timeout),
                         ns3::MakeUintegerChecker<uint32_t>(1, 31))
           .AddAttribute("IbRetryCount",
-                        "How often a request is tried again before its queue pair breaks, 0 to 7 "
+                        "Retries of a request before its queue pair breaks, 0 to 7 "
                         "(InfiniBand Architecture Specification 1.7, 9.7; NCCL_IB_RETRY_CNT).",
                         ns3::UintegerValue(defaults.ib_retry_cnt), u32(&NicSettings::ib_retry_cnt),
                         ns3::MakeUintegerChecker<uint32_t>(0, 7))
@@ -61,17 +61,18 @@ ns3::TypeId Nic::GetTypeId() {
                         ns3::UintegerValue(defaults.burst_packets),
                         u32(&NicSettings::burst_packets),
                         ns3::MakeUintegerChecker<uint32_t>(1, 65'536))
-          .AddAttribute("Recovery",
-                        "What becomes of packets beyond a gap: dropped (go-back-N, InfiniBand "
-                        "Architecture Specification 1.7, 9.7), or kept while the sender fills the "
-                        "gap (Mittal et al., SIGCOMM 2018).",
-                        ns3::EnumValue(static_cast<int>(defaults.recovery)),
-                        MakeIntEnumAccessor(&Nic::SetRecovery, &Nic::GetRecovery),
-                        ns3::MakeEnumChecker(static_cast<int>(Recovery::kGoBackN), "GO_BACK_N",
-                                             static_cast<int>(Recovery::kSelectiveRepeat),
-                                             "SELECTIVE_REPEAT"))
+          .AddAttribute(
+              "Recovery",
+              "Treatment of packets beyond a gap: they are dropped (go-back-N, InfiniBand "
+              "Architecture Specification 1.7, 9.7), or kept while the sender fills the "
+              "gap (Mittal et al., SIGCOMM 2018).",
+              ns3::EnumValue(static_cast<int>(defaults.recovery)),
+              MakeIntEnumAccessor(&Nic::SetRecovery, &Nic::GetRecovery),
+              ns3::MakeEnumChecker(static_cast<int>(Recovery::kGoBackN), "GO_BACK_N",
+                                   static_cast<int>(Recovery::kSelectiveRepeat),
+                                   "SELECTIVE_REPEAT"))
           .AddAttribute("ReorderTolerancePackets",
-                        "A packet up to so far beyond a missing one does not make it a lost one: "
+                        "Packets beyond a missing one that do not make it a lost one: "
                         "for fabrics that reorder (0: none is allowed, as specified for "
                         "InfiniBand; at most 63).",
                         ns3::UintegerValue(defaults.reorder_tolerance_packets),
