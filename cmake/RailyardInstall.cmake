@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What `cmake --install` puts below the prefix: the program in bin/, its manual page in share/man/, its
+# Files that `cmake --install` puts below the prefix: the program in bin/, its manual page in share/man/, its
 # reference in share/doc/railyard/, and in share/railyard/ the scenarios, studies, plans, platforms, prices, sample logs and schemas. The program finds them relative
 # to itself. This is the component `program`, which needs the target `railyard` alone.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)

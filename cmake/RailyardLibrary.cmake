@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # railyard_library(NAME SOURCES... LINKS... [RUNS_ONCE] [PER_PACKET]): one concept, one library.
 # LINKS is the whole of what it may include; the dependency direction of the project is these lists and
-# nothing else. What runs once per command or fault (RUNS_ONCE) is not worth optimizing much: it compiles in two
-# thirds of the time and is a sixth smaller. What runs for every packet (PER_PACKET) reads no files, and is not
+# nothing else. Code that runs once per command or fault (RUNS_ONCE) is not worth optimizing much: it compiles in two
+# thirds of the time and is a sixth smaller. Code that runs for every packet (PER_PACKET) reads no files, and is not
 # instrumented for fuzz targets.
 railyard_precompiled(railyard_headers)
 function(railyard_library name)

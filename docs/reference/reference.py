@@ -75,7 +75,7 @@ class Enum:
 
 @dataclasses.dataclass
 class Row:
-    """Of a table in a document."""
+    """A row of a table in a document."""
     place: str
     names: list  # in backquotes in its first cell
     meaning: str

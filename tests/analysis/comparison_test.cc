@@ -118,7 +118,7 @@ TEST(Comparison, WithoutPairsThereAreNoFigures) {
               HasSubstr("Runs that do not have the same collectives"));
 }
 
-TEST(Comparison, KindsAreComparedApart) {
+TEST(Comparison, KindsAreComparedSeparately) {
   StoredResult first = ResultOf({10, 20});
   first.collectives[1].kind = "AllGather";
   StoredResult second = first;

@@ -91,7 +91,7 @@ TEST(MeasuredTest, CountsFromTheLastRanksStart) {
   EXPECT_FALSE(MeasuredRatio(collective));
 }
 
-TEST(MeasuredTest, SizesAndNumbersOfRanksAreApart) {
+TEST(MeasuredTest, SizesAndNumbersOfRanksAreSeparate) {
   RunResult run;
   const auto add = [&](uint64_t bytes, uint32_t ranks, int64_t simulated_ps, int64_t measured_ps) {
     CollectiveResult& collective = run.collectives.emplace_back();

@@ -49,7 +49,7 @@ def words_of(command):
 
 
 class Help:
-    """What `--help` prints, by command."""
+    """The output of `--help`, by command."""
 
     def __init__(self, program):
         self.program = program
@@ -65,7 +65,7 @@ class Help:
 
 
 def railyard_errors(help_of, words):
-    """What is wrong with a command's words, "railyard" first."""
+    """Errors in a command's words, "railyard" first."""
     names = []
     for word in words[1:3]:
         if not re.fullmatch(r"[a-z]+", word):
@@ -105,7 +105,7 @@ def blocks_without_language(text):
 
 
 def unrun_errors(source, name, text):
-    """What is wrong with blocks of commands: nothing runs them."""
+    """Blocks of commands that nothing runs."""
     errors = []
     for number, runner, lines in blocks_without_language(text):
         programs = sorted({program for line in lines for program in PROGRAM.findall(line.split("#")[0])})
@@ -143,7 +143,7 @@ class Builds:
         return "\n".join(path.read_text(encoding="utf-8") for path in sorted(paths))
 
     def errors(self, command):
-        """What is wrong with a command of cmake or ctest."""
+        """Errors in a command of cmake or ctest."""
         kind = next(kind for program, kind in PRESET_KINDS.items() if command.startswith(program))
         errors = []
         for option, value in re.findall(r"(--preset|--target|-R)[ =](\S+)", command):

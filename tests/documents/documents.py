@@ -174,7 +174,7 @@ def expand(text):
 
 
 def answer(file, query):
-    """What sqlite3 prints for a query, NULL as an empty column. Status 1: an error."""
+    """The output of sqlite3 for a query, NULL as an empty column. Status 1: an error."""
     try:
         database = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
         with contextlib.closing(database):

@@ -263,7 +263,7 @@ TEST_F(FabricSimulatorImplTest, WhatRunsAheadIsOverBeforeAnythingElseComes) {
   EXPECT_EQ(engine().EventCount(), 7u);
 }
 
-TEST_F(FabricSimulatorImplTest, AsideMayBeginAgainAtAnEarlierTimeThanItEndedLast) {
+TEST_F(FabricSimulatorImplTest, ARunAheadMayBeginAtAnEarlierTimeThanTheLastEnded) {
   on_event_ = [this](const Ran& ran) {
     if (ran.target >= 10) return;
     engine().RunAhead([this] {
@@ -280,9 +280,9 @@ TEST_F(FabricSimulatorImplTest, AsideMayBeginAgainAtAnEarlierTimeThanItEndedLast
   EXPECT_EQ(ran_.back().time_ps, 104 * kUs);
 }
 
-TEST_F(FabricSimulatorImplTest, AnExceptionAsideEndsItAndLeavesTheRest) {
+TEST_F(FabricSimulatorImplTest, AnExceptionInARunAheadEndsItAndLeavesTheRest) {
   on_event_ = [this](const Ran& ran) {
-    if (ran.target == 10) throw std::runtime_error("aside");
+    if (ran.target == 10) throw std::runtime_error("ahead");
     if (ran.target != 1) return;
     EXPECT_THROW(engine().RunAhead([this] {
       engine().ScheduleFabric(5 * kUs, event_order::kPost, 10, 10);

@@ -86,7 +86,7 @@ TEST_F(ConnectionTableTest, ADetourIsAskedForBeforeTheStackOpensAConnection) {
 }
 
 // A channel with messages that nobody has taken is not at rest.
-TEST_F(ConnectionTableTest, OnlyConnectionsWithoutMessagesAreAtRest) {
+TEST_F(ConnectionTableTest, OnlyConnectionsWithoutMessagesAreQuiescent) {
   const ConnectionId id = Between(1, 2);
   StateArchive empty(0);
   table_->Visit(empty);

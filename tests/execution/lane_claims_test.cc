@@ -86,8 +86,8 @@ TEST_F(LaneClaimsTest, ARefusedLaneKeepsTheSidesItHas) {
 
 // Six messages are to come, for which there are four credits; then two, for which there are eight.
 TEST_F(LaneClaimsTest, MessagesOverTheNetworkAreGrantedWithTheClaim) {
-  uint32_t told = 0;
-  sink_.on_granted = [&](ConnectionId) { ++told; };
+  uint32_t granted = 0;
+  sink_.on_granted = [&](ConnectionId) { ++granted; };
   const ListedSchedule six = ListedSchedule::OneWay({.in_flight_messages = 4}, 0, 8, 1'000, 6);
   const ListedSchedule two = ListedSchedule::OneWay({}, 1, 9, 1'000, 2);
   EXPECT_TRUE(claims_.Claim(OpenLane(six, 8)));
@@ -95,7 +95,7 @@ TEST_F(LaneClaimsTest, MessagesOverTheNetworkAreGrantedWithTheClaim) {
   EXPECT_EQ(table_->slots(Between(0, 8)).progress.granted, 4);
   EXPECT_EQ(table_->slots(Between(1, 9)).progress.granted, 2);
   engine().Run();
-  EXPECT_EQ(told, 4u + 2u);
+  EXPECT_EQ(granted, 4u + 2u);
 }
 
 TEST_F(LaneClaimsTest, ALaneThatClaimsAgainGrantsNothingTwice) {

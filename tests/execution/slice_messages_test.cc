@@ -190,7 +190,7 @@ TEST_F(SliceMessagesTest, OverTheNetworkASliceIsStagedForItsProxy) {
   EXPECT_EQ(progress.staged, 1);
 }
 
-TEST_F(SliceMessagesTest, PayloadIsToldOfWatchedCollectives) {
+TEST_F(SliceMessagesTest, PayloadOfWatchedCollectivesIsReported) {
   const ListedSchedule schedule = ListedSchedule::OneWay({}, 0, 1, kBytes, 2);
   const ConnectionId id = Between(0, 1);
   Lane& lane = Receiver(schedule, 1, id);

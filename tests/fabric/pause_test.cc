@@ -99,7 +99,7 @@ TEST_F(PauseTest, ControlOvertakesDataThatWaitsButNotWhatIsBeingSent) {
                                    Arrived{21'280 + 42'000, 0, 1}, Arrived{41'280 + 42'000, 0, 2}));
 }
 
-TEST_F(PauseTest, TheSinkIsToldWhenANicMaySendAgain) {
+TEST_F(PauseTest, TheSinkIsNotifiedWhenANicMaySendAgain) {
   AddNic();
   AddNic(100'000'000'000);
   BuildStar({.buffer_bytes = 100'000, .alpha = 1});

@@ -77,7 +77,7 @@ TEST(PacketLossTest, GilbertElliottLosesItsStationaryShareInBursts) {
   EXPECT_NEAR(length, 10, 4 * 10 / std::sqrt(static_cast<double>(bursts)));
 }
 
-TEST(PacketLossTest, GilbertElliottLosesInBothStatesWhereItIsToldTo) {
+TEST(PacketLossTest, GilbertElliottLosesInBothStatesWhereItIsConfiguredTo) {
   LossSpec spec;
   spec.model = LossSpec::Model::kGilbertElliott;
   spec.to_bad = 0.3;

@@ -17,7 +17,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
 
 class Installed(unittest.TestCase):
-    """What is installed, moved away from where it was installed."""
+    """Installed files, moved away from where they were installed."""
 
     @classmethod
     def setUpClass(cls):

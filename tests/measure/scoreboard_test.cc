@@ -136,7 +136,7 @@ TEST(OtherTimesTest, EveryMistakeIsAFindingAtItsPlace) {
 
 // Two tables have rows of one source, collective, size and line, of different machines. Each has
 // the other simulator's time of its own machine: errors of 2 and 100 %.
-TEST(ScoreboardTest, RowsOfDifferentFilesAreApart) {
+TEST(ScoreboardTest, RowsOfDifferentFilesAreSeparate) {
   FidelityRow eight = Row("a", 1 << 20, 100, 110);
   FidelityRow four = Row("a", 1 << 20, 50, 55);
   four.measured.gpus_per_node = 4;

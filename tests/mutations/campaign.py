@@ -41,7 +41,7 @@ ORPHAN_SECONDS = 5.0  # until what was killed with its parent is gone
 
 
 def has_members(group):
-    """Whether a process of the group lives; one that has ended and was not waited for does not."""
+    """True if a process of the group lives; one that has ended and was not waited for does not."""
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended
             state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
@@ -51,7 +51,7 @@ def has_members(group):
 
 
 def outlives(group, seconds):
-    """Whether a process of the group still lives after so long."""
+    """True if a process of the group still lives after so long."""
     end = time.monotonic() + seconds
     while has_members(group):
         if time.monotonic() > end:
@@ -368,7 +368,7 @@ LEAVES_NUMBERS_OPEN = {"generic"}  # a platform that only a scenario completes
 
 
 def write_tree(tree):
-    """What stands beside a mutant: the shipped scenarios and plans, and the wrappers."""
+    """Writes the files beside a mutant: the shipped scenarios and plans, and the wrappers."""
     for folder in ["simulator/scenarios", "workloads/examples", "traces/samples"]:
         shutil.copytree(SOURCE / folder, tree / folder)
     for name, text in WRAPPERS.items():
@@ -504,7 +504,7 @@ class Outcome:
 class Runner:
     """Tries mutants in a directory of its own."""
 
-    # Whether the last command described a fabric, with what preflight found wrong: `topo show` then
+    # True if the last command described a fabric and what preflight found wrong: `topo show` then
     # ends with 2 although it could read its input.
     described = False
 
@@ -569,7 +569,7 @@ class Runner:
         status, seconds, mebibytes, said, orphans = self.execute(command, kind.simulates)
         written = sorted(path.name for path in out.iterdir() if path.name != kind.explains)
         # A signal that comes before there is anything to write, or after all is written, may have
-        # its usual effect. What is unfinished is seen below.
+        # its usual effect. Unfinished results are found below.
         is_interrupted = kind.simulates and status == -signal.SIGINT
         complaints = self.complaints(0 if is_interrupted else status, seconds, mebibytes, said)
         if status == 2 and written and not self.described:
@@ -588,7 +588,7 @@ class Runner:
         return Outcome(index, status, seconds, mebibytes, "; ".join(complaints))
 
     def refusal(self, kind, seed):
-        """Why no command reads the undamaged seed; empty if one does."""
+        """The reason why no command reads the undamaged seed; empty if one does."""
         (self.tree / kind.path).write_bytes(seed)
         said = ""
         for command in kind.commands:

@@ -37,13 +37,13 @@ struct Ledger {
   TestMoves moves;
   CallTable calls{job};
   PlanCache plans{graph, job, NcclSettings{}, GpuCosts{}, NicSettings{}, moves};
-  std::vector<std::pair<uint32_t, double>> told;
+  std::vector<std::pair<uint32_t, double>> seen;
   std::vector<uint32_t> counted;
   ProgressWatch progress{
       job,
       plans,
       {.count_payload = [this](uint32_t id) { counted.push_back(id); },
-       .on_progress = [this](CollectiveIndex id, double share) { told.emplace_back(id, share); }}};
+       .on_progress = [this](CollectiveIndex id, double share) { seen.emplace_back(id, share); }}};
   CallLedger ledger;
 };
 
@@ -164,7 +164,7 @@ TEST(ProgressWatchTest, TellsWhatPartOfThePayloadHasBeenTakenIn) {
   EXPECT_THAT(test.counted, ElementsAre(0));
   test.progress.OnPayloadTaken(CollectiveIndex{0}, 4 * kFloats / 2);
   test.progress.OnPayloadTaken(CollectiveIndex{0}, 4 * kFloats * 3 / 2);
-  EXPECT_THAT(test.told, ElementsAre(std::pair(0u, 0.0), std::pair(0u, 0.25), std::pair(0u, 1.0)));
+  EXPECT_THAT(test.seen, ElementsAre(std::pair(0u, 0.0), std::pair(0u, 0.25), std::pair(0u, 1.0)));
 }
 
 TEST(ProgressWatchTest, IsUnderWayUntilItsCollectiveHasEnded) {

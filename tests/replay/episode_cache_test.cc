@@ -30,7 +30,7 @@ TEST(EpisodeCacheTest, EqualStatesHaveOneNumber) {
   EXPECT_EQ(cache.state(number).values, State(7, 1).values);
 }
 
-TEST(EpisodeCacheTest, StatesWithOneHashAreToldApartByTheirValues) {
+TEST(EpisodeCacheTest, StatesWithOneHashAreDistinguishedByTheirValues) {
   EpisodeCache cache;
   EXPECT_NE(cache.NumberOf(State(7, 1)), cache.NumberOf(State(8, 1)));
 }

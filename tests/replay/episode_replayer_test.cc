@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr int64_t kCallPs = FakeHost::kLaunchPs + kPsPerMs;
-constexpr int64_t kToldPs = 2 * kPsPerMs;  // what calls take in the episode made by hand
+constexpr int64_t kReplayedPs = 2 * kPsPerMs;  // what calls take in the episode made by hand
 constexpr EventClass kTestEvent{50};
 
 // Has a member that no episode changes, and one that is 0 at rest.
@@ -93,19 +93,21 @@ struct Episodes {
     registry.Visit(archive);
     return cache.NumberOf(archive.TakeState());
   }
-  // Both ranks' first calls at once, which end after kToldPs in the state as it is now; 7 is
+  // Both ranks' first calls at once, which end after kReplayedPs in the state as it is now; 7 is
   // counted.
   Episode ByHand() {
     const uint32_t state_now = StateNow();
-    return {
-        .begin_state = state_now,
-        .end_state = state_now,
-        .duration_ps = kToldPs,
-        .operations =
-            {{.place = EpisodePlace{0}, .plan = numbers.Of({GlobalRank{0}, 0}), .end_ps = kToldPs},
-             {.place = EpisodePlace{1}, .plan = numbers.Of({GlobalRank{1}, 0}), .end_ps = kToldPs}},
-        .changes = {{0, 7}},
-        .can_be_last = true};
+    return {.begin_state = state_now,
+            .end_state = state_now,
+            .duration_ps = kReplayedPs,
+            .operations = {{.place = EpisodePlace{0},
+                            .plan = numbers.Of({GlobalRank{0}, 0}),
+                            .end_ps = kReplayedPs},
+                           {.place = EpisodePlace{1},
+                            .plan = numbers.Of({GlobalRank{1}, 0}),
+                            .end_ps = kReplayedPs}},
+            .changes = {{0, 7}},
+            .can_be_last = true};
   }
   // Something is pending whose meaning for the replay is this.
   void Schedule(PendingMeans means, int64_t at_ps) {
@@ -140,11 +142,11 @@ TEST(EpisodeReplayerTest, WhatIsKnownHappensWithoutBeingSimulated) {
   test.cache.Add(test.ByHand());
   test.test.Run();
   EXPECT_THAT(test.test.host.launched, IsEmpty());
-  EXPECT_EQ(test.test.EndPs(0), kToldPs);
+  EXPECT_EQ(test.test.EndPs(0), kReplayedPs);
   EXPECT_EQ(test.test.ledger.times()[0].replayed_by, ReplayRule::kNetwork);
   EXPECT_EQ(test.state.count, 7u);
   EXPECT_TRUE(test.episodes.has_ended_in_replay());
-  EXPECT_EQ(FabricSimulatorImpl::Get().NowPs(), kToldPs);
+  EXPECT_EQ(FabricSimulatorImpl::Get().NowPs(), kReplayedPs);
 }
 
 TEST(EpisodeReplayerTest, TheStateIsThenTheOneInWhichItEnded) {
@@ -157,14 +159,14 @@ TEST(EpisodeReplayerTest, TheStateIsThenTheOneInWhichItEnded) {
   test.test.host.on_launch = [&](const Call&) { EXPECT_EQ(test.state.value, 6u); };
   test.test.Run();
   EXPECT_THAT(test.test.host.launched, SizeIs(2)) << "of the second collective";
-  EXPECT_EQ(test.test.BeginPs(1), kToldPs);
+  EXPECT_EQ(test.test.BeginPs(1), kReplayedPs);
 }
 
 // The run ends with its last call: what would have been counted after it is not.
 TEST(EpisodeReplayerTest, WhatIsCountedAfterTheLastCallOfARunIsNot) {
   Episodes test(OneCall());
   Episode episode = test.ByHand();
-  episode.duration_ps = kToldPs + kPsPerUs;
+  episode.duration_ps = kReplayedPs + kPsPerUs;
   episode.changes_after_end = {{0, 2}};
   test.cache.Add(episode);
   test.test.Run();
@@ -191,13 +193,12 @@ TEST(EpisodeReplayerTest, AnObserverThatIsDueRefusesNothing) {
 TEST(EpisodeReplayerTest, AChangeThatIsDueAfterItsEndRefusesNothing) {
   Episodes test(OneCall());
   test.cache.Add(test.ByHand());
-  test.Schedule(PendingMeans::kChange, kToldPs + 1);
+  test.Schedule(PendingMeans::kChange, kReplayedPs + 1);
   test.test.Run();
   EXPECT_THAT(test.test.host.launched, IsEmpty());
 }
 
-// --- Refused hits: one case for each thing that may differ
-// -----------------------------------------
+// --- Refused hits: one case for each thing that may differ ---------------------------------------
 
 struct Difference {
   std::string name;
@@ -227,9 +228,9 @@ const Difference kDifferences[] = {
     {"SomethingIsUnderWay",
      [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kUnderWay, kPsPerMs * 9); }},
     {"AChangeIsDueBeforeItsEnd",
-     [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kChange, kToldPs); }},
+     [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kChange, kReplayedPs); }},
     {"SomethingUnknownIsDueBeforeItsEnd",
-     [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kAnything, kToldPs); }},
+     [](Episodes& t, Episode&) { t.Schedule(PendingMeans::kAnything, kReplayedPs); }},
     {"TheRankOfACallDiffers",
      [](Episodes&, Episode& e) { e.operations[1].place = EpisodePlace{2}; }},
     {"ThePlanOfACallDiffers", [](Episodes&, Episode& e) { ++e.operations[1].plan; }},
@@ -259,13 +260,13 @@ TEST(EpisodeReplayerTest, AHitIsRefusedWhereTheNextCallBeginsBeforeRest) {
   EXPECT_EQ(test.test.EndPs(0), kCallPs);
 }
 
-TEST(EpisodeReplayerTest, AHitIsGrantedWhereTheNextCallBeginsAtRest) {
+TEST(EpisodeReplayerTest, AHitIsGrantedWhereTheNextCallBeginsQuiescent) {
   Episodes test(Two({AllReduce(8), AllReduce(16, 10 * kPsPerUs)}));
   Episode episode = test.ByHand();
   episode.duration_ps += 10 * kPsPerUs;
   test.cache.Add(episode);
   test.test.Run();
-  EXPECT_EQ(test.test.EndPs(0), kToldPs);
+  EXPECT_EQ(test.test.EndPs(0), kReplayedPs);
 }
 
 // The programs begin a call in the episode that was not in it.
@@ -295,8 +296,7 @@ TEST(EpisodeReplayerTest, AStateThatTimeChangesIsComparedWhenTheNextCallBegins) 
   EXPECT_EQ(launched(2 * kPsPerMs), 0u);
 }
 
-// --- Formation of episodes
-// -----------------------------------------------------------------------
+// --- Formation of episodes -----------------------------------------------------------------------
 
 TEST(EpisodeReplayerTest, WhatDrewOrLostSomethingIsNotRepeated) {
   Episodes test(Alike(3));
@@ -321,8 +321,7 @@ TEST(EpisodeReplayerTest, WhatIsForgottenIsSimulatedAgain) {
   EXPECT_EQ(test.test.EndPs(0), kCallPs);
 }
 
-// --- Verification
-// ----------------------------------------------------------------------------------
+// --- Verification --------------------------------------------------------------------------------
 
 TEST(EpisodeReplayerTest, VerificationSimulatesAllOfIt) {
   Episodes test(Alike(3), ReplayCacheMode::kVerify);

@@ -36,7 +36,7 @@ class NvlinkPartitionsTest : public ::testing::Test {
   FabricGraph graph_;
 };
 
-TEST_F(NvlinkPartitionsTest, GroupsOfAServerAreApart) {
+TEST_F(NvlinkPartitionsTest, GroupsOfAServerAreIndependent) {
   const NvlinkPartitions nvlinks = Of({{0, 1, 2, 3}, {4, 5, 6, 7}});
   ASSERT_THAT(nvlinks.partitions(), SizeIs(2));
   EXPECT_THAT(nvlinks.partitions()[0].gpus, ElementsAre(0, 1, 2, 3));

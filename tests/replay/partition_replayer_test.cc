@@ -118,8 +118,7 @@ TEST(PartitionReplayerTest, TheStateIsThenTheOneInWhichTheEpisodeEnded) {
   EXPECT_EQ(test.host.value, 9u);
 }
 
-// --- Refused hits
-// ----------------------------------------------------------------------------------
+// --- Refused hits --------------------------------------------------------------------------------
 
 struct Difference {
   std::string name;
@@ -264,8 +263,7 @@ TEST(PartitionReplayerTest, WhatCannotBeSimulatedAheadIsSimulatedInPlace) {
   EXPECT_THAT(test.test.host.launched, SizeIs(16));
 }
 
-// --- Forbidden actions while a partition is replayed
-// ----------------------------------------------
+// --- Forbidden actions while a partition is replayed ---------------------------------------------
 
 TEST(PartitionReplayerTest, ADetourElsewhereRefusesNothing) {
   Partitions test;
@@ -299,8 +297,7 @@ TEST(PartitionReplayerTest, APartIsNotHaltedWhileItsPartitionIsReplayed) {
   EXPECT_TRUE(has_thrown);
 }
 
-// --- Verification
-// ----------------------------------------------------------------------------------
+// --- Verification --------------------------------------------------------------------------------
 
 TEST(PartitionReplayerTest, VerificationSimulatesEveryCollectiveInPlace) {
   Partitions test(FourTimes(), ReplayCacheMode::kVerify);

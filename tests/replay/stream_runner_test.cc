@@ -123,7 +123,7 @@ TEST(StreamRunnerTest, ComputationOfAGpuThatStoppedGoesOnWhereItWas) {
 
 // --- Parts of the job ----------------------------------------------------------------------------
 
-TEST(StreamRunnerTest, APartThatIsHaltedBeginsAgainWhereItIsTold) {
+TEST(StreamRunnerTest, APartThatIsHaltedBeginsAgainAtTheRequestedCall) {
   NoReplay none;
   SmallReplay test(1, Two({AllReduce(8), AllReduce(8)}), none);
   const int64_t halt_ps = kCallPs + kPsPerUs;  // in the second call
@@ -171,7 +171,7 @@ struct TellingReplay final : NoReplay {
   int64_t end_ps = 0;
 };
 
-TEST(StreamRunnerTest, ACallThatIsToldItsEndIsNotLaunched) {
+TEST(StreamRunnerTest, ACallWithAGivenEndIsNotLaunched) {
   TellingReplay replay;
   SmallReplay test(1, Two({AllReduce(8)}), replay);
   replay.streams = &test.streams;

@@ -77,8 +77,8 @@ TEST_F(WaitExplainerTest, ARankThatHasNotBegun) {
   EXPECT_THAT(Explain(), HasSubstr("\n" + idle));
 }
 
-// The longest chain to a cause is told, and its middle left out.
-TEST_F(WaitExplainerTest, ALongChainIsToldByItsEnds) {
+// The longest chain to a cause is shown, without its middle.
+TEST_F(WaitExplainerTest, ALongChainIsShownByItsEnds) {
   for (GlobalRank rank{0}; rank < 7; ++rank) Waits(rank, rank + 1);
   const std::string text = Explain();
   const std::string first = text.substr(0, text.find('\n'));
@@ -103,7 +103,7 @@ TEST_F(WaitExplainerTest, ACircleOutOfWhichACauseCanBeReachedIsNoCircle) {
   EXPECT_THAT(text, Not(HasSubstr("again")));
 }
 
-TEST_F(WaitExplainerTest, ACircleIsToldOnceAndBesideOtherCauses) {
+TEST_F(WaitExplainerTest, ACircleIsShownOnceAndBesideOtherCauses) {
   Waits(0, 1);
   Waits(1, 0);
   Waits(2, 0);

@@ -124,7 +124,7 @@ class Agreement(unittest.TestCase):
                     self.assertEqual(cell, int(row["payload_bytes"]))
 
     def test_the_timeline(self):
-        """The same collectives, with the times of the CSV, the faults and the same links over time."""
+        """The timeline has the collectives with the times of the CSV, the faults, and the links over time."""
         for run in self.each():
             trace = Trace(str(run.directory / "trace.perfetto-trace"))
             calls = {}

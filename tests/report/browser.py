@@ -65,16 +65,16 @@ class Browser:
         return json.loads(text)
 
     def note(self, message):
-        method, told = message.get("method"), message.get("params", {})
+        method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
-            details = told["exceptionDetails"]
+            details = params["exceptionDetails"]
             self.problems.append(details.get("exception", {}).get("description", details["text"]))
-        if method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
-            self.problems.append(str([value.get("value") for value in told["args"]]))
-        if method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-            self.problems.append(told["entry"]["text"])
+        if method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            self.problems.append(str([value.get("value") for value in params["args"]]))
+        if method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.problems.append(params["entry"]["text"])
         if method == "Network.requestWillBeSent":
-            self.requests.append(told["request"]["url"])
+            self.requests.append(params["request"]["url"])
 
     def call(self, method, parameters=None, session="own"):
         self.last_id += 1

@@ -145,7 +145,7 @@ TEST_F(InterruptionTest, ARunWithAPairEndsBoth) {
   EXPECT_TRUE(std::filesystem::exists(scratch_.Path("out/summary.json")));
 }
 
-// Nobody asks, so nobody is told; and who asks while there is nothing to tell ends nothing.
+// A quiet run prints no progress, and a request to a command that has none does not end it.
 TEST_F(InterruptionTest, QuietRunsAndOtherCommandsAreSilent) {
   RunningProgram program(scratch_, {"topo", "show", "h100-128x8-rail-optimized"});
   WaitUntilItMayBeAsked(program);

@@ -288,7 +288,7 @@ TEST_F(LedgerTest, GpusThatNoNvlinkJoinsExchangeOverAThird) {
 // an operand, and gives each its sum: 2 S/8 from each to each, as much in all as a ring's 2(n-1) S.
 // A GPU hands its switches all of its data, and gets all of the sums. An AllToAll in the same job
 // adds its blocks to the same pairs.
-TEST_F(LedgerTest, WhatNvSwitchesAddUpAndCopyCountsBetweenDifferentGpusAndApart) {
+TEST_F(LedgerTest, WhatNvSwitchesAddUpAndCopyCountsBetweenDifferentGpusAndSeparately) {
   const EndedRun run = RunText(RailOptimized(1) +
                                "workload { algorithm: NVLS program {\n"
                                "  collectives { kind: ALL_REDUCE bytes: \"12MiB\" }\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a machine does to a program: no memory, no room on the disk, no reader, kills, a second run.
+"""Programs on machines without resources: no memory, no room on the disk, no reader, kills, a second run.
 
 usage: machine_test.py RAILYARD
 
@@ -161,7 +161,7 @@ class Machine(unittest.TestCase):
             resource.RLIMIT_AS, (limit, limit)))
 
     def expect_no_memory(self, limit, ended, may_leave):
-        """What a command says that has too little: it is the memory, in one line for each of its runs."""
+        """A command with too little memory says so, in one line for each of its runs."""
         status, said = ended
         self.assertEqual(status, 1, f"{limit} bytes: {said}")
         self.assertRegex(said, r"^(railyard: error: [^\n]*(not enough memory|Cannot allocate memory)[^\n]*\n)+$",
@@ -254,7 +254,7 @@ class Machine(unittest.TestCase):
             self.assertIn("run 0 (; seed 1) left no result, exit status 137", said)
 
     def test_a_week_of_faults_in_bounded_memory(self):
-        """What is kept for replay takes 256 MiB at most, and the program and its tables as much."""
+        """The replay cache takes 256 MiB at most, and the program and its tables as much."""
         scenario = SCENARIOS / "week_of_faults_256.textproto"
         self.assertEqual(self.run_to_end("run", str(scenario), "--out", "out", "--quiet"), (0, ""))
         summary = json.loads((self.here / "out/summary.json").read_text())

@@ -162,7 +162,7 @@ TEST_F(PerfTest, ASchedulesSizeIsRoundedAsThatOfATest) {
   EXPECT_THAT(none.errors, HasSubstr("--bytes: \"16\" leaves a rank of 8 without an element"));
 }
 
-TEST_F(PerfTest, AnAlgorithmOfOnesOwnIsListedAndTimed) {
+TEST_F(PerfTest, AUsersAlgorithmIsListedAndTimed) {
   std::string text = "collective: ALL_REDUCE ranks: 2 chunks: 2\n";
   for (const int rank : {0, 1}) {
     const int peer = 1 - rank;

@@ -78,7 +78,7 @@ class Progress(unittest.TestCase):
         return text
 
     def lines_on(self, text):
-        """What each line said that took the place of the one before."""
+        """Texts of the lines that took the place of the one before."""
         return [line[:-3] for line in text.split("\r") if line.endswith("\x1b[K") and len(line) > 3]
 
     def summary(self):
@@ -108,7 +108,7 @@ class Progress(unittest.TestCase):
         self.assertEqual(process.wait(60), 4)
         self.assertEqual(self.summary()["status"], "INTERRUPTED")
 
-    # What does not fit is left out, and no line wraps. Rates and times have different lengths on
+    # Parts that do not fit are left out, and no line wraps. Rates and times have different lengths on
     # different machines, so what is required here fits, or does not, with any of them.
     def test_on_narrow_terminals(self):
         for columns, there, not_there in ((70, (SIMULATED, DONE), (PAIRED,)),

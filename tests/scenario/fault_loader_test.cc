@@ -347,7 +347,7 @@ TEST(FaultLoaderTest, ARepetitionLeavesTimeForWhatItRepeats) {
       "of 3 ms (expected more than these)\n");
 }
 
-TEST(FaultLoaderTest, NamesTellFaultsApart) {
+TEST(FaultLoaderTest, NamesDistinguishFaults) {
   EXPECT_EQ(
       FindingsBeside("faults { name: \"a\" kind: LINK_DOWN link: \"leaf0--spine0\" at: \"0s\" }\n"
                      "faults { name: \"a\" kind: LINK_DOWN link: \"leaf1--spine0\" at: \"0s\" }\n"),

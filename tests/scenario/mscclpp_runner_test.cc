@@ -35,8 +35,7 @@ class MscclppRunnerTest : public ScheduleTextTest {
   }
 };
 
-// --- Plans as the language of MSCCL++ writes them
-// ----------------------------------------------------
+// --- Plans as the language of MSCCL++ writes them ------------------------------------------------
 
 std::string Local(const std::string& buffer, uint32_t index, uint32_t size = 1) {
   return fmt::format(R"({{"type": "{}", "index": {}, "size": {}}})", buffer, index, size);

@@ -63,7 +63,7 @@ TEST(NetLoaderTest, AmazonsPlugInSetsNcclsVariablesWhereTheUserHasNot) {
 }
 
 // SRD: Shalev et al., IEEE Micro 40(6), 2020.
-TEST(NetLoaderTest, EfaSpraysPacketsAndRepeatsThemOneByOneUnlessToldOtherwise) {
+TEST(NetLoaderTest, EfaSpraysPacketsAndRepeatsThemOneByOneUnlessConfiguredOtherwise) {
   const std::string efa = "nccl { NET: \"AWS Libfabric\" }\n";
   for (const char* more : {"", "nic { mtu_bytes: 1024 } network { network_flow_control: NONE }"}) {
     const auto scenario = LoadBeside(efa + more);

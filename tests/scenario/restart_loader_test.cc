@@ -103,7 +103,7 @@ TEST(RestartLoaderTest, EachOfSeveralJobsHasItsOwnOrThatOfAll) {
 }
 
 // The calls of one rank are an iteration off those of the other.
-TEST(RestartLoaderTest, IterationsThatRanksBeginApartHaveNoCheckpoint) {
+TEST(RestartLoaderTest, IterationsThatRanksBeginAtDifferentCallsHaveNoCheckpoint) {
   Trace trace;
   trace.origin = "test";
   trace.rank_count = 2;

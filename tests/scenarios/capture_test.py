@@ -96,7 +96,7 @@ class Captures(unittest.TestCase):
         return dropped
 
     def expect_writes(self, link, repeats=False, file=FILE):
-        """Of each queue pair in one direction the sequence numbers count up by one, first packets
+        """In one direction of each queue pair sequence numbers count up by one, first packets
         have the message's length, and the packets up to the last carry just so much. Returns
         the packets that are there again."""
         packets = self.packets("infiniband.bth.destqp", "infiniband.bth.psn",

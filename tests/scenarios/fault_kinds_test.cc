@@ -360,7 +360,7 @@ TEST_F(FaultKindsTest, AGrayFailureIsNotRoutedAround) {
   EXPECT_EQ(seen.exit.status, 0) << seen.exit.errors;
 }
 
-TEST_F(FaultKindsTest, AFlapRepeatsAsOftenAsItIsTold) {
+TEST_F(FaultKindsTest, AFlapRepeatsAsOftenAsStated) {
   const EndedRun run = RunText(
       Job(14) + Fault("kind: LINK_DOWN link: \"leaf7--spine0\" at: \"10us\" until: \"12us\" "
                       "repeat { period: \"20us\" count: 7 }"));

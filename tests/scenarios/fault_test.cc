@@ -206,7 +206,7 @@ TEST_F(FaultTest, ALostNvlinkPacketAbortsTheJobAtOnce) {
   EXPECT_THAT(run.exit.output, HasSubstr("Xid 74"));
 }
 
-TEST_F(FaultTest, TwoFaultsAreToldApart) {
+TEST_F(FaultTest, TwoFaultsAreDistinguished) {
   const EndedRun run =
       RunText(Job(8) +
               "faults { name: \"busy\" kind: LINK_DOWN link: \"server1/nic3--leaf3\" at: \"300us\" "

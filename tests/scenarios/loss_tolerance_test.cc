@@ -68,7 +68,7 @@ TEST_F(LossToleranceTest, WhatIsBeyondTheToleranceIsSentAgain) {
 }
 
 // A hundredth of a percent of 256 packets is no packet, which the run reports; 10 % are some.
-TEST_F(LossToleranceTest, AToleranceOfNoWholePacketIsToldOf) {
+TEST_F(LossToleranceTest, AToleranceOfNoWholePacketIsReported) {
   const std::string note = "loss_tolerance had no effect: it is rounded down to whole packets";
   EXPECT_THAT(Lose(3, "loss_tolerance: 0.0001").exit.output, HasSubstr(note));
   EXPECT_THAT(Lose(3, "loss_tolerance: 0.1").exit.output, Not(HasSubstr(note)));

@@ -360,7 +360,7 @@ TEST_P(RandomJobTest, HasTheSameResultsWithTheCacheWhereItIsRepetitive) {
   ExpectSameResultsOverSeeds<RepetitiveJob>();
 }
 
-TEST_P(RandomJobTest, HasTheSameResultsWithTheCacheWhereItIsNeverAtRest) {
+TEST_P(RandomJobTest, HasTheSameResultsWithTheCacheWhereItIsNeverQuiescent) {
   ExpectSameResultsOverSeeds<BusyJob>();
 }
 

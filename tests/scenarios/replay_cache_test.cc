@@ -368,7 +368,7 @@ class HalvesOfAServerTest : public ReplayCacheTest {
   }
 };
 
-TEST_F(HalvesOfAServerTest, AreApartUnlessTheyMeet) {
+TEST_F(HalvesOfAServerTest, AreIndependentUnlessTheyMeet) {
   for (const bool meet : {false, true}) {
     const EndedRun run = Run(meet);
     ASSERT_TRUE(run.has_result()) << run.exit.errors;

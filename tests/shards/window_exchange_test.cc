@@ -90,7 +90,7 @@ TEST(WindowExchangeTest, AWishToEndReachesAllShards) {
   });
 }
 
-TEST(CrossingTest, PacketsAndPauseFramesAreToldApart) {
+TEST(CrossingTest, PacketsAndPauseFramesAreDistinguished) {
   EXPECT_FALSE(CrossingOf(0, 0).is_pause_frame());
   const Crossing frame = Crossing::OfPauseFrame(77, LinkId{5}, 11);
   EXPECT_TRUE(frame.is_pause_frame());

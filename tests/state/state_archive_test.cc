@@ -45,7 +45,7 @@ TEST(StateArchiveTest, ACountThatOverflowsItsWidthChangesByTheSame) {
   EXPECT_EQ(near.wide, 11u);
 }
 
-// Instants that have passed are alike, however long ago; values are told by their places.
+// Instants that have passed are alike, however long ago; values are identified by their places.
 TEST(StateArchiveTest, StatesAreRelativeToWhenTheyWereTaken) {
   const auto state_of = [](int64_t now_ps, int64_t instant_ps, uint32_t value) {
     StateArchive archive(now_ps);

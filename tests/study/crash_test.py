@@ -23,7 +23,7 @@ import unittest
 RAILYARD = sys.argv.pop(1)
 KILLS = 20
 RUNS = 24
-# Of a result directory and of a study's page, so that each disk is full at another place.
+# Sizes of disks, each of which is full at another place of a result directory or a study's page.
 DISK_KIB = (64, 400, 1024, 2200, 3600)
 SCENARIO = """
 fabric { rail_optimized { servers: 2 gpus_per_server: 2 nic_rate: "400Gbps" } }

@@ -140,7 +140,7 @@ class Slurm(unittest.TestCase):
         self.assertIn("results: ", self.read("left", "collect.log"))
 
     def test_warnings_of_slurm_are_no_answers(self):
-        """Of sbatch and squeue, which print them on standard error."""
+        """sbatch and squeue print their warnings on standard error."""
         folder = self.path("bin")
         os.mkdir(folder)
         for name in ("sbatch", "squeue"):
@@ -179,7 +179,7 @@ class Slurm(unittest.TestCase):
         with open(summary, "w", encoding="utf-8") as file:
             file.write(text.replace('"COMPLETED"', '"INTERRUPTED"'))
         self.assertIn('"COMPLETED"', begin_again())
-        # What has ended is left out.
+        # Runs that have ended are left out.
         with open(summary, "w", encoding="utf-8") as file:
             file.write("kept")
         self.assertEqual(begin_again(), "kept")

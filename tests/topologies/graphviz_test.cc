@@ -49,7 +49,7 @@ TEST_F(GraphvizTest, ACopyOfAPresetIsTheSame) {
   }
 }
 
-TEST_F(GraphvizTest, AGraphOfOnesOwnIsRead) {
+TEST_F(GraphvizTest, AUsersGraphIsRead) {
   const auto fabric = Load("f.gv", R"(// by hand
 strict graph "mine" {
   # cables first

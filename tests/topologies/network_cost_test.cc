@@ -93,7 +93,7 @@ class PricesTest : public testing::FormatTest {
   std::optional<Prices> prices_;
 };
 
-TEST_F(PricesTest, AFileOfOnesOwnIsRead) {
+TEST_F(PricesTest, AUsersFileIsRead) {
   EXPECT_EQ(FindingsOf("currency: \"EUR\"\n"
                        "cable { rate: \"800Gbps\" cost: 100 cost_source: \"an offer\" }\n"),
             "");

@@ -85,7 +85,7 @@ TEST_F(Ns3TopologyTest, SimAisGpusShareServersAndNvSwitches) {
   EXPECT_TRUE(fabric->FindCable("server1/nic1--switch7").has_value());
 }
 
-TEST_F(Ns3TopologyTest, ThreeTiersAreToldByTheirDistanceFromTheHosts) {
+TEST_F(Ns3TopologyTest, ThreeTiersAreRecognizedByTheirDistanceFromTheHosts) {
   const auto fabric = Load("t.txt",
                            "6 4 5\n2 3 4 5\n0 2 1Gbps 1us 0\n1 3 1Gbps 1us 0\n"
                            "2 4 1Gbps 1us 0\n3 4 1Gbps 1us 0\n4 5 1Gbps 1us 0\n");

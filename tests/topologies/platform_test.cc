@@ -145,7 +145,7 @@ TEST(PlatformTest, CpusAreThoseOfTheMachines) {
 
 class PlatformFileTest : public testing::FormatTest {};
 
-constexpr const char* kMine = R"(# A server of one's own.
+constexpr const char* kMine = R"(# A user's server.
 gpus { value: 2 source: "counted" }
 nics { value: 1 source: "counted" }
 nic_rate { value: "100Gbps" source: "its data sheet" }
@@ -160,7 +160,7 @@ nvlink {
 )";
 
 // One server of it, in the reference fabric of its number of NICs.
-TEST_F(PlatformFileTest, AServerOfOnesOwnIsBuiltAsItsFileSays) {
+TEST_F(PlatformFileTest, AUsersServerIsBuiltAsItsFileSays) {
   const auto fabric = Load("mine.textproto", kMine);
   ASSERT_TRUE(fabric.has_value()) << findings_;
   EXPECT_EQ(fabric->name, "1x-mine");

@@ -98,7 +98,7 @@ TEST_F(RoutingViewsTest, ASwitchThatKnowsLaterSendsIntoACircleUntilItKnows) {
   EXPECT_EQ(Spines(0, 1), before);
 }
 
-TEST_F(RoutingViewsTest, AfterTheLastHopAllAgreeAsIfToldAtOnce) {
+TEST_F(RoutingViewsTest, AfterTheLastHopAllAgreeAsIfNotifiedAtOnce) {
   for (const bool up : {false, true}) {
     for (uint32_t hops = 0; hops <= LastWaveFrom(routing_, graph_, cable_.forward); ++hops) {
       Spread(up, hops);

@@ -37,7 +37,7 @@ TEST_F(TopologyLoaderTest, AnUnknownPresetWithoutACloseOneNamesTheList) {
             "presets lists them)\n");
 }
 
-TEST_F(TopologyLoaderTest, APlatformIsToldFromAPreset) {
+TEST_F(TopologyLoaderTest, APlatformIsDistinguishedFromAPreset) {
   Load("preset: \"dgx-h100\"");
   EXPECT_EQ(findings_,
             "fabric.textproto:1:1: error: preset: \"dgx-h100\" is a platform, not a preset "

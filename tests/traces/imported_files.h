@@ -21,7 +21,7 @@ class ImportedFiles {
 
   std::string Write(const std::string& name, const std::string& bytes) const;  // its path
 
-  // Imports with the format told by content; what was found before is forgotten.
+  // Imports with the format recognized by content; earlier findings are forgotten.
   const TraceImport& Import(const std::vector<std::string>& paths,
                             const ImportOptions& options = {});
   const TraceImport& import() const { return import_; }

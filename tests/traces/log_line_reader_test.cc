@@ -50,7 +50,7 @@ TEST(LogLineReaderTest, LeavesOutWhatIsNotText) {
   EXPECT_EQ(pieces, (std::vector<Piece>{{"red ", false, 1}, {"hole", false, 2}}));
 }
 
-// encoding/json of Go writes these three so, unless it is told otherwise.
+// encoding/json of Go writes these three so, unless it is configured otherwise.
 TEST(LogLineReaderTest, EscapesOfJsonAreTheirCharacters) {
   EXPECT_EQ(Pieces("{\"log\":\"1 Bytes -\\u003e Algo \\u003ca\\u003e \\u0026 \\u0041\"}\n"),
             (std::vector<Piece>{{"{\"log\":\"1 Bytes -> Algo <a> & \\u0041\"}", false, 1}}));

@@ -171,7 +171,7 @@ TEST(NcclLogReaderTest, SplitsAreJoinedInTheFormsOfEveryVersion) {
   }
 }
 
-TEST(NcclLogReaderTest, UnnamedCommunicatorsOfOneSizeAreToldApartByTheirRegularLayout) {
+TEST(NcclLogReaderTest, UnnamedCommunicatorsOfOneSizeAreDistinguishedByTheirRegularLayout) {
   // Up to 2.14 no line holds a commId: 4 ranks, and communicators of ranks {0,1} and {2,3}.
   std::string log;
   const auto complete = [](uint32_t rank, uint32_t own, uint32_t size, const std::string& comm) {

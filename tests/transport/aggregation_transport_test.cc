@@ -121,8 +121,8 @@ TEST_F(AggregationTransportTest, APacketTakesTheWayToTheRootAndBack) {
   const int64_t to_root_ps = 4 * (kPacketPs + kCablePs) + 2 * kForwardPs;
   const int64_t near_ps = to_root_ps + kForwardPs + 2 * (kPacketPs + kCablePs);
   const int64_t far_ps = to_root_ps + 3 * kForwardPs + 4 * (kPacketPs + kCablePs);
-  EXPECT_THAT(delivered_, UnorderedElementsAre(Told{near_ps, 0}, Told{near_ps, 1}, Told{far_ps, 2},
-                                               Told{far_ps, 3}));
+  EXPECT_THAT(delivered_, UnorderedElementsAre(Reported{near_ps, 0}, Reported{near_ps, 1},
+                                               Reported{far_ps, 2}, Reported{far_ps, 3}));
 }
 
 TEST_F(AggregationTransportTest, NobodyGetsAResultBeforeTheLastOperand) {

@@ -86,17 +86,17 @@ TEST_F(FlowTransportTest, TwoFlowsOfANicHaveHalfItsRateEach) {
   flows_->Post(other, PostedMessage::OfData(8 * kMtu));
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
-  for (const Told& told : delivered_) {
-    ExpectNear(told.time_ps, 2 * AtRatePs(8) + kLatencyPs, 2 * kRoundingPs);
+  for (const Reported& reported : delivered_) {
+    ExpectNear(reported.time_ps, 2 * AtRatePs(8) + kLatencyPs, 2 * kRoundingPs);
   }
 }
 
 TEST_F(FlowTransportTest, AGrantTakesTheTimeOfAClearToSendMessage) {
   flows_->Grant(flow_, true);
-  flows_->Grant(flow_, false);  // the sender is not told
+  flows_->Grant(flow_, false);  // the sender is not notified
   engine().Run();
   EXPECT_THAT(clear_to_send_,
-              ElementsAre(Told{2 * (kClearToSendPs + kWireDelayPs) + kLeafForwardPs, kUser}));
+              ElementsAre(Reported{2 * (kClearToSendPs + kWireDelayPs) + kLeafForwardPs, kUser}));
 }
 
 TEST_F(FlowTransportTest, PayloadIsCountedOnEveryLinkAndWhereItIsAskedFor) {

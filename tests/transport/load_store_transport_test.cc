@@ -92,7 +92,7 @@ TEST_F(LoadStoreTransportTest, OnePacketCrossesOnePlane) {
   const FlowId flow = load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1});
   PostNvlink(flow, kPayload);
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 20'000) + 300'000, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{2 * (39'768 + 20'000) + 300'000, 7}));
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).payload_bytes, kPayload);
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, kWire - kPayload);
   EXPECT_EQ(load_store_->FirstUserOf(flow).number, 7u);
@@ -102,7 +102,7 @@ TEST_F(LoadStoreTransportTest, AMessageOfOneByteIsOnePacket) {
   Build();
   PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), 1);
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{AlonePs(2), 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{AlonePs(2), 7}));
   EXPECT_EQ(network().counters().packets, 1u);
   EXPECT_EQ(network().counters().injected_bytes, 1u);
   EXPECT_EQ(network().CountersOfLink(Up(0, 0)).header_bytes, 1u);
@@ -158,8 +158,8 @@ TEST_F(StoresAsFlowsTest, MessagesOfOneGpuShareItsLinks) {
   }
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(2));
-  for (const Told& told : delivered_) {
-    EXPECT_NEAR(static_cast<double>(told.time_ps), 2 * kWirePs + kLastPacketPs, 3);
+  for (const Reported& reported : delivered_) {
+    EXPECT_NEAR(static_cast<double>(reported.time_ps), 2 * kWirePs + kLastPacketPs, 3);
   }
 }
 
@@ -255,7 +255,7 @@ TEST_F(LoadStoreTransportTest, ConnectionsOfDifferentGpusDoNotShareAPort) {
   PostNvlink(load_store_->Open(Me(9), GpuIndex{1}, GpuIndex{0}), 50 * kRound * kPayload);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(3));
-  for (const Told& told : delivered_) ExpectEndOfRounds(told.time_ps, 50);
+  for (const Reported& reported : delivered_) ExpectEndOfRounds(reported.time_ps, 50);
 }
 
 TEST_F(LoadStoreTransportTest, TwoSendersToOneGpuHalveItsLinks) {
@@ -300,7 +300,7 @@ TEST_F(LoadStoreTransportTest, MessagesAreDeliveredInTheirOrderThoughPlanesDiffe
   PostNvlink(flow, kPayload);
   engine().Run();
   const int64_t slow_ps = 2 * (39'768 + 10'000'000) + 300'000;
-  EXPECT_THAT(delivered_, ElementsAre(Told{slow_ps, 7}, Told{slow_ps, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{slow_ps, 7}, Reported{slow_ps, 7}));
   EXPECT_EQ(network().CountersOfLink(Up(0, 3)).packets, 1u);
 }
 
@@ -308,7 +308,7 @@ TEST_F(LoadStoreTransportTest, AMessageIsDeliveredWithItsLatestPacketNotItsLast)
   Build(0);
   PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), 2 * kPayload);
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{2 * (39'768 + 10'000'000) + 300'000, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{2 * (39'768 + 10'000'000) + 300'000, 7}));
 }
 
 TEST_F(LoadStoreTransportTest, AConnectionHasEightMessagesUnderWayAtMost) {
@@ -346,10 +346,10 @@ TEST_F(LoadStoreTransportTest, APacketLostBreaksItsConnectionAsXid74) {
   PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), kPayload);
   engine().Run();
   const int64_t lost_ps = 39'768 + kCableDelayPs + kForwardPs;
-  EXPECT_THAT(lost_, ElementsAre(ToldLost{lost_ps, 7, Up(0, 0)}));
+  EXPECT_THAT(lost_, ElementsAre(ReportedLoss{lost_ps, 7, Up(0, 0)}));
   EXPECT_THAT(
       errors_,
-      ElementsAre(ToldError{
+      ElementsAre(ReportedError{
           lost_ps, 7, "an NVLink lost a packet; the GPU reports a fatal link error (Xid 74)"}));
   EXPECT_THAT(delivered_, IsEmpty());
   ExpectConservation();

@@ -91,7 +91,7 @@ TEST_F(NicDetoursTest, AMessageCrossesNvlinkTheNetworkAndNvlink) {
   EXPECT_EQ(detours_->LinksOf(detour), LinksOverSecond());
   Post(detour, 1);
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{kMessagePs, kNumber}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{kMessagePs, kNumber}));
   EXPECT_THAT(completed_, SizeIs(1));
   for (const LinkId link : LinksOverSecond()) EXPECT_EQ(PayloadOn(link), kMtu);
   EXPECT_EQ(PayloadOn(WireOf(0)), 0u);
@@ -103,7 +103,7 @@ TEST_F(NicDetoursTest, AnEndWhoseNicIsUsedNeedsNoNvlink) {
   Build();
   Post(OpenOver({{.sending_gpu = GpuIndex{1}, .receiving_gpu = kDestination}}), 1);
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{kStorePs + MessagePs(1), kNumber}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{kStorePs + MessagePs(1), kNumber}));
 }
 
 // The first way is ten times as slow at its wire. The second and the fourth message are there long
@@ -115,8 +115,9 @@ TEST_F(NicDetoursTest, MessagesUseTheWaysInTurnAndAreReportedInTheirOrder) {
   engine().Run();
   constexpr int64_t kFirstSlowPs = kMessagePs + 9 * kFirstPs;
   constexpr int64_t kSecondSlowPs = kFirstSlowPs + 10 * kFirstPs;
-  EXPECT_THAT(delivered_, ElementsAre(Told{kFirstSlowPs, kNumber}, Told{kFirstSlowPs, kNumber},
-                                      Told{kSecondSlowPs, kNumber}, Told{kSecondSlowPs, kNumber}));
+  EXPECT_THAT(delivered_,
+              ElementsAre(Reported{kFirstSlowPs, kNumber}, Reported{kFirstSlowPs, kNumber},
+                          Reported{kSecondSlowPs, kNumber}, Reported{kSecondSlowPs, kNumber}));
   EXPECT_THAT(completed_, SizeIs(4));
   EXPECT_EQ(PayloadOn(WireOf(1)), 2 * kMtu);
   EXPECT_EQ(PayloadOn(WireOf(2)), 2 * kMtu);
@@ -170,7 +171,8 @@ TEST_F(NicDetoursTest, AFlagDoesNotOvertakeTheDataBeforeIt) {
     EXPECT_EQ(network().CountersOfLink(Link("server0/gpu1", "server0/nic1")).packets, 0u);
   });
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{kMessagePs, kNumber}, Told{kMessagePs, kNumber}));
+  EXPECT_THAT(delivered_,
+              ElementsAre(Reported{kMessagePs, kNumber}, Reported{kMessagePs, kNumber}));
   EXPECT_EQ(network().CountersOfLink(LinksOverSecond().front()).packets, 1u);
   EXPECT_EQ(network().CountersOfLink(WireOf(1)).packets, 2u);
 }
@@ -183,7 +185,7 @@ TEST_F(NicDetoursTest, RepeatedMessagesHaveRecoveredWhenTheLastOfThemHasArrived)
   Post(detour, 1);
   engine().Run();
   ASSERT_THAT(delivered_, SizeIs(3));
-  EXPECT_THAT(recovered_, ElementsAre(Told{delivered_[1].time_ps, kNumber}));
+  EXPECT_THAT(recovered_, ElementsAre(Reported{delivered_[1].time_ps, kNumber}));
   EXPECT_GT(delivered_[2].time_ps, delivered_[1].time_ps);
   // Nothing is under way: nothing was lost.
   detours_->MarkRepeated(detour);

@@ -128,8 +128,8 @@ TEST_F(NvlinkGroupsTest, AStoreReachesEveryMemberAtOnce) {
   PostMulticast(OpenMulticast(1), kPayload);
   engine().Run();
   const int64_t at_ps = 2 * kPacketPs + kOneWayPs;
-  EXPECT_THAT(delivered_,
-              ElementsAre(Told{at_ps, 0}, Told{at_ps, 1}, Told{at_ps, 2}, Told{at_ps, 3}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{at_ps, 0}, Reported{at_ps, 1}, Reported{at_ps, 2},
+                                      Reported{at_ps, 3}));
   EXPECT_EQ(network().counters().injected_bytes, kPayload);
   EXPECT_EQ(network().counters().replicated_bytes, 3 * kPayload);
   EXPECT_EQ(network().counters().delivered_bytes, 4 * kPayload);
@@ -144,7 +144,7 @@ TEST_F(NvlinkGroupsTest, ALoadTakesARequestThereAndBackAndOnePacketsWay) {
                                    kPayload);
   engine().Run();
   EXPECT_THAT(delivered_,
-              ElementsAre(Told{2 * kRequestPs + kOneWayPs + 2 * kPacketPs + kOneWayPs, 7}));
+              ElementsAre(Reported{2 * kRequestPs + kOneWayPs + 2 * kPacketPs + kOneWayPs, 7}));
   EXPECT_EQ(network().counters().injected_bytes, 4 * kPayload);
   EXPECT_EQ(network().counters().reduced_bytes, 3 * kPayload);
   EXPECT_EQ(network().counters().delivered_bytes, kPayload);
@@ -252,7 +252,7 @@ TEST_F(NvlinkGroupsTest, ASumIsStoredAsItComes) {
 }
 
 // The head's port has other stores to send, so parts of messages wait for their turn.
-TEST_F(NvlinkGroupsTest, SumsAndStoresOfOneGroupAreKeptApart) {
+TEST_F(NvlinkGroupsTest, SumsAndStoresOfOneGroupAreKeptSeparate) {
   Build(4);
   const FlowId load = load_store_->groups().OpenReduce(Me(7), GpuIndex{0}, AllGpus());
   const FlowId store = OpenMulticast(0, 10);
@@ -371,7 +371,8 @@ TEST_F(NvlinkGroupsTest, ALostCopyBreaksItsMembersConnection) {
   engine().Run();
   ASSERT_THAT(errors_, SizeIs(1));
   EXPECT_EQ(errors_[0].connection, 21u);
-  EXPECT_THAT(lost_, ElementsAre(ToldLost{2 * kPacketPs + kOneWayPs, 21, DownTo(GpuIndex{1}, 0)}));
+  EXPECT_THAT(lost_,
+              ElementsAre(ReportedLoss{2 * kPacketPs + kOneWayPs, 21, DownTo(GpuIndex{1}, 0)}));
   ASSERT_THAT(delivered_, SizeIs(2));
   EXPECT_EQ(delivered_[0].connection, 20u);
   EXPECT_EQ(delivered_[1].connection, 22u);
@@ -421,7 +422,7 @@ TEST_F(NvlinkGroupsTest, OtherPacketsPassTheSameSwitchesUnchanged) {
   OpenMulticast(0);
   PostNvlink(load_store_->Open(Me(7), GpuIndex{0}, GpuIndex{1}), kPayload);
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{2 * kPacketPs + kOneWayPs, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{2 * kPacketPs + kOneWayPs, 7}));
   EXPECT_EQ(network().counters().replicated_bytes, 0u);
 }
 

@@ -29,7 +29,7 @@ class PcieFlowsTest : public testing::TransportFixture {
   }
   std::vector<int64_t> DeliveredNs() const {
     std::vector<int64_t> times;
-    for (const Told& told : delivered_) times.push_back(told.time_ps / kNs);
+    for (const Reported& reported : delivered_) times.push_back(reported.time_ps / kNs);
     return times;
   }
   DeviceId switch_{0};

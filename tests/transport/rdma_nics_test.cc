@@ -68,7 +68,7 @@ TEST_F(RdmaNicsTest, AWindowIsThatOfTheSender) {
   engine().Run();
   const int64_t first_ps = RunPs(kFirstPs, 1) + kAckPathPs;
   const int64_t full_ps = RunPs(kFullPs, 1) + kAckPathPs;
-  EXPECT_THAT(completed_, ElementsAre(Told{first_ps + 2 * full_ps, 8}));
+  EXPECT_THAT(completed_, ElementsAre(Reported{first_ps + 2 * full_ps, 8}));
   const int64_t begin_ps = engine().NowPs();
   rdma_->Post(there_, PostedMessage::OfData(3 * kMtu));
   engine().Run();

@@ -68,9 +68,9 @@ TEST_F(RdmaTwoPortsTest, QueuePairsOnDifferentWiresDoNotShareThem) {
   engine().Run();
   // But for PCIe, where a packet may wait for one of the other wire.
   ASSERT_THAT(delivered_, SizeIs(2));
-  for (const Told& told : delivered_) {
-    EXPECT_GE(told.time_ps, AlonePs(100));
-    EXPECT_LE(told.time_ps, AlonePs(100) + kFullPs);
+  for (const Reported& reported : delivered_) {
+    EXPECT_GE(reported.time_ps, AlonePs(100));
+    EXPECT_LE(reported.time_ps, AlonePs(100) + kFullPs);
   }
 }
 
@@ -100,7 +100,7 @@ TEST_F(RdmaTwoPortsTest, QueuePairsOnOneWireShareIt) {
   rdma_->Post(one, PostedMessage::OfData(100 * kMtu));
   rdma_->Post(other, PostedMessage::OfData(100 * kMtu));
   engine().Run();
-  EXPECT_THAT(delivered_, Each(Field(&Told::time_ps, ::testing::Ge(AlonePs(199)))));
+  EXPECT_THAT(delivered_, Each(Field(&Reported::time_ps, ::testing::Ge(AlonePs(199)))));
 }
 
 TEST_F(RdmaTwoPortsTest, AQueuePairMovesToTheOtherWireWithItsRoute) {

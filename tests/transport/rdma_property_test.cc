@@ -128,22 +128,22 @@ class RdmaPropertyTest : public testing::TransportFixture,
     ExpectInTurn(network().packet(index));
     TransportFixture::OnPacketInMemory(index);
   }
-  static uint64_t Count(const std::vector<Told>& told, uint32_t connection) {
+  static uint64_t Count(const std::vector<Reported>& reported, uint32_t connection) {
     return static_cast<uint64_t>(
-        std::count_if(told.begin(), told.end(),
-                      [connection](const Told& t) { return t.connection == connection; }));
+        std::count_if(reported.begin(), reported.end(),
+                      [connection](const Reported& t) { return t.connection == connection; }));
   }
   // -1: never.
-  static int64_t LastPs(const std::vector<Told>& told, uint32_t connection) {
+  static int64_t LastPs(const std::vector<Reported>& reported, uint32_t connection) {
     int64_t last_ps = -1;
-    for (const Told& t : told) {
+    for (const Reported& t : reported) {
       if (t.connection == connection) last_ps = t.time_ps;
     }
     return last_ps;
   }
   bool IsBroken(uint32_t connection) const {
     return std::any_of(errors_.begin(), errors_.end(),
-                       [connection](const ToldError& e) { return e.connection == connection; });
+                       [connection](const ReportedError& e) { return e.connection == connection; });
   }
 
   void RunToTheEnd() {

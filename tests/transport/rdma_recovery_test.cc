@@ -61,13 +61,13 @@ TEST_P(RdmaGapTest, APacketLostInTheMiddleIsSentAgainWithAllBehindItWhenTheNackI
   engine().Run();
   const int64_t nack_ps = NackBackPs(k);
   const int64_t first_ps = k == 0 ? kFirstPs : kFullPs;
-  EXPECT_THAT(lost_, ElementsAre(ToldLost{LostPs(WireStartPs(k) + first_ps), 7, out_}));
-  EXPECT_THAT(retransmitted_, ElementsAre(Told{nack_ps, 7}));
+  EXPECT_THAT(lost_, ElementsAre(ReportedLoss{LostPs(WireStartPs(k) + first_ps), 7, out_}));
+  EXPECT_THAT(retransmitted_, ElementsAre(Reported{nack_ps, 7}));
   EXPECT_THAT(delivered_,
-              ElementsAre(Told{nack_ps + RunPs(first_ps, kPackets - k) + WritePs(kFullPs), 7}));
+              ElementsAre(Reported{nack_ps + RunPs(first_ps, kPackets - k) + WritePs(kFullPs), 7}));
   const int64_t completed_ps = nack_ps + RunPs(first_ps, kPackets - k) + kAckPathPs;
-  EXPECT_THAT(completed_, ElementsAre(Told{completed_ps, 7}));
-  EXPECT_THAT(recovered_, ElementsAre(Told{completed_ps, 7}));
+  EXPECT_THAT(completed_, ElementsAre(Reported{completed_ps, 7}));
+  EXPECT_THAT(recovered_, ElementsAre(Reported{completed_ps, 7}));
   EXPECT_THAT(errors_, IsEmpty());
   const auto behind = static_cast<uint64_t>(kPackets - 1 - k);
   ExpectCounts(behind, 0, behind + 1, 1, 0);
@@ -79,8 +79,7 @@ TEST_P(RdmaGapTest, APacketLostInTheMiddleIsSentAgainWithAllBehindItWhenTheNackI
 
 INSTANTIATE_TEST_SUITE_P(AllButTheLast, RdmaGapTest, ::testing::Range<int64_t>(0, kPackets - 1));
 
-// --- The knee: flaps within a window and beyond it
-// -----------------------------------------------
+// --- The knee: flaps within a window and beyond it -----------------------------------------------
 
 // A flap takes packet k and what follows it. It is asked for by the first packet behind the flap as
 // long as the window, which k holds open, lets one follow; else nothing shows the gap but the
@@ -128,9 +127,10 @@ TEST_F(RdmaRecoveryTest, TheLastPacketLostIsSentAgainByTheTimerOfTheLastProgress
   // The ACK for packets 8 to 11 started the timer anew; 12 to 14 had arrived, unknown to it.
   const int64_t again_ps = RunPs(kFirstPs, 12) + kAckPathPs + timeout_ps_;
   EXPECT_EQ(timeout_ps_, int64_t{4'096'000} * 16'384);
-  EXPECT_THAT(retransmitted_, ElementsAre(Told{again_ps, 7}));
-  EXPECT_THAT(delivered_, ElementsAre(Told{again_ps + RunPs(kFullPs, 4) + WritePs(kFullPs), 7}));
-  EXPECT_THAT(recovered_, ElementsAre(Told{again_ps + RunPs(kFullPs, 4) + kAckPathPs, 7}));
+  EXPECT_THAT(retransmitted_, ElementsAre(Reported{again_ps, 7}));
+  EXPECT_THAT(delivered_,
+              ElementsAre(Reported{again_ps + RunPs(kFullPs, 4) + WritePs(kFullPs), 7}));
+  EXPECT_THAT(recovered_, ElementsAre(Reported{again_ps + RunPs(kFullPs, 4) + kAckPathPs, 7}));
   ExpectCounts(0, 3, 4, 0, 1);
 }
 
@@ -143,8 +143,8 @@ TEST_P(RdmaTimeoutTest, AnOnlyPacketLostIsSentAgainAfterTheLocalAckTimeout) {
   At(kPostedPs, [this] { rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu)); });
   engine().Run();
   const int64_t again_ps = kPostedPs + (int64_t{4'096'000} << GetParam());
-  EXPECT_THAT(retransmitted_, ElementsAre(Told{again_ps, 7}));
-  EXPECT_THAT(delivered_, ElementsAre(Told{again_ps + MessagePs(1), 7}));
+  EXPECT_THAT(retransmitted_, ElementsAre(Reported{again_ps, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{again_ps + MessagePs(1), 7}));
   ExpectCounts(0, 0, 1, 0, 1);
 }
 
@@ -157,7 +157,7 @@ TEST_F(RdmaRecoveryTest, TwoGapsInOneFlightMakeOneNackAndOneRepetition) {
   PostMessage();
   engine().Run();
   EXPECT_THAT(delivered_,
-              ElementsAre(Told{NackBackPs(3) + RunPs(kFullPs, 13) + WritePs(kFullPs), 7}));
+              ElementsAre(Reported{NackBackPs(3) + RunPs(kFullPs, 13) + WritePs(kFullPs), 7}));
   EXPECT_THAT(lost_, SizeIs(2));
   EXPECT_THAT(recovered_, SizeIs(1));
   ExpectCounts(11, 0, 13, 1, 0);
@@ -171,14 +171,14 @@ TEST_F(RdmaRecoveryTest, ARepetitionLostAgainWaitsForTheTimerBecauseAGapIsNacked
   Down(out_, cut_ps, cut_ps + 1);
   PostMessage();
   engine().Run();
-  EXPECT_THAT(delivered_,
-              ElementsAre(Told{nack_ps + timeout_ps_ + RunPs(kFullPs, 11) + WritePs(kFullPs), 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{
+                              nack_ps + timeout_ps_ + RunPs(kFullPs, 11) + WritePs(kFullPs), 7}));
   ExpectCounts(20, 0, 22, 1, 1);
   EXPECT_THAT(retransmitted_, SizeIs(1));
   EXPECT_THAT(recovered_, SizeIs(1));
 }
 
-TEST_F(RdmaRecoveryTest, OneLossAfterAnotherIsRecoveredIsToldAnew) {
+TEST_F(RdmaRecoveryTest, OneLossAfterAnotherIsRecoveredIsReportedAnew) {
   Connect({});
   LosePacketOnce(5);
   constexpr int64_t kSecondPs = 50'000'000;
@@ -187,7 +187,7 @@ TEST_F(RdmaRecoveryTest, OneLossAfterAnotherIsRecoveredIsToldAnew) {
   At(kSecondPs, [this] { PostMessage(); });
   engine().Run();
   EXPECT_THAT(retransmitted_,
-              ElementsAre(Told{NackBackPs(5), 7}, Told{kSecondPs + NackBackPs(2), 7}));
+              ElementsAre(Reported{NackBackPs(5), 7}, Reported{kSecondPs + NackBackPs(2), 7}));
   EXPECT_THAT(recovered_, SizeIs(2));
   ExpectCounts(10 + 13, 0, 11 + 14, 2, 0);
 }
@@ -199,8 +199,8 @@ TEST_F(RdmaRecoveryTest, ALostAckRepeatsAllItWasForAndDuplicatesAreAcknowledgedA
   LoseAckOnce(RunPs(kFirstPs, 4));
   rdma_->Post(queue_pair_, PostedMessage::OfData(4 * kMtu));
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{MessagePs(4), 7}));
-  EXPECT_THAT(completed_, ElementsAre(Told{timeout_ps_ + RunPs(kFirstPs, 4) + kAckPathPs, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{MessagePs(4), 7}));
+  EXPECT_THAT(completed_, ElementsAre(Reported{timeout_ps_ + RunPs(kFirstPs, 4) + kAckPathPs, 7}));
   EXPECT_THAT(recovered_, ElementsAre(completed_[0]));
   ExpectCounts(0, 4, 4, 0, 1);
   EXPECT_EQ(network().counters().delivered_bytes, 4u * kMtu);
@@ -211,7 +211,7 @@ TEST_F(RdmaRecoveryTest, ALostAckIsMadeGoodByALaterOneWithoutARepetition) {
   LoseAckOnce(RunPs(kFirstPs, 4));
   rdma_->Post(queue_pair_, PostedMessage::OfData(8 * kMtu));
   engine().Run();
-  EXPECT_THAT(completed_, ElementsAre(Told{RunPs(kFirstPs, 8) + kAckPathPs, 7}));
+  EXPECT_THAT(completed_, ElementsAre(Reported{RunPs(kFirstPs, 8) + kAckPathPs, 7}));
   EXPECT_THAT(recovered_, ElementsAre(completed_[0]));
   EXPECT_THAT(retransmitted_, IsEmpty());
   ExpectCounts(0, 0, 0, 0, 0);
@@ -224,7 +224,8 @@ TEST_F(RdmaRecoveryTest, AWindowOfDuplicatesThatEndsNoMessageIsAcknowledgedAgain
   rdma_->Post(queue_pair_, PostedMessage::OfData(8 * kMtu));
   engine().Run();
   const int64_t known_ps = timeout_ps_ + RunPs(kFirstPs, 4) + kAckPathPs;
-  EXPECT_THAT(delivered_, ElementsAre(Told{known_ps + RunPs(kFullPs, 4) + WritePs(kFullPs), 7}));
+  EXPECT_THAT(delivered_,
+              ElementsAre(Reported{known_ps + RunPs(kFullPs, 4) + WritePs(kFullPs), 7}));
   EXPECT_THAT(errors_, IsEmpty());
   ExpectCounts(0, 4, 4, 0, 1);
 }
@@ -237,10 +238,11 @@ TEST_F(RdmaRecoveryTest, ALostNackLeavesTheRepetitionToTheTimer) {
   engine().Run();
   // The timer runs from the ACK of packets 0 to 3; packet 4 is repeated needlessly.
   const int64_t again_ps = RunPs(kFirstPs, 4) + kAckPathPs + timeout_ps_;
-  EXPECT_THAT(retransmitted_, ElementsAre(Told{again_ps, 7}));
-  EXPECT_THAT(delivered_, ElementsAre(Told{again_ps + RunPs(kFullPs, 12) + WritePs(kFullPs), 7}));
-  EXPECT_THAT(lost_, ElementsAre(ToldLost{LostPs(WireStartPs(5) + kFullPs), 7, out_},
-                                 ToldLost{NackBackPs(5) - kAckPs - kWireDelayPs, 7, ack_out_}));
+  EXPECT_THAT(retransmitted_, ElementsAre(Reported{again_ps, 7}));
+  EXPECT_THAT(delivered_,
+              ElementsAre(Reported{again_ps + RunPs(kFullPs, 12) + WritePs(kFullPs), 7}));
+  EXPECT_THAT(lost_, ElementsAre(ReportedLoss{LostPs(WireStartPs(5) + kFullPs), 7, out_},
+                                 ReportedLoss{NackBackPs(5) - kAckPs - kWireDelayPs, 7, ack_out_}));
   ExpectCounts(10, 1, 12, 1, 1);
 }
 
@@ -250,9 +252,9 @@ TEST_F(RdmaRecoveryTest, ALostClearToSendIsSentAgainByItsOwnTimer) {
   rdma_->Grant(queue_pair_, true);
   engine().Run();
   constexpr int64_t kPathPs = 2 * (kClearToSendPs + kWireDelayPs) + kLeafForwardPs;
-  EXPECT_THAT(clear_to_send_, ElementsAre(Told{timeout_ps_ + kPathPs, 7}));
-  EXPECT_THAT(retransmitted_, ElementsAre(Told{timeout_ps_, 7}));
-  EXPECT_THAT(recovered_, ElementsAre(Told{timeout_ps_ + kPathPs + kAckPathPs, 7}));
+  EXPECT_THAT(clear_to_send_, ElementsAre(Reported{timeout_ps_ + kPathPs, 7}));
+  EXPECT_THAT(retransmitted_, ElementsAre(Reported{timeout_ps_, 7}));
+  EXPECT_THAT(recovered_, ElementsAre(Reported{timeout_ps_ + kPathPs + kAckPathPs, 7}));
   ExpectCounts(0, 0, 1, 0, 1);
 }
 
@@ -268,9 +270,9 @@ TEST_F(RdmaRecoveryTest, AConnectionHasRecoveredWhenItsDataAndItsClearToSendHave
      [&] { EXPECT_TRUE(rdma_->HasUnrepairedLoss(queue_pair_)); });
   engine().Run();
   constexpr int64_t kPathPs = 2 * (kClearToSendPs + kWireDelayPs) + kLeafForwardPs;
-  EXPECT_THAT(retransmitted_, ElementsAre(Told{nack_ps, 7}, Told{timeout_ps_, 7}));
+  EXPECT_THAT(retransmitted_, ElementsAre(Reported{nack_ps, 7}, Reported{timeout_ps_, 7}));
   EXPECT_THAT(completed_, SizeIs(1));
-  EXPECT_THAT(recovered_, ElementsAre(Told{timeout_ps_ + kPathPs + kAckPathPs, 7}));
+  EXPECT_THAT(recovered_, ElementsAre(Reported{timeout_ps_ + kPathPs + kAckPathPs, 7}));
   EXPECT_FALSE(rdma_->HasUnrepairedLoss(queue_pair_));
 }
 
@@ -281,7 +283,7 @@ TEST_F(RdmaRecoveryTest, AClearToSendWhoseAckIsLostIsGrantedOnce) {
   Down(out_, kPathPs + 500, kPathPs + 501);
   rdma_->Grant(queue_pair_, true);
   engine().Run();
-  EXPECT_THAT(clear_to_send_, ElementsAre(Told{kPathPs, 7}));
+  EXPECT_THAT(clear_to_send_, ElementsAre(Reported{kPathPs, 7}));
   ExpectCounts(0, 1, 1, 0, 1);
 }
 
@@ -302,7 +304,7 @@ TEST_P(RdmaRetryTest, TheQueuePairBreaksWhenItsRetriesAreUsedUp) {
   constexpr int64_t kPostedPs = 12'345;
   At(kPostedPs, [this] { rdma_->Post(queue_pair_, PostedMessage::OfData(3 * kMtu)); });
   engine().Run();
-  EXPECT_THAT(errors_, ElementsAre(ToldError{
+  EXPECT_THAT(errors_, ElementsAre(ReportedError{
                            kPostedPs + given.error_ps, 7,
                            "IBV_WC_RETRY_EXC_ERR(12) on server0/nic0 -> server1/nic0 (3 data "
                            "packets and 0 clear-to-send unacknowledged)"}));
@@ -392,7 +394,7 @@ TEST_F(RdmaRecoveryTest, ABrokenQueuePairSendsNothingMoreAndLeavesOthersAlone) {
   });
   engine().Run();
   EXPECT_THAT(errors_, SizeIs(1));
-  EXPECT_THAT(delivered_, ElementsAre(Told{20'000'000 + MessagePs(1), 8}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{20'000'000 + MessagePs(1), 8}));
   EXPECT_EQ(network().counters().packets, 2u);
 }
 
@@ -408,8 +410,8 @@ TEST_F(RdmaRecoveryTest, APacketLostOnItsWayToMemoryBreaksTheConnection) {
   rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
   const int64_t lost_ps = at_nic_ps + WritePs(kFirstPs);
-  EXPECT_THAT(lost_, ElementsAre(ToldLost{lost_ps, 7, to_memory_}));
-  EXPECT_THAT(errors_, ElementsAre(ToldError{lost_ps, 7, kAcceptedLost}));
+  EXPECT_THAT(lost_, ElementsAre(ReportedLoss{lost_ps, 7, to_memory_}));
+  EXPECT_THAT(errors_, ElementsAre(ReportedError{lost_ps, 7, kAcceptedLost}));
   EXPECT_THAT(delivered_, IsEmpty());
   ExpectCounts(0, 0, 0, 0, 0);
 }
@@ -426,7 +428,7 @@ TEST_F(RdmaRecoveryTest, ItDoesSoAlsoWhereItsAckMadeThePoolOfPacketsGrow) {
     while (network().live_packets() < 4'096) taken.push_back(network().AllocatePacket());
   });
   engine().Run();
-  EXPECT_THAT(errors_, ElementsAre(ToldError{at_nic_ps + WritePs(kFirstPs), 7, kAcceptedLost}));
+  EXPECT_THAT(errors_, ElementsAre(ReportedError{at_nic_ps + WritePs(kFirstPs), 7, kAcceptedLost}));
   EXPECT_EQ(network().live_packets(), taken.size());
 }
 
@@ -439,10 +441,10 @@ TEST_F(RdmaRecoveryTest, WithoutARouteEveryTryIsLostAtOnceUntilRetriesAreUsedUp)
   EXPECT_EQ(rdma_->DataPath(queue_pair_).hop_count, 0);
   rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
-  EXPECT_THAT(lost_,
-              ElementsAre(ToldLost{0, 7, LinkId::kNone}, ToldLost{timeout_ps_, 7, LinkId::kNone},
-                          ToldLost{2 * timeout_ps_, 7, LinkId::kNone},
-                          ToldLost{3 * timeout_ps_, 7, LinkId::kNone}));
+  EXPECT_THAT(lost_, ElementsAre(ReportedLoss{0, 7, LinkId::kNone},
+                                 ReportedLoss{timeout_ps_, 7, LinkId::kNone},
+                                 ReportedLoss{2 * timeout_ps_, 7, LinkId::kNone},
+                                 ReportedLoss{3 * timeout_ps_, 7, LinkId::kNone}));
   ASSERT_THAT(errors_, SizeIs(1));
   EXPECT_EQ(errors_[0].time_ps, 4 * timeout_ps_);
   EXPECT_EQ(Drops(DropReason::kNoRoute), 4u);
@@ -458,8 +460,8 @@ TEST_F(RdmaRecoveryTest, ARouteThatComesBackIsUsedByTheNextTry) {
     rdma_->OnRoutesChanged();
   });
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{2 * timeout_ps_ + MessagePs(1), 7}));
-  EXPECT_THAT(retransmitted_, ElementsAre(Told{timeout_ps_, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{2 * timeout_ps_ + MessagePs(1), 7}));
+  EXPECT_THAT(retransmitted_, ElementsAre(Reported{timeout_ps_, 7}));
   EXPECT_THAT(errors_, IsEmpty());
 }
 
@@ -469,7 +471,7 @@ TEST_F(RdmaRecoveryTest, AReceiverWithoutARouteBackLosesItsAcks) {
   rdma_->OnRoutesChanged();
   rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{MessagePs(1), 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{MessagePs(1), 7}));
   EXPECT_THAT(completed_, IsEmpty());
   ASSERT_THAT(errors_, SizeIs(1));
   EXPECT_EQ(errors_[0].time_ps, 2 * timeout_ps_);

@@ -77,9 +77,9 @@ TEST_F(RdmaRoutesTest, ADeadPathIsLeftWhenRoutingKnowsAndTheTimerAsks) {
   At(kTimeoutPs + 1, [this] { Route(used_, false); });
   engine().Run();
   const int64_t path_ps = 6 * (1'122 * 20 + 1'000) + 3 * 500'000;
-  EXPECT_THAT(delivered_, ElementsAre(Told{2 * kTimeoutPs + path_ps, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{2 * kTimeoutPs + path_ps, 7}));
   EXPECT_THAT(lost_, SizeIs(2));
-  EXPECT_THAT(retransmitted_, ElementsAre(Told{kTimeoutPs, 7}));
+  EXPECT_THAT(retransmitted_, ElementsAre(Reported{kTimeoutPs, 7}));
   EXPECT_THAT(recovered_, SizeIs(1));
 }
 

@@ -68,7 +68,7 @@ TEST_F(RdmaSelectiveTest, OnlyTheLostPacketIsSentAgain) {
   EXPECT_EQ(rdma_->counters().nacks, 1u);
   // One packet more on the first wire; in the gap the second one caught up with the longer first
   // packet.
-  EXPECT_THAT(delivered_, ElementsAre(Told{MessagePs(kPackets + 1) - (kFirstPs - kFullPs), 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{MessagePs(kPackets + 1) - (kFirstPs - kFullPs), 7}));
 }
 
 TEST_F(RdmaSelectiveTest, EveryGapOfAWindowIsFilledOnce) {

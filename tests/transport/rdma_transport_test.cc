@@ -28,9 +28,9 @@ TEST_F(RdmaTransportTest, AMessageOfOnePacketTakesReadWireAndWrite) {
   engine().Run();
   // 1,122 B: read 17,952 + 100,000 + 200,000; wire 22,440 + 1,000; leaf 500,000; wire 22,440 +
   // 1,000; write 17,952 + 100,000.
-  EXPECT_THAT(delivered_, ElementsAre(Told{982'784, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{982'784, 7}));
   EXPECT_EQ(MessagePs(1), 982'784);
-  EXPECT_THAT(completed_, ElementsAre(Told{RunPs(kFirstPs, 1) + kAckPathPs, 7}));
+  EXPECT_THAT(completed_, ElementsAre(Reported{RunPs(kFirstPs, 1) + kAckPathPs, 7}));
 }
 
 TEST_F(RdmaTransportTest, AMessageOfManyPacketsKeepsTheWireBusyFromItsFirstToItsLast) {
@@ -44,7 +44,7 @@ TEST_F(RdmaTransportTest, AMessageOfManyPacketsKeepsTheWireBusyFromItsFirstToIts
     Connect({});
     rdma_->Post(queue_pair_, PostedMessage::OfData(static_cast<uint64_t>(packets) * kMtu));
     engine().Run();
-    EXPECT_THAT(delivered_, ElementsAre(Told{MessagePs(packets), 7}));
+    EXPECT_THAT(delivered_, ElementsAre(Reported{MessagePs(packets), 7}));
   }
 }
 
@@ -53,7 +53,7 @@ TEST_F(RdmaTransportTest, AMessageWithoutPayloadIsItsImmediateAlone) {
   rdma_->Post(queue_pair_, PostedMessage::OfData(0));
   engine().Run();
   constexpr int64_t kImmediatePs = (82 + 16) * kWireBytePs;
-  EXPECT_THAT(delivered_, ElementsAre(Told{RunPs(kImmediatePs, 1) + WritePs(kImmediatePs), 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{RunPs(kImmediatePs, 1) + WritePs(kImmediatePs), 7}));
   EXPECT_EQ(network().CountersOfLink(out_).header_bytes, 98u);
   EXPECT_EQ(network().CountersOfLink(out_).payload_bytes, 0u);
 }
@@ -62,7 +62,7 @@ TEST_F(RdmaTransportTest, AShortLastPacketWaitsForTheOneBeforeItToBeWritten) {
   Connect({});
   rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu + 1));
   engine().Run();
-  EXPECT_THAT(delivered_, ElementsAre(Told{MessagePs(1) + (1 + 82) * kHostBytePs, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{MessagePs(1) + (1 + 82) * kHostBytePs, 7}));
 }
 
 TEST_F(RdmaTransportTest, WireBytesAreWhatCrossesTheWire) {
@@ -104,8 +104,8 @@ TEST_F(RdmaTransportTest, MessagesOfOneQueueFollowEachOtherOnTheWire) {
   rdma_->Post(queue_pair_, PostedMessage::OfData(2 * kMtu));
   engine().Run();
   // Four packets back to back, the third with the headers of a first one.
-  EXPECT_THAT(delivered_,
-              ElementsAre(Told{MessagePs(2), 7}, Told{MessagePs(2) + kFirstPs + kFullPs, 7}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{MessagePs(2), 7},
+                                      Reported{MessagePs(2) + kFirstPs + kFullPs, 7}));
 }
 
 // --- Acknowledgements ----------------------------------------------------------------------------
@@ -125,7 +125,8 @@ TEST_P(RdmaAckTest, EveryNthPacketAndEveryMessagesLastEarnAnAck) {
     EXPECT_EQ(network().CountersOfLink(link).packets, GetParam().acks);
     EXPECT_EQ(network().CountersOfLink(link).header_bytes, GetParam().acks * 86);
   }
-  EXPECT_THAT(completed_, ElementsAre(Told{RunPs(kFirstPs, GetParam().packets) + kAckPathPs, 7}));
+  EXPECT_THAT(completed_,
+              ElementsAre(Reported{RunPs(kFirstPs, GetParam().packets) + kAckPathPs, 7}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Counts, RdmaAckTest,
@@ -150,9 +151,9 @@ TEST_F(RdmaTransportTest, AWindowOfOnePacketSendsOnePerRoundTrip) {
   engine().Run();
   const int64_t first_round_ps = RunPs(kFirstPs, 1) + kAckPathPs;
   const int64_t round_ps = RunPs(kFullPs, 1) + kAckPathPs;
-  EXPECT_THAT(
-      delivered_,
-      ElementsAre(Told{first_round_ps + 8 * round_ps + RunPs(kFullPs, 1) + WritePs(kFullPs), 7}));
+  EXPECT_THAT(delivered_,
+              ElementsAre(Reported{
+                  first_round_ps + 8 * round_ps + RunPs(kFullPs, 1) + WritePs(kFullPs), 7}));
 }
 
 TEST_F(RdmaTransportTest, ThroughputIsWindowOverRoundTripWhereTheWindowIsBelowTheirProduct) {
@@ -162,9 +163,9 @@ TEST_F(RdmaTransportTest, ThroughputIsWindowOverRoundTripWhereTheWindowIsBelowTh
   engine().Run();
   const int64_t first_round_ps = RunPs(kFirstPs, 4) + kAckPathPs;
   const int64_t round_ps = RunPs(kFullPs, 4) + kAckPathPs;
-  EXPECT_THAT(
-      delivered_,
-      ElementsAre(Told{first_round_ps + 8 * round_ps + RunPs(kFullPs, 4) + WritePs(kFullPs), 7}));
+  EXPECT_THAT(delivered_,
+              ElementsAre(Reported{
+                  first_round_ps + 8 * round_ps + RunPs(kFullPs, 4) + WritePs(kFullPs), 7}));
 }
 
 TEST_F(RdmaTransportTest, NoMoreThanTheWindowIsEverUnacknowledged) {
@@ -189,9 +190,9 @@ TEST_F(RdmaTransportTest, AWindowBelowOneMtuStillSendsOnePacketAtATime) {
   Connect({.window_bytes = 1, .ack_every_packets = 1});
   rdma_->Post(queue_pair_, PostedMessage::OfData(2 * kMtu));
   engine().Run();
-  EXPECT_THAT(
-      delivered_,
-      ElementsAre(Told{RunPs(kFirstPs, 1) + kAckPathPs + RunPs(kFullPs, 1) + WritePs(kFullPs), 7}));
+  EXPECT_THAT(delivered_,
+              ElementsAre(Reported{
+                  RunPs(kFirstPs, 1) + kAckPathPs + RunPs(kFullPs, 1) + WritePs(kFullPs), 7}));
 }
 
 // --- Turns ---------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ TEST_F(RdmaTransportTest, TwoQueuePairsOfANicTakeTurnsPacketByPacket) {
   engine().Run();
   // The wire is busy throughout with the packets of both; the first ends one packet earlier.
   const int64_t last_ps = MessagePs(99) + kFirstPs;
-  EXPECT_THAT(delivered_, ElementsAre(Told{last_ps - kFullPs, 7}, Told{last_ps, 8}));
+  EXPECT_THAT(delivered_, ElementsAre(Reported{last_ps - kFullPs, 7}, Reported{last_ps, 8}));
 }
 
 TEST_F(RdmaTransportTest, AQueuePairThatComesLaterGetsItsHalfFromThenOn) {
@@ -217,7 +218,7 @@ TEST_F(RdmaTransportTest, AQueuePairThatComesLaterGetsItsHalfFromThenOn) {
   engine().Run();
   const int64_t last_ps = MessagePs(319) + kFirstPs;
   ASSERT_EQ(delivered_.size(), 2u);
-  EXPECT_EQ(delivered_[1], (Told{last_ps, 7}));
+  EXPECT_EQ(delivered_[1], (Reported{last_ps, 7}));
   EXPECT_EQ(delivered_[0].connection, 8u);
   EXPECT_NEAR(static_cast<double>(delivered_[0].time_ps),
               static_cast<double>(MessagePs(139) + kFirstPs), kFirstPs);
@@ -232,7 +233,7 @@ TEST_F(RdmaTransportTest, AClearToSendTakesItsTurnWithTheDataOfItsNic) {
   // Second in turn, and not read over the host link: it overtakes the packet read before it.
   EXPECT_THAT(
       clear_to_send_,
-      ElementsAre(Told{kFirstPs + 2 * (kClearToSendPs + kWireDelayPs) + kLeafForwardPs, 7}));
+      ElementsAre(Reported{kFirstPs + 2 * (kClearToSendPs + kWireDelayPs) + kLeafForwardPs, 7}));
 }
 
 TEST_F(RdmaTransportTest, AClearToSendElementGoesFromNicToNic) {
@@ -240,7 +241,7 @@ TEST_F(RdmaTransportTest, AClearToSendElementGoesFromNicToNic) {
   rdma_->Grant(queue_pair_, true);
   engine().Run();
   // 64 + 82 + 16 = 162 B on two wires.
-  EXPECT_THAT(clear_to_send_, ElementsAre(Told{2 * (3'240 + 1'000) + 500'000, 7}));
+  EXPECT_THAT(clear_to_send_, ElementsAre(Reported{2 * (3'240 + 1'000) + 500'000, 7}));
   EXPECT_THAT(delivered_, IsEmpty());
   EXPECT_THAT(completed_, IsEmpty());
   EXPECT_EQ(network().counters().injected_bytes, 0u);
@@ -300,7 +301,7 @@ TEST_F(RdmaTransportTest, NothingIsLostRepeatedOrRecoveredWithoutAFault) {
   Connect({});
   for (int i = 0; i < 100; ++i) rdma_->Post(queue_pair_, PostedMessage::OfData(3'000));
   engine().Run();
-  EXPECT_THAT(delivered_, Each(Field(&Told::connection, 7u)));
+  EXPECT_THAT(delivered_, Each(Field(&Reported::connection, 7u)));
   EXPECT_THAT(dropped_, IsEmpty());
   EXPECT_THAT(lost_, IsEmpty());
   EXPECT_THAT(retransmitted_, IsEmpty());

@@ -32,7 +32,7 @@ class SocketConnectionsTest : public testing::TcpFixture {
     settings.enabled = true;
     BuildTransports(TcpNic());
     sockets_.emplace(*tcp_, engine(), kSegment, settings, proxies_);
-    connection_ = sockets_->Open({&told_, kConnection}, GpuIndex{0}, GpuIndex{1}, 99);
+    connection_ = sockets_->Open({&sink_, kConnection}, GpuIndex{0}, GpuIndex{1}, 99);
   }
   void Post(uint64_t bytes, uint16_t label) {
     sockets_->Post(connection_, {.size = MessageSize::OfData(bytes), .label = label});
@@ -44,14 +44,14 @@ class SocketConnectionsTest : public testing::TcpFixture {
       Post(kMessage, 0);
     }
     engine().Run();
-    EXPECT_THAT(told_.delivered, SizeIs(messages));
+    EXPECT_THAT(sink_.delivered, SizeIs(messages));
     const int first = messages / 4;
     const auto taken_ps =
-        static_cast<double>(told_.delivered.back() - told_.delivered[static_cast<size_t>(first)]);
+        static_cast<double>(sink_.delivered.back() - sink_.delivered[static_cast<size_t>(first)]);
     return static_cast<double>(messages - 1 - first) * 8 * kMessage / taken_ps * 1e12;
   }
 
-  struct ToldOfConnections : MessageSink {
+  struct ConnectionSink : MessageSink {
     void OnDelivered(uint32_t connection) override {
       EXPECT_EQ(connection, kConnection);
       delivered.push_back(test->engine().NowPs());
@@ -71,10 +71,10 @@ class SocketConnectionsTest : public testing::TcpFixture {
   };
   void SetUp() override {
     TcpFixture::SetUp();
-    told_.test = this;
+    sink_.test = this;
   }
 
-  ToldOfConnections told_;
+  ConnectionSink sink_;
   std::optional<SocketConnections> sockets_;
   ProxyThreads proxies_{2};
   FlowId connection_;
@@ -127,7 +127,7 @@ TEST_F(SocketConnectionsTest, TasksTakeTheSocketsInTurn) {
   });
   engine().Run();
   EXPECT_EQ(used, (std::vector<bool>{true, true, true, true, false, false, false, false}));
-  EXPECT_THAT(told_.delivered, SizeIs(2));
+  EXPECT_THAT(sink_.delivered, SizeIs(2));
   // The 4 B before each are no data of theirs.
   EXPECT_EQ(network().counters().delivered_bytes, 200'000u);
 }
@@ -138,15 +138,15 @@ TEST_F(SocketConnectionsTest, KernelsHoldWhatNobodyReceives) {
   Connect({});
   for (uint16_t i = 0; i < 10; ++i) Post(kMessage, i);
   At(10 * kPsPerMs, [this] {
-    EXPECT_THAT(told_.delivered, IsEmpty());
+    EXPECT_THAT(sink_.delivered, IsEmpty());
     // 3 MiB of the 10 MiB are in the receive buffer and 4 MiB in the send buffer.
-    EXPECT_THAT(told_.sent, SizeIs(6));
+    EXPECT_THAT(sink_.sent, SizeIs(6));
     for (int i = 0; i < 10; ++i) sockets_->Grant(connection_, true);
   });
   engine().Run();
-  EXPECT_THAT(told_.sent, SizeIs(10));
-  EXPECT_THAT(told_.labels, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
-  EXPECT_THAT(told_.delivered, Each(::testing::Gt(10 * kPsPerMs)));
+  EXPECT_THAT(sink_.sent, SizeIs(10));
+  EXPECT_THAT(sink_.labels, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_THAT(sink_.delivered, Each(::testing::Gt(10 * kPsPerMs)));
 }
 
 TEST_F(SocketConnectionsTest, AMessageWithoutBytesIsItsSize) {
@@ -154,7 +154,7 @@ TEST_F(SocketConnectionsTest, AMessageWithoutBytesIsItsSize) {
   sockets_->Grant(connection_, true);
   Post(0, 5);
   engine().Run();
-  EXPECT_THAT(told_.labels, ::testing::ElementsAre(5));
+  EXPECT_THAT(sink_.labels, ::testing::ElementsAre(5));
   EXPECT_EQ(network().counters().packets, 1u);
   EXPECT_EQ(network().counters().delivered_bytes, 0u);
 }

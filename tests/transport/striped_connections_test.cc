@@ -179,7 +179,7 @@ TEST_F(StripedConnectionsTest, AConnectionHasRecoveredWhenItsLastQueuePairHas) {
   EXPECT_LT(retransmitted_[0].time_ps, kTimeoutPs);
   EXPECT_GE(retransmitted_[1].time_ps, kTimeoutPs);
   ASSERT_THAT(completed_, SizeIs(1));
-  EXPECT_THAT(recovered_, ElementsAre(Told{completed_[0].time_ps, kConnection}));
+  EXPECT_THAT(recovered_, ElementsAre(Reported{completed_[0].time_ps, kConnection}));
 }
 
 // --- Failover ------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ TEST_F(StripedConnectionsTest,
   const RecoveryTimes times = striped_->RecoveryOf(stripe_, true);
   EXPECT_EQ(times.timeout_ps + times.retransmission_ps,
             failed_ps - lost_.front().time_ps + kProbeDelayPs + kProbePs);
-  EXPECT_THAT(recovered_, ElementsAre(Told{completed_[0].time_ps, kConnection}));
+  EXPECT_THAT(recovered_, ElementsAre(Reported{completed_[0].time_ps, kConnection}));
   // From here on both halves go over the port that is left.
   const int64_t now_ps = engine().NowPs();
   striped_->Post(stripe_, PostedMessage::OfData(8 * kMtu));

@@ -20,22 +20,22 @@ namespace railyard::testing {
 
 class TransportFixture : public NetworkFixture, public MessageSink {
  protected:
-  struct Told {
+  struct Reported {
     int64_t time_ps;
     uint32_t connection;
-    bool operator==(const Told&) const = default;
+    bool operator==(const Reported&) const = default;
   };
-  struct ToldLost {
+  struct ReportedLoss {
     int64_t time_ps;
     uint32_t connection;
     LinkId link;
-    bool operator==(const ToldLost&) const = default;
+    bool operator==(const ReportedLoss&) const = default;
   };
-  struct ToldError {
+  struct ReportedError {
     int64_t time_ps;
     uint32_t connection;
     std::string why;
-    bool operator==(const ToldError&) const = default;
+    bool operator==(const ReportedError&) const = default;
   };
 
   // The fabric is complete.
@@ -119,13 +119,13 @@ class TransportFixture : public NetworkFixture, public MessageSink {
   QueueTransport* queues_ = nullptr;  // whichever of them there is
   std::function<void(uint32_t connection)> on_delivered_;
   std::function<void(uint32_t connection)> on_completed_;
-  std::vector<Told> delivered_;
-  std::vector<Told> completed_;
-  std::vector<Told> clear_to_send_;
-  std::vector<Told> retransmitted_;
-  std::vector<Told> recovered_;
-  std::vector<ToldLost> lost_;
-  std::vector<ToldError> errors_;
+  std::vector<Reported> delivered_;
+  std::vector<Reported> completed_;
+  std::vector<Reported> clear_to_send_;
+  std::vector<Reported> retransmitted_;
+  std::vector<Reported> recovered_;
+  std::vector<ReportedLoss> lost_;
+  std::vector<ReportedError> errors_;
 };
 
 }  // namespace railyard::testing

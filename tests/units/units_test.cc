@@ -128,7 +128,7 @@ TEST(ParseBytesTest, RefusesWhatIsNotASize) {
   }
 }
 
-TEST(QuantityErrorsTest, FormUnitSizeAndFinenessAreToldApart) {
+TEST(QuantityErrorsTest, FormUnitSizeAndFinenessAreDistinguished) {
   EXPECT_EQ(WhyNoDuration("soon"),
             "is not a duration (expected a duration with its unit, e.g. \"300ms\")");
   EXPECT_EQ(WhyNoDuration("300"), WhyNoDuration("soon"));

@@ -53,7 +53,7 @@ TEST(AwsLibfabricTest, AStatedProtocolHoldsAllTheSame) {
   EXPECT_EQ(NcclPlanner(Ampere(2), settings).Choose(AllReduceOf(8), {})->protocol, Protocol::kLl);
 }
 
-TEST(AwsLibfabricTest, TheTunerIsToldOfTheInstancesLatency) {
+TEST(AwsLibfabricTest, TheTunerGetsTheInstancesLatency) {
   EXPECT_EQ(AwsLibfabricNetLatencyUs(GpuGeneration::kAmpere), 75);     // p4d, p4de
   EXPECT_EQ(AwsLibfabricNetLatencyUs(GpuGeneration::kHopper), 75);     // p5, p5e
   EXPECT_EQ(AwsLibfabricNetLatencyUs(GpuGeneration::kBlackwell), 35);  // p6-b200

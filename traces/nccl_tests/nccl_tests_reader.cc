@@ -191,7 +191,7 @@ class NcclTestsImport {
     }
   }
 
-  // -----------------------------------------------------------------------------------------------
+  // --- Calls -------------------------------------------------------------------------------------
   void Add(NcclTestsCall& call, std::optional<double> measured_us, std::string_view time) {
     ++report_.files[file_].calls_seen;
     call.file = file_;

@@ -39,7 +39,7 @@ TYPE_BYTES = {BFLOAT16: 2, FLOAT32: 4}
 # API counts of ReduceScatter and AllGather are per rank.
 BUCKET_ELEMENTS_PER_RANK = (64 << 20) // TYPE_BYTES[BFLOAT16] // SERVERS
 BUS_IDS = ["1b000", "43000", "52000", "61000", "9d000", "c3000", "d1000", "df000"]
-# How many lines a rank may be ahead of the slowest: ranks enqueue without waiting for each other.
+# Lines by which a rank may be ahead of the slowest: ranks enqueue without waiting for each other.
 LEAD_LINES_MAX = 6
 
 

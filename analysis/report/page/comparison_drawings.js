@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How the charts of comparisons are drawn: several results beside one another, or one panel each.
+// Drawings of comparisons: several results beside one another, or one panel each.
 'use strict';
 
 (() => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How each chart is drawn: from the columns of its tables to options of ECharts. A drawing is a
+// Drawings make options of ECharts from the columns of a chart's tables. A drawing is a
 // function (tables, look, state) -> {option, height, width, square, controls, facts, chain}.
 'use strict';
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How the charts of `railyard fidelity` are drawn: errors of kinds of machines, and of sizes.
+// Drawings of `railyard fidelity`: errors of kinds of machines, and of sizes.
 'use strict';
 
 (() => {

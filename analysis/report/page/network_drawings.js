@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How charts of links, of the fabric, of faults and of causes are drawn.
+// Drawings of links, of the fabric, of faults and of causes.
 'use strict';
 
 (() => {

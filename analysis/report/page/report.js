@@ -239,7 +239,7 @@
     }
   };
 
-  // What a chart says in words: facts about its rows, or a chain.
+  // Lists beside a chart: facts about its rows, or a chain.
   const listsOf = (drawn) => {
     const entries = (list) => list.map(([head, text]) => element('li', {}, element('b', {}, head), element('span', {}, text)));
     return [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How the charts of studies are drawn: figures across axes whose values are in the study's order.
+// Drawings of studies: figures across axes whose values are in the study's order.
 'use strict';
 
 (() => {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What flapping ports, failing optics and congestion make of an AllReduce of half a millisecond."""
+"""Effects of flapping ports, failing optics and congestion on an AllReduce of half a millisecond."""
 
 import re
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The same jobs on fabrics of 128 GPUs: times, cost and power."""
+"""Equal jobs on fabrics of 128 GPUs: times, cost and power."""
 
 import json
 import os

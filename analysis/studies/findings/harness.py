@@ -57,7 +57,7 @@ class Result:
 
 
 class Bench:
-    """Where one study runs its simulations and leaves its figures."""
+    """The place where one study runs its simulations and leaves its figures."""
 
     def __init__(self, arguments, name):
         self.railyard = os.path.abspath(arguments.railyard)

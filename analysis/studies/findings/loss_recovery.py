@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What recovery methods and congestion controls make of the same loss rates, and what one loss costs."""
+"""Recovery methods and congestion controls at the same loss rates, and the cost of one loss."""
 
 import re
 import statistics

@@ -96,8 +96,7 @@ class PlanParser {
     return false;
   }
 
-  // --- Values
-  // --------------------------------------------------------------------------------------
+  // --- Values ------------------------------------------------------------------------------------
   bool Number(const Json& object, const char* key, const std::string& place, int64_t min,
               int64_t max, int64_t& value) {
     const auto member = object.FindMember(key);

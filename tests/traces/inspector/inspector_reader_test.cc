@@ -200,7 +200,7 @@ TEST(InspectorReaderTest, CallsAreInTheOrderOfTheirEventTraces) {
             CollectiveKind::kReduceScatter);
 }
 
-TEST(InspectorReaderTest, SubCommunicatorsAreToldFromTheProcessesInThem) {
+TEST(InspectorReaderTest, SubCommunicatorsAreRecognizedByTheProcessesInThem) {
   // A world of 4; ranks 1 and 3 are in a communicator of 2.
   std::string world;
   for (int rank = 0; rank < 4; ++rank) {

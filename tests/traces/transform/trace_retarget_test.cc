@@ -163,7 +163,7 @@ TEST(TraceRetargetTest, MoreReplicasOfTheSameExpertsExchangeAsMuch) {
 
 // If all data parallel ranks share the experts, two communicators have the same ranks; their calls
 // say which is which.
-TEST(TraceRetargetTest, ExpertsOfAllDataParallelRanksAreToldByTheirCalls) {
+TEST(TraceRetargetTest, ExpertsOfAllDataParallelRanksAreRecognizedByTheirCalls) {
   Trace trace;
   trace.rank_count = 2;
   trace.communicators = {{.name = "dp", .ranks = GlobalRanksOf({0, 1})},

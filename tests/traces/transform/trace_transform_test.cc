@@ -265,7 +265,7 @@ TEST(TraceMergeTest, AnonymousTracesHaveNoNames) {
   EXPECT_FALSE(DiffTraces(TwoByTwo(), anonymous).Any());
 }
 
-TEST(TraceDiffTest, TheFirstOperationThatDiffersIsTold) {
+TEST(TraceDiffTest, TheFirstOperationThatDiffersIsReported) {
   Trace other = TwoByTwo();
   other.operations[GlobalRank{2}][1].count = 31;
   other.operations[GlobalRank{2}][2].count = 81;
