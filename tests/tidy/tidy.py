@@ -218,14 +218,83 @@ def check_file_names(tree):
                        "use a name that no other file has")
 
 
+# Openings of clauses without a subject, after which a reader has to parse a comment twice.
+CLAUSE = r"What|Of|Who|Whose|Whoever|Whether|The same|Those|How|Why"
+LATER_CLAUSE = r"What|Of|Who|Whoever|Whether"
+OPENING = re.compile(rf"(?:.*[.:;] (?={LATER_CLAUSE}))?({CLAUSE}) ")
+# Lower-case openings of remarks on fields of schemas, which do not name what the field is.
+FRAGMENT = re.compile(r"(that|of|by|for|from|with|between|behind|beyond|before|whose|which|what|who|how|"
+                      r"where|when|whether|likewise|per)\b")
+FIELD_REMARK = re.compile(r"\s*(?:optional|repeated|required) [^/]*;\s*// (.*)")
+HASH_COMMENTS = (".py", ".cmake", ".sh", "CMakeLists.txt")
+HELP = re.compile(r"\.?\b(?:Add(?:Attribute|TraceSource|WithOutput)?|add_(?:option|flag|subcommand)|add)\("
+                  r'\s*"[^"]*",\s*(?:[\w.]+,\s*)?((?:"(?:[^"\\]|\\.)*"\s*)+)')
+
+
+def comment_lines(path, lines):
+    """(line number, text) of comments in lines of their own, and of docstrings' first lines."""
+    if path.endswith((*CXX_SUFFIXES, ".proto", ".js")):
+        mark = r"\s*// (.*)"
+    elif path.endswith(HASH_COMMENTS) or (path.startswith(("scripts/", ".ci/")) and lines[0].startswith("#!")):
+        mark = r"\s*# (.*)"
+    else:
+        return
+    docstring = re.compile(r'\s*"""(.*)') if path.endswith(".py") else None
+    above = ":"  # a docstring begins the file, or follows a line that ends in a colon
+    for number, line in enumerate(lines, 1):
+        found = re.match(mark, line)
+        if found:
+            yield number, found.group(1)
+            continue
+        found = docstring and above.endswith(":") and docstring.match(line)
+        if found:
+            yield number, found.group(1)
+        if not line.startswith("#"):
+            above = line.rstrip() or above
+
+
 def check_comment_openings(tree):
-    banned = re.compile(r"^\s*// (?:.*[.:;] (?=What|Of|Who|Whoever|Whether))?(What|Of|Who|Whoever|Whether|The same|Those|How|Why) ")
-    for path in tree.named(*CXX_SUFFIXES):
-        for number, line in enumerate(tree.texts[path], 1):
-            found = banned.match(line)
+    for path, lines in tree.texts.items():
+        for number, text in comment_lines(path, lines):
+            found = OPENING.match(text)
             if found:
                 tree.error(path, number, f"a sentence that begins with {found.group(1)} is banned",
                            "use a sentence with a subject and a verb")
+
+
+def check_field_remarks(tree):
+    """The reference shows remarks on fields, which name what the field is."""
+    for path in tree.named(".proto"):
+        for number, line in enumerate(tree.texts[path], 1):
+            remark = FIELD_REMARK.match(line)
+            found = remark and (FRAGMENT.match(remark.group(1)) or OPENING.match(remark.group(1)))
+            if found:
+                tree.error(path, number, f"a field's remark that begins with {found.group(1)} is banned",
+                           "use a noun that names what the field is")
+
+
+def check_help_texts(tree):
+    """Help of attributes and options begins with a noun or a verb."""
+    for path in tree.named(*CXX_SUFFIXES):
+        if path.startswith("tests/"):
+            continue
+        text = "\n".join(tree.texts[path])
+        for call in HELP.finditer(text):
+            shown = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', call.group(1)))
+            found = OPENING.match(shown + " ") or re.match(r"(That|Its|When|Where|Which|From|Likewise)\b", shown)
+            if found:
+                tree.error(path, text.count("\n", 0, call.start(1)) + 1,
+                           f"a help text that begins with {found.group(1)} is banned",
+                           "use a noun that names what the value is, or a verb")
+
+
+def check_section_headings(tree):
+    """clang-format breaks a heading that is too long, and leaves its dashes in a line without a name."""
+    for path in tree.named(*CXX_SUFFIXES):
+        for number, line in enumerate(tree.texts[path], 1):
+            if re.fullmatch(r"\s*// -{3,}", line):
+                tree.error(path, number, "a line of dashes without a heading is banned",
+                           "use // --- HEADING and dashes, in one line of at most 100 columns")
 
 
 def check_paths_in_comments(tree):
@@ -370,7 +439,8 @@ def check_decisions(tree):
 
 CHECKS = (check_umbrella_headers, check_layers, check_link_order, check_include_cycles,
           check_standard_output, check_licence_lines, check_unfinished_work, check_file_names,
-          check_comment_openings, check_paths_in_comments, check_shown_code, check_links,
+          check_comment_openings, check_field_remarks, check_help_texts, check_section_headings,
+          check_paths_in_comments, check_shown_code, check_links,
           check_life_of_an_allreduce, check_decisions)
 
 

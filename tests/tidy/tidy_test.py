@@ -137,6 +137,52 @@ class TidyTest(unittest.TestCase):
                     "traces/clause.cc:2: error: a sentence that begins with Of is banned, use a "
                     "sentence with a subject and a verb")
 
+    def test_comments_of_every_language_are_read(self):
+        use = "is banned, use a sentence with a subject and a verb"
+        for path, text in (("traces/t.proto", SPDX + "// What a log holds.\n"),
+                           ("analysis/page/x.js", SPDX + "  // What a log holds.\n"),
+                           ("cmake/x.cmake", CMAKE_SPDX + "# What a log holds.\n"),
+                           ("tests/x.py", CMAKE_SPDX + "# What a log holds.\n"),
+                           ("tests/x.py", CMAKE_SPDX + '"""What a log holds."""\n'),
+                           ("tests/x.py", CMAKE_SPDX + 'def f():\n    """What a log holds."""\n')):
+            line = text.count("\n")
+            self.expect(path, text, f"{path}:{line}: error: a sentence that begins with What {use}")
+        self.expect("scripts/run", "#!/bin/sh\n" + CMAKE_SPDX + "# What a log holds.\n",
+                    f"scripts/run:3: error: a sentence that begins with What {use}")
+
+    def test_texts_that_are_no_comments_may_begin_with_what(self):
+        files = {"docs/page.md": "# What a log holds\n",
+                 "tests/x.py": CMAKE_SPDX + 'text = f(\n    """What a log holds.""")\n',
+                 "scripts/words": "# What a log holds.\n"}
+        self.assertEqual(self.findings(**files), [])
+
+    def test_a_field_whose_remark_does_not_name_it(self):
+        for remark, word in (("of a checkpoint", "of"), ("that differ", "that"), ("What it is", "What")):
+            self.expect("traces/t.proto",
+                        SPDX + f"message M {{\n  optional string save = 2;   // {remark}\n}}\n",
+                        f"traces/t.proto:3: error: a field's remark that begins with {word} is banned, "
+                        "use a noun that names what the field is")
+        good = "message M {\n  optional string save = 2;  // format of a file\n  A = 1;  // as B\n}\n"
+        self.assertEqual(self.findings(**{"traces/t.proto": SPDX + good}), [])
+
+    def test_a_help_text_that_names_nothing(self):
+        use = "use a noun that names what the value is, or a verb"
+        for call, word in (('.AddAttribute("Seed", "Of the draws.", 1)', "Of"),
+                           ('add_option("--format", format_,\n  "Of the "\n  "files")', "Of"),
+                           ('add_flag("--dry", dry_, "Whether it runs")', "Whether"),
+                           ('add("--to", to_, "Likewise")', "Likewise")):
+            line = 3 if "\n" in call else 2
+            self.expect("traces/command.cc", SPDX + call + ";\n",
+                        f"traces/command.cc:{line}: error: a help text that begins with {word} is banned, {use}")
+        good = 'add_option("--format", format_, "Format of the files (default: What)");\n'
+        self.assertEqual(self.findings(**{"traces/command.cc": SPDX + good}), [])
+
+    def test_a_heading_that_clang_format_has_broken(self):
+        self.expect("traces/command.cc", SPDX + "// --- Text\n  // ------\n",
+                    "traces/command.cc:3: error: a line of dashes without a heading is banned, use // --- "
+                    "HEADING and dashes, in one line of at most 100 columns")
+        self.assertEqual(self.findings(**{"traces/command.cc": SPDX + "// --- Text ------\n"}), [])
+
     def test_a_comment_that_names_no_file(self):
         self.expect("traces/clause.cc",
                     "// SPDX-License-Identifier: GPL-2.0-only\n// See traces/gone.h.\nint a;\n",
