@@ -241,9 +241,10 @@ void FabricSimulation::Begin() {
   for (const auto& device : parts_->channel->devices()) {
     parts_->bridge->Attach(DeviceId{device->nic()}, *device);
   }
-  replay.SetOnCollective(
-      [this](CollectiveIndex collective, bool has_ended) { OnCollective(collective, has_ended); });
-  replay.SetOnCallEnd([this](const Call& call, int64_t begin_ps, int64_t end_ps) {
+  replay.hooks().on_collective = [this](CollectiveIndex collective, bool has_ended) {
+    OnCollective(collective, has_ended);
+  };
+  replay.hooks().on_call_end = [this](const Call& call, int64_t begin_ps, int64_t end_ps) {
     if (call_end_.IsEmpty()) return;
     const CallTable& calls = parts_->simulation->replay().calls();
     const SinkCall sink_call(*parts_);
@@ -251,7 +252,7 @@ void FabricSimulation::Begin() {
                .collective = calls.CollectiveNumberOf(call),
                .start = TimeOf(begin_ps),
                .end = TimeOf(end_ps)});
-  });
+  };
   TraceLinks();
   if (parts_->traces_nics) TraceNics();
   parts_->simulation->Start();

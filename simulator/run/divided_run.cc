@@ -138,12 +138,12 @@ std::string DividedRun::Absorb(const PreparedRun& run, std::vector<ShardOutcome>
     if (!outcome.obstacle.empty()) return std::move(outcome.obstacle);
   }
   division_ = DivisionOf(run.graph, outcomes);
-  ReplayEngine::CallsOfShard calls;
+  std::vector<StreamRunner::Span> calls;
   for (const ShardOutcome& outcome : outcomes) {
     run.engine.Absorb(outcome.end_ps, outcome.events);
     run.network.part().Absorb(outcome.links, outcome.network, outcome.in_flight_bytes);
     run.replay.executor().network_stack().queue_pairs()->Absorb(outcome.stack);
-    run.replay.AbsorbTaken(outcome.taken);
+    run.replay.executor().connection_table().AbsorbTaken(outcome.taken);
     calls.insert(calls.end(), outcome.calls.begin(), outcome.calls.end());
   }
   run.replay.AbsorbCalls(std::move(calls));

@@ -69,8 +69,8 @@ std::string JobAborter::Explain(size_t hung) const {
   return fmt::format(
       "{} of {} ranks ({}) saw an error, the first after {}; {} saw none and hung until {} after "
       "{}",
-      ranks_.size(), replay_.RankCountOf(part_), ranks, FormatDuration(result_.first_error_ps),
-      hung,
+      ranks_.size(), replay_.calls().RankCountOf(part_), ranks,
+      FormatDuration(result_.first_error_ps), hung,
       detection_ == RestartSettings::Detection::kLauncher
           ? "the launcher ended them"
           : "the last of their collectives had timed out",

@@ -68,15 +68,15 @@ bool ShardProcess::IsOwn(GlobalRank rank) const {
 
 void ShardProcess::Start() {
   run_.network.part().SetBorder(map_.outgoing[member_.shard()], map_.incoming[member_.shard()]);
-  calls_left_ = run_.replay.CountPending([this](GlobalRank rank) { return IsOwn(rank); });
+  calls_left_ = run_.replay.streams().CountPending([this](GlobalRank rank) { return IsOwn(rank); });
   report_.is_done = calls_left_ == 0;
-  run_.replay.SetOnCallEnd([this](const Call& call, int64_t begin_ps, int64_t end_ps) {
+  run_.replay.hooks().on_call_end = [this](const Call& call, int64_t begin_ps, int64_t end_ps) {
     outcome_.calls.push_back({.number = run_.replay.calls().NumberOf(call),
                               .rank = call.rank,
                               .begin_ps = begin_ps,
                               .end_ps = end_ps});
     if (--calls_left_ == 0) run_.engine.Stop();
-  });
+  };
   run_.replay.StartShard([this](GlobalRank rank) { return IsOwn(rank); });
 }
 
@@ -197,9 +197,9 @@ ShardOutcome ShardProcess::Outcome() {
   outcome_.stack = run_.replay.executor().network_stack().counters();
   outcome_.in_flight_bytes = run_.network.part().InFlightBytes();
   outcome_.links = run_.network.part().Totals();
-  const ReplayEngine::CallsOfShard running = run_.replay.RunningCalls();
+  const std::vector<StreamRunner::Span> running = run_.replay.streams().RunningSpans();
   outcome_.calls.insert(outcome_.calls.end(), running.begin(), running.end());
-  outcome_.taken = run_.replay.TakenOfShard();
+  outcome_.taken = run_.replay.executor().connection_table().AllTaken();
   return std::move(outcome_);
 }
 

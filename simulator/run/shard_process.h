@@ -46,8 +46,8 @@ struct ShardOutcome {
   StackCounters stack;
   uint64_t in_flight_bytes = 0;
   std::vector<LinkTotals> links;
-  ReplayEngine::CallsOfShard calls;
-  std::vector<ReplayEngine::TakenBytes> taken;
+  std::vector<StreamRunner::Span> calls;
+  std::vector<ConnectionTable::TakenBytes> taken;
 
   void Put(Handover& to) const;
   // Returns false if the process ended before it had put all values.

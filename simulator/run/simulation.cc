@@ -46,7 +46,10 @@ ReplayRules RulesOf(const Scenario& scenario, const RunOptions& options, ReplayS
     rules.has_load |= fault.kind == FaultKind::kBackgroundLoad;
     rules.faulty_links.insert(rules.faulty_links.end(), fault.links.begin(), fault.links.end());
     rules.faulty_gpus.insert(rules.faulty_gpus.end(), fault.gpus.begin(), fault.gpus.end());
+    const std::vector<CollectiveIndex>& anchors = fault.timeline.anchor.collectives;
+    rules.watched.insert(rules.watched.end(), anchors.begin(), anchors.end());
   }
+  if (options.estimate) rules.kept_rank = GlobalRank{options.estimate->rank};
   return rules;
 }
 
@@ -110,8 +113,7 @@ Simulation::Simulation(const Scenario& scenario, const Job& job, const RunOption
   if (&job == &scenario.job) rules.planners = scenario.planners;
   replay_ =
       std::make_unique<ReplayEngine>(scenario.fabric, *network_, routing_, job_, rules, losses_);
-  if (surroundings_.on_ended) replay_->SetOnAllEnded(surroundings_.on_ended);
-  if (options.estimate) replay_->KeepCallsOf(GlobalRank{options.estimate->rank});
+  if (surroundings_.on_ended) replay_->hooks().on_all_ended = surroundings_.on_ended;
   network_->SetRouting(routing_);
   BuildFaults();
   BuildRestarts();
@@ -135,15 +137,10 @@ void Simulation::BuildFaults() {
           .set_load = [this](FaultIndex fault, bool runs) { load_->Set(fault, runs); }});
   load_ = std::make_unique<BackgroundLoad>(scenario_.fabric, scenario_.faults,
                                            replay_->executor().network_stack().Plain(), engine_,
-                                           [this] { return replay_->IsAnyPartUp(); });
+                                           [this] { return replay_->ledger().IsAnyPartUp(); });
   circuits_ = std::make_unique<CircuitScheduler>(scenario_.fabric, *network_, routing_,
                                                  [this] { OnRoutesChanged(); });
   losses_.Observe(*faults_, *replay_, engine_);
-  for (const FaultSpec& fault : scenario_.faults) {
-    for (const CollectiveIndex collective : fault.timeline.anchor.collectives) {
-      replay_->WatchProgress(collective);
-    }
-  }
 }
 
 void Simulation::BuildRestarts() {

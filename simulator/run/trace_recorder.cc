@@ -38,9 +38,9 @@ TraceRecorder::TraceRecorder(const std::string& path, const FabricGraph& graph, 
 
 void TraceRecorder::Start() {
   is_running_ = true;
-  replay_.SetOnCallEnd([this](const Call& call, int64_t begin_ps, int64_t end_ps) {
+  replay_.hooks().on_call_end = [this](const Call& call, int64_t begin_ps, int64_t end_ps) {
     if (is_running_) OnCallEnd(call, begin_ps, end_ps);
-  });
+  };
   LaneExecutor& executor = replay_.executor();
   executor.paths().WatchSlices([this](const PathTracer::Slice& slice) {
     if (is_running_ && !replay_.streams().is_ahead()) OnSlice(slice);

@@ -103,7 +103,9 @@ TEST(CallLedgerTest, APartThatBeginsAgainForgetsWhatItMakesAgain) {
   test.ledger.NoteBegin({GlobalRank{0}, 1}, kPsPerMs);
   test.ledger.Halt(PartIndex{0}, 1);
   EXPECT_TRUE(test.ledger.parts()[0].is_halted);
+  EXPECT_FALSE(test.ledger.IsAnyPartUp());
   test.ledger.Restart(PartIndex{0}, {1, 1});
+  EXPECT_TRUE(test.ledger.IsAnyPartUp());
   EXPECT_EQ(test.ledger.calls_left(), 2u);
   EXPECT_EQ(test.ledger.times()[1].calls_started, 0u);
   EXPECT_EQ(test.ledger.times()[0].calls_ended, 2u);

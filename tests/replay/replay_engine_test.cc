@@ -134,7 +134,7 @@ TEST_F(ReplayEngineTest, ReplayedCallsHaveTheTimesOfSimulatedOnes) {
   Build(RepeatedByTwo(kCalls), ReplayCacheMode::kOn);
   Run();
   EXPECT_GT(replay_->ledger().collectives_replayed(), kCalls / 2);
-  EXPECT_GT(replay_->episode_count(), 0u);
+  EXPECT_EQ(replay_->ledger().times().back().replayed_by, ReplayRule::kNetwork);
   EXPECT_EQ(replay_->TimesHash(), simulated);
   EXPECT_EQ(replay_->end_ps(), simulated_end_ps);
   EXPECT_EQ(network_->counters().packet_hops, hops);
@@ -169,8 +169,7 @@ TEST_F(ReplayEngineTest, EventsOfUnknownStatePreventReplay) {
 }
 
 TEST_F(ReplayEngineTest, TheObserverReceivesAWatchedCollectivesProgress) {
-  Build(Repeated(2), ReplayCacheMode::kOff);
-  replay_->WatchProgress(CollectiveIndex{1});
+  Build(Repeated(2), {.cache = ReplayCacheMode::kOff, .watched = {CollectiveIndex{1}}});
   Run();
   ASSERT_THAT(progress_, SizeIs(Ge(3u)));
   EXPECT_EQ(progress_.front(), std::pair(1u, 0.0));
@@ -203,7 +202,7 @@ TEST_F(ReplayEngineTest, ARanksErrorIsTheObserversToDecide) {
   ASSERT_THAT(errors_, Not(IsEmpty()));
   EXPECT_LT(errors_.front().first, 8u);
   EXPECT_THAT(errors_.front().second, HasSubstr(" to rank "));
-  EXPECT_FALSE(replay_->IsAnyPartUp());
+  EXPECT_FALSE(replay_->ledger().IsAnyPartUp());
   EXPECT_EQ(replay_->ledger().parts()[0].abort_reason, "a rank has failed");
   EXPECT_EQ(replay_->end_ps(), replay_->EndOfPartPs(PartIndex{0}));
 }
@@ -214,7 +213,7 @@ TEST_F(ReplayEngineTest, AHaltedPartRestartsAtTheOperationsThatItIsGiven) {
   At(kPsPerMs + 50 * kPsPerUs, [this] {
     EXPECT_TRUE(replay_->is_in_collective());
     replay_->Halt(PartIndex{0});
-    EXPECT_FALSE(replay_->IsAnyPartUp());
+    EXPECT_FALSE(replay_->ledger().IsAnyPartUp());
   });
   At(kRestartPs,
      [this] { replay_->RestartAt(PartIndex{0}, std::vector<uint32_t>(kRanks, 1), {}); });

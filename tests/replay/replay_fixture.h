@@ -34,9 +34,10 @@ class ReplayFixture : public ::testing::Test, public ReplayObserver {
 
   static FabricSimulatorImpl& engine() { return FabricSimulatorImpl::Get(); }
   ReplayEngine& Build(Job job, ReplayCacheMode cache = ReplayCacheMode::kOff) {
+    return Build(std::move(job), ReplayRules{.cache = cache});
+  }
+  ReplayEngine& Build(Job job, const ReplayRules& rules) {
     job_ = std::move(job);
-    ReplayRules rules;
-    rules.cache = cache;
     return replay_.emplace(graph_, *network_, *routing_, job_, rules, *this);
   }
   void Run() {

@@ -33,7 +33,7 @@ class TimeBreakdownTest : public ReplayFixture {
     programs[1] = second;
     Job job = JobOf({{0, 1}}, programs);
     job.communicators[0].name = communicator;
-    Build(std::move(job)).KeepCallsOf(GlobalRank{rank});
+    Build(std::move(job), {.cache = ReplayCacheMode::kOff, .kept_rank = GlobalRank{rank}});
     Run();
     return BreakdownOf(job_, *replay_, GlobalRank{rank});
   }

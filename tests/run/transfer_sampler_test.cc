@@ -103,9 +103,9 @@ TEST_F(TransferSamplerTest, AStoppedSamplerKeepsWhatItHas) {
   BuildFor(0, 8);
   TransferSampler sampler(*replay_);
   sampler.Start();
-  replay_->SetOnCollective([&](CollectiveIndex collective, bool has_ended) {
+  replay_->hooks().on_collective = [&](CollectiveIndex collective, bool has_ended) {
     if (collective == 0 && has_ended) sampler.Stop();
-  });
+  };
   Run();
   const RunResult result = ResultOf(sampler);
   EXPECT_GT(result.transfers.size(), 0u);

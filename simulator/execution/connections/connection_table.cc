@@ -364,6 +364,25 @@ RecoveryTimes ConnectionTable::RecoveryOf(ConnectionId id, bool of_data) const {
   return connection.transport->RecoveryOf(connection.flow, of_data);
 }
 
+// --- Runs that several processes simulate --------------------------------------------------------
+
+std::vector<ConnectionTable::TakenBytes> ConnectionTable::AllTaken() const {
+  std::vector<TakenBytes> taken;
+  for (ConnectionId id; id < connections_.size(); ++id) {
+    if (taken_bytes_[id] == 0) continue;
+    taken.push_back(
+        {.connection = id, .collective = connections_[id].collective, .bytes = taken_bytes_[id]});
+  }
+  return taken;
+}
+
+void ConnectionTable::AbsorbTaken(std::span<const TakenBytes> taken) {
+  for (const TakenBytes& row : taken) {
+    connections_[row.connection].collective = row.collective;
+    taken_bytes_[row.connection] += row.bytes;
+  }
+}
+
 // --- Snapshots -----------------------------------------------------------------------------------
 
 void ConnectionTable::Visit(StateArchive& archive) {

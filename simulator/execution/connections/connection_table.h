@@ -153,6 +153,17 @@ class ConnectionTable {
   void FetchTaken(ConnectionId id) const { __builtin_prefetch(&taken_bytes_[id], 1); }
   // Must be called for a network connection whose sender another process simulates.
   void ForgetSizes(ConnectionId id) { slots_[id].sizes.fill(kUnknownSize); }
+  // Holds the payload bytes that a connection's receiver has taken, and the last collective that
+  // used the connection.
+  struct TakenBytes {
+    ConnectionId connection{};
+    CollectiveIndex collective{};
+    uint64_t bytes = 0;
+  };
+  // Returns these of all connections whose receivers have taken any.
+  std::vector<TakenBytes> AllTaken() const;
+  // Adds the bytes that receivers in another process have taken.
+  void AbsorbTaken(std::span<const TakenBytes> taken);
   bool IsClosed(ConnectionId id) const { return slots_[id].is_closed; }
   // Returns the location of the slots, for the engine's prefetches.
   TimingWheel::PrefetchTable SlotTable() const {

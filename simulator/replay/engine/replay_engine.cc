@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/replay/engine/replay_engine.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "simulator/replay/streams/wait_explainer.h"
@@ -51,6 +53,8 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
                    .neighbours = neighbours_,
                    .host = host_},
                   partition_cache_, rules.cache, rules.keep_paths) {
+  for (const CollectiveIndex collective : rules.watched) progress_.Watch(collective);
+  if (rules.kept_rank != GlobalRank::kNone) ledger_.KeepCallsOf(rules.kept_rank);
   NumberPlans();
 }
 

@@ -5,10 +5,8 @@
 // simulated again.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,6 +23,7 @@
 #include "simulator/replay/partitions/partition_map.h"
 #include "simulator/replay/partitions/partition_neighbours.h"
 #include "simulator/replay/partitions/partition_replayer.h"
+#include "simulator/replay/streams/call_hooks.h"
 #include "simulator/replay/streams/call_ledger.h"
 #include "simulator/replay/streams/call_table.h"
 #include "simulator/replay/streams/plan_cache.h"
@@ -72,24 +71,8 @@ class ReplayEngine final : private LaneObserver,
                const Job& job, const ReplayRules& rules, ReplayObserver& observer);
   ~ReplayEngine() override;
 
-  // Reports the collective's start to the observer and, if it is planned as a whole, its progress.
-  void WatchProgress(CollectiveIndex collective) { progress_.Watch(collective); }
-  // Keeps the start and end of each call of that rank (calls_kept()). Must be called before
-  // Start().
-  void KeepCallsOf(GlobalRank rank) { ledger_.KeepCallsOf(rank); }
-
-  // Sets the function that is called when no call is left, possibly more than once; the default is
-  // ns3::Simulator::Stop().
-  void SetOnAllEnded(std::function<void()> on_all_ended) {
-    streams_.SetOnAllEnded(std::move(on_all_ended));
-  }
-  // Calls `on_end` for each call that ends, simulated or replayed. Must be set before Start().
-  void SetOnCallEnd(CallLedger::OnEnd on_end) { ledger_.SetOnEnd(std::move(on_end)); }
-  // Calls `on_collective` when a collective's first rank begins and when its last rank has ended.
-  // Must be set before Start().
-  void SetOnCollective(CallLedger::OnCollective on_collective) {
-    ledger_.SetOnCollective(std::move(on_collective));
-  }
+  // Returns the functions that the ledger calls. They must be set before Start().
+  CallHooks& hooks() { return ledger_.hooks(); }
   // Makes `counting` count replayed packets. Must be called before Start().
   void SetCounting(const CountReplayed& counting) {
     episodes_.SetCounting(counting);
@@ -106,28 +89,11 @@ class ReplayEngine final : private LaneObserver,
   std::string PrepareShards();
   // Returns whether PrepareShards() numbered connections as Start() does.
   bool has_numbers_of_one_process() const { return has_numbers_of_one_process_; }
-  // Returns the number of calls whose rank `is_own` selects.
-  uint64_t CountPending(const std::function<bool(GlobalRank rank)>& is_own) const {
-    return static_cast<uint64_t>(
-        std::ranges::count_if(streams_.pending(), is_own, &StreamRunner::Pending::rank));
-  }
   // Starts the ranks that `is_own` selects; each process calls it.
   void StartShard(const std::function<bool(GlobalRank rank)>& is_own);
-  using CallsOfShard = std::vector<StreamRunner::Span>;
-  // Returns the calls that have begun and not ended.
-  CallsOfShard RunningCalls() const;
-  // Holds the payload that receivers have taken, by connection, and the last collective that used
-  // it.
-  struct TakenBytes {
-    ConnectionId connection{};
-    CollectiveIndex collective{};
-    uint64_t bytes = 0;
-  };
-  std::vector<TakenBytes> TakenOfShard() const;
-  // These add the calls and bytes that all processes have simulated; the process that has prepared
-  // the run calls them.
-  void AbsorbCalls(CallsOfShard calls) { streams_.Absorb(std::move(calls)); }
-  void AbsorbTaken(std::span<const TakenBytes> taken);
+  // Adds the calls that all processes have simulated; the process that has prepared the run calls
+  // it once.
+  void AbsorbCalls(std::vector<StreamRunner::Span> calls) { streams_.Absorb(std::move(calls)); }
 
   // Sets the speed of a GPU from now on, its computation included, as a share of its full speed; 0
   // halts it.
@@ -147,16 +113,6 @@ class ReplayEngine final : private LaneObserver,
   // continue until they lack data that will not arrive. The run ends with the last part. The call
   // must have been scheduled at least kAbortNoticePs ahead.
   void Abort(PartIndex part, const std::string& why);
-  // Returns true if some part has operations left and is neither halted nor aborted.
-  bool IsAnyPartUp() const {
-    return std::ranges::any_of(ledger_.parts(), [](const CallLedger::PartProgress& part) {
-      return part.calls_left > 0 && !part.is_halted && part.abort_reason.empty();
-    });
-  }
-  // Returns the number of GPUs of a part.
-  uint32_t RankCountOf(PartIndex part) const {
-    return static_cast<uint32_t>(std::ranges::count(calls_.parts_of_ranks(), part));
-  }
   // These return when the last operation of a part ended or the part was aborted, and the same for
   // all parts.
   int64_t EndOfPartPs(PartIndex part) const;
@@ -200,8 +156,6 @@ class ReplayEngine final : private LaneObserver,
   uint64_t episodes_verified() const {
     return episodes_.episodes_verified() + partitions_.episodes_verified();
   }
-  // Returns the number of different known episodes of the whole network.
-  size_t episode_count() const { return cache_.episode_count(); }
 
  private:
   std::unique_ptr<LaneExecutor> BuildExecutor(EcmpRouting& routing);

@@ -46,36 +46,4 @@ void ReplayEngine::StartShard(const std::function<bool(GlobalRank rank)>& is_own
   streams_.StartOwn(is_own);
 }
 
-ReplayEngine::CallsOfShard ReplayEngine::RunningCalls() const {
-  CallsOfShard calls;
-  for (const StreamRunner::Running& running : streams_.running()) {
-    if (running.is_free()) continue;
-    calls.push_back({.number = calls_.NumberOf(running.call),
-                     .rank = running.call.rank,
-                     .begin_ps = running.start_ps,
-                     .end_ps = kNeverPs});
-  }
-  return calls;
-}
-
-std::vector<ReplayEngine::TakenBytes> ReplayEngine::TakenOfShard() const {
-  const ConnectionTable& table = executor_->connection_table();
-  std::vector<TakenBytes> taken;
-  for (ConnectionId id; id < table.connections().size(); ++id) {
-    if (table.taken_bytes(id) == 0) continue;
-    taken.push_back({.connection = id,
-                     .collective = table.connection(id).collective,
-                     .bytes = table.taken_bytes(id)});
-  }
-  return taken;
-}
-
-void ReplayEngine::AbsorbTaken(std::span<const TakenBytes> taken) {
-  ConnectionTable& table = executor_->connection_table();
-  for (const TakenBytes& row : taken) {
-    table.connection(row.connection).collective = row.collective;
-    table.taken_bytes(row.connection) += row.bytes;
-  }
-}
-
 }  // namespace railyard

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/replay/streams/call_ledger.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
@@ -51,7 +53,7 @@ void CallLedger::NoteBegin(const Call& call, int64_t begin_ps) {
   if (times.calls_started == 0) {
     times.first_start_ps = begin_ps;
     if (progress_.IsWatched(collective)) progress_.Begin(collective);
-    if (on_collective_) on_collective_(collective, false);
+    if (hooks_.on_collective) hooks_.on_collective(collective, false);
   }
   if (++times.calls_started == call_count_[collective]) times.last_start_ps = begin_ps;
 }
@@ -62,7 +64,7 @@ void CallLedger::NoteEnd(const Call& call, int64_t begin_ps, int64_t end_ps,
   if (keep_paths_) NotePath(call, begin_ps, end_ps, path);
   if (call.rank == kept_rank_) calls_kept_[call.index] = {begin_ps, end_ps};
   const CollectiveIndex collective = calls_.CollectiveNumberOf(call);
-  if (on_end_) on_end_(call, begin_ps, end_ps);
+  if (hooks_.on_call_end) hooks_.on_call_end(call, begin_ps, end_ps);
   if (++times_[collective].calls_ended == call_count_[collective]) {
     FinishCollective(collective, end_ps);
   }
@@ -112,7 +114,7 @@ void CallLedger::FinishCollective(CollectiveIndex collective, int64_t end_ps) {
   SIM_CHECK(times.last_end_ps - times.first_start_ps >= times.bound_ps,
             fmt::format("collective {} took {} ps, less than its bound of {} ps", collective,
                         times.last_end_ps - times.first_start_ps, times.bound_ps));
-  if (on_collective_) on_collective_(collective, true);
+  if (hooks_.on_collective) hooks_.on_collective(collective, true);
 }
 
 void CallLedger::AddToHash(const Call& call, int64_t begin_ps, int64_t end_ps,
@@ -139,6 +141,12 @@ void CallLedger::Abort(PartIndex id, const std::string& why, int64_t now_ps, uin
   calls_left_ -= part.calls_left;
   part.calls_left = 0;
   calls_ended_ += running;
+}
+
+bool CallLedger::IsAnyPartUp() const {
+  return std::ranges::any_of(parts_, [](const PartProgress& part) {
+    return part.calls_left > 0 && !part.is_halted && part.abort_reason.empty();
+  });
 }
 
 void CallLedger::Restart(PartIndex id, const std::vector<uint32_t>& first_of_rank) {

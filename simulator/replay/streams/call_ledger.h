@@ -5,13 +5,12 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "simulator/execution/lanes/critical_path.h"
+#include "simulator/replay/streams/call_hooks.h"
 #include "simulator/replay/streams/call_table.h"
 #include "simulator/replay/streams/plan_cache.h"
 #include "simulator/replay/streams/progress_watch.h"
@@ -71,14 +70,8 @@ class CallLedger {
   // Keeps the start and end of each call of that rank (calls_kept()). Must be called before the
   // first call.
   void KeepCallsOf(GlobalRank rank);
-  // Calls `on_end` for each call that ends, simulated or replayed, in the order in which the ends
-  // become known. Must be set before the first call.
-  using OnEnd = std::function<void(const Call& call, int64_t begin_ps, int64_t end_ps)>;
-  void SetOnEnd(OnEnd on_end) { on_end_ = std::move(on_end); }
-  // Calls `on_collective` when a collective's first rank begins and when its last rank has ended.
-  // Must be set before the first call.
-  using OnCollective = std::function<void(CollectiveIndex collective, bool has_ended)>;
-  void SetOnCollective(OnCollective on_collective) { on_collective_ = std::move(on_collective); }
+  CallHooks& hooks() { return hooks_; }
+  const CallHooks& hooks() const { return hooks_; }
   // Records which operations have begun (HasBegun()). Must be called before the first call.
   void KeepBegun() { has_begun_.resize(calls_.count()); }
 
@@ -114,6 +107,8 @@ class CallLedger {
   const std::map<RankWait, RankWaitTotals>& waits() const { return waits_; }
   const std::vector<PartProgress>& parts() const { return parts_; }
   bool IsAborted(PartIndex part) const { return !parts_[part].abort_reason.empty(); }
+  // Returns true if some part has operations left and is neither halted nor aborted.
+  bool IsAnyPartUp() const;
   // Precondition: KeepBegun().
   bool HasBegun(const Call& call) const { return has_begun_[calls_.NumberOf(call)]; }
   uint64_t calls_started() const { return calls_started_; }
@@ -148,8 +143,7 @@ class CallLedger {
   uint64_t collectives_ended_ = 0;
   uint64_t collectives_replayed_ = 0;
   uint64_t calls_left_ = 0;
-  OnEnd on_end_;
-  OnCollective on_collective_;
+  CallHooks hooks_;
   bool keep_paths_;
 };
 

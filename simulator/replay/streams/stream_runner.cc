@@ -19,8 +19,7 @@ StreamRunner::StreamRunner(FabricSimulatorImpl& engine, const CallTable& calls, 
       clock_(clock),
       host_(host),
       replay_(replay),
-      order_(calls.job()),
-      on_all_ended_([] { ns3::Simulator::Stop(); }) {
+      order_(calls.job()) {
   DrawSkews(seed);
   engine_.Register(event_order::kOperation,
                    {.name = "calls",
@@ -52,6 +51,12 @@ void StreamRunner::Start() {
   Prepare();
   NotifyIfAllEnded();
   ScheduleFirst();
+}
+
+void StreamRunner::NotifyIfAllEnded() const {
+  if (ledger_.calls_left() > 0) return;
+  const std::function<void()>& on_all_ended = ledger_.hooks().on_all_ended;
+  on_all_ended ? on_all_ended() : ns3::Simulator::Stop();
 }
 
 // --- Start conditions ----------------------------------------------------------------------------
@@ -139,7 +144,7 @@ void StreamRunner::OnRunningEvent(RunningIndex id) {
 
 void StreamRunner::OnBeginEvent(CallNumber number) {
   if (ledger_.calls_left() == 0) {
-    on_all_ended_();
+    NotifyIfAllEnded();
     return;
   }
   // If it is not the first, another came before it, and its turn is yet to come or has been.

@@ -101,21 +101,17 @@ class StreamRunner {
   StreamRunner(const StreamRunner&) = delete;
   StreamRunner& operator=(const StreamRunner&) = delete;
 
-  // Sets the function that is called when no call is left, possibly more than once; the default is
-  // ns3::Simulator::Stop().
-  void SetOnAllEnded(std::function<void()> on_all_ended) {
-    on_all_ended_ = std::move(on_all_ended);
-  }
-  // Calls that function if no call is left. Must be called when calls may have been aborted.
-  void NotifyIfAllEnded() const {
-    if (ledger_.calls_left() == 0) on_all_ended_();
-  }
+  // Calls the ledger's CallHooks::on_all_ended if no call is left. Must be called when calls may
+  // have been aborted.
+  void NotifyIfAllEnded() const;
 
   // Schedules the first operation of every stream.
   void Start();
   // --- A run whose ranks several processes simulate (stream_shards.cc), in place of Start()
   // Determines the first operation of each stream: pending().
   void Prepare();
+  // Returns the number of pending operations whose ranks `is_own` selects.
+  uint64_t CountPending(const std::function<bool(GlobalRank rank)>& is_own) const;
   // Schedules the pending operations of ranks that `is_own` selects, and drops the others.
   void StartOwn(const std::function<bool(GlobalRank rank)>& is_own);
   // Describes a call that has begun, and has ended unless end_ps is kNeverPs.
@@ -125,6 +121,8 @@ class StreamRunner {
     int64_t begin_ps = 0;
     int64_t end_ps = 0;
   };
+  // Returns the calls that have begun and not ended.
+  std::vector<Span> RunningSpans() const;
   // Adds the calls that other processes have simulated to the ledger and to the programs' order.
   // Must be called once, after Prepare(), with all calls.
   void Absorb(std::vector<Span> spans);
@@ -244,7 +242,6 @@ class StreamRunner {
   CallHost& host_;
   CallReplay& replay_;
   ProgramOrder order_;
-  std::function<void()> on_all_ended_;
   std::vector<int64_t> skew_ps_;  // by rank; empty if there is none
   std::vector<Pending> pending_;  // heap
   // The pending calls of halted GPUs; `begin_ps` is the rest of their computation.

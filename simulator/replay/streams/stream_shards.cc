@@ -8,10 +8,26 @@
 
 namespace railyard {
 
+uint64_t StreamRunner::CountPending(const std::function<bool(GlobalRank rank)>& is_own) const {
+  return static_cast<uint64_t>(std::ranges::count_if(pending_, is_own, &Pending::rank));
+}
+
 void StreamRunner::StartOwn(const std::function<bool(GlobalRank rank)>& is_own) {
   std::erase_if(pending_, [&](const Pending& pending) { return !is_own(pending.rank); });
   std::make_heap(pending_.begin(), pending_.end());
   ScheduleFirst();
+}
+
+std::vector<StreamRunner::Span> StreamRunner::RunningSpans() const {
+  std::vector<Span> spans;
+  for (const Running& running : running_) {
+    if (running.is_free()) continue;
+    spans.push_back({.number = calls_.NumberOf(running.call),
+                     .rank = running.call.rank,
+                     .begin_ps = running.start_ps,
+                     .end_ps = kNeverPs});
+  }
+  return spans;
 }
 
 void StreamRunner::Absorb(std::vector<Span> spans) {
