@@ -63,7 +63,7 @@ void BoundModel::AddLocal(GpuIndex from_gpu, GpuIndex to_gpu, uint64_t bytes) {
 void BoundModel::Add(bool network, GpuIndex from_gpu, GpuIndex to_gpu, GpuIndex injecting_gpu,
                      uint64_t bytes) {
   if (bytes == 0 || (!network && from_gpu == to_gpu)) return;
-  const auto local_latency_ps = [this](uint32_t a, uint32_t b) {
+  const auto local_latency_ps = [this](GpuIndex a, GpuIndex b) {
     return ends_[a].local_latency_ps + ends_[b].local_latency_ps;
   };
   if (!network) {
@@ -93,7 +93,7 @@ int64_t BoundModel::Take() {
     bound_ps = std::max(bound_ps, TransferTimePs(wire, ends_[gpu].local_bps));
     load = {};
   }
-  for (const uint32_t nic : touched_nics_) {
+  for (const DeviceId nic : touched_nics_) {
     Load& load = nic_load_[nic];
     const uint64_t payload = std::max(load.out_bytes, load.in_bytes);
     if (payload == 0) continue;

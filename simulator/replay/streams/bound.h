@@ -33,7 +33,7 @@ class BoundModel {
     uint32_t efficiency_per_mille = 1000;
     int64_t local_latency_ps = 0;    // of one link, of which a path has two
     int64_t network_latency_ps = 0;  // the NIC's HOST link and its wire
-    uint32_t nic = UINT32_MAX;       // shared by GPUs
+    DeviceId nic = DeviceId::kNone;  // shared by GPUs
   };
   struct Load {
     uint64_t out_bytes = 0;
@@ -50,7 +50,7 @@ class BoundModel {
   std::vector<Load> nic_load_;     // by device
   std::vector<uint64_t> nic_bps_;  // by device
   std::vector<GpuIndex> touched_gpus_;
-  std::vector<uint32_t> touched_nics_;
+  std::vector<DeviceId> touched_nics_;
   int64_t latency_ps_ = kNeverPs;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/replay/streams/operation_event.h"
 #include "topologies/graph/graph_ids.h"
 #include "workloads/job/job.h"
 #include "workloads/layout/gpu_of_rank.h"
@@ -28,9 +29,6 @@ struct Call {
 
 class CallTable {
  public:
-  // A bit above the numbers of all operations.
-  static constexpr uint32_t kCountMax = 1u << 31;
-
   // `job` must outlive this.
   explicit CallTable(const Job& job) : job_(job), part_of_rank_(job.PartsOfRanks()) {
     uint64_t numbered = 0;
@@ -38,7 +36,7 @@ class CallTable {
       first_number_.push_back(static_cast<uint32_t>(numbered));
       numbered += job.operations[rank].size();
     }
-    SIM_CHECK(numbered < kCountMax, "more calls than can be numbered");
+    SIM_CHECK(numbered < OperationEvent::kNumberEnd, "more calls than can be numbered");
     count_ = static_cast<uint32_t>(numbered);
   }
 

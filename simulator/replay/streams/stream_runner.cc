@@ -103,27 +103,29 @@ void StreamRunner::ScheduleFirst() {
   const Pending& first = pending_.front();
   if (first.begin_ps == scheduled_.begin_ps && first.number == scheduled_.number) return;
   engine_.ScheduleFabric(first.begin_ps, event_order::kOperation, first.number,
-                         first.number | kBegins);
+                         OperationEvent::Begins(first.number).target());
   scheduled_ = first;
 }
 
 void StreamRunner::Schedule(RunningIndex id, int64_t time_ps) {
-  engine_.ScheduleFabric(time_ps, event_order::kOperation, calls_.NumberOf(running_[id].call), id);
+  engine_.ScheduleFabric(time_ps, event_order::kOperation, calls_.NumberOf(running_[id].call),
+                         OperationEvent::Runs(id).target());
 }
 
 void StreamRunner::StopAt(int64_t time_ps) {
-  engine_.ScheduleFabric(time_ps, event_order::kOperation, 0, kBegins);
+  engine_.ScheduleFabric(time_ps, event_order::kOperation, 0,
+                         OperationEvent::Begins(CallNumber{0}).target());
 }
 
 void StreamRunner::HandleOperation(void* self, uint32_t target) {
-  static_cast<StreamRunner*>(self)->OnEvent(target);
+  static_cast<StreamRunner*>(self)->OnEvent(OperationEvent::Of(target));
 }
 
-void StreamRunner::OnEvent(uint32_t target) {
-  if ((target & kBegins) == 0) {
-    OnRunningEvent(RunningIndex{target});
+void StreamRunner::OnEvent(OperationEvent event) {
+  if (event.is_begin()) {
+    OnBeginEvent(event.call());
   } else {
-    OnBeginEvent(CallNumber{target & ~kBegins});
+    OnRunningEvent(event.operation());
   }
 }
 

@@ -24,6 +24,7 @@
 #include "simulator/execution/lanes/cta_clock.h"
 #include "simulator/replay/streams/call_ledger.h"
 #include "simulator/replay/streams/call_table.h"
+#include "simulator/replay/streams/operation_event.h"
 #include "simulator/units/job_ids.h"
 #include "workloads/collectives/schedule.h"
 #include "workloads/programs/program_order.h"
@@ -196,10 +197,6 @@ class StreamRunner {
   bool is_ahead() const { return on_end_ahead_ != nullptr; }
 
  private:
-  // With this bit, the target of an event is the number of an operation that may begin; without it,
-  // the index of a running operation.
-  static constexpr uint32_t kBegins = CallTable::kCountMax;
-
   // Describes computation that a slow GPU does not end before the end of simulated time.
   struct Late {
     int64_t since_ps = 0;
@@ -207,7 +204,7 @@ class StreamRunner {
   };
 
   static void HandleOperation(void* self, uint32_t target);
-  void OnEvent(uint32_t target);
+  void OnEvent(OperationEvent event);
   void OnBeginEvent(CallNumber number);
   void OnRunningEvent(RunningIndex operation);
   void ScheduleFirst();
