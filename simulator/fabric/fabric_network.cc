@@ -2,8 +2,6 @@
 // Construction, and the hot path: a packet's hop in the short form.
 #include "simulator/fabric/fabric_network.h"
 
-#include <algorithm>
-
 #include "simulator/diagnostics/check.h"
 #include "simulator/event_order/event_order.h"
 #include "simulator/fabric/conservation.h"
@@ -238,14 +236,6 @@ int64_t FabricNetwork::PathLatencyPs(PathRef path, uint32_t wire_bytes) const {
     latency_ps += tables_.links[id].delay_ps + TransmissionPs(id, wire_bytes);
   }
   return latency_ps;
-}
-
-double FabricNetwork::ShortFormShare() const {
-  uint64_t sent = 0;
-  for (const Link& link : tables_.links) sent += link.packets;
-  if (sent == 0) return 1;
-  return 1 - static_cast<double>(std::min(tables_.counters.general_hops, sent)) /
-                 static_cast<double>(sent);
 }
 
 void FabricNetwork::CheckConservation() const {

@@ -196,8 +196,6 @@ class FabricNetwork : public ns3::Object {
   LinkCounters CountersOfLink(LinkId link) const;
   int64_t PausedPs() const;  // NetworkCounters::pfc_pause_ps plus the pauses that last, up to now
   const NetworkCounters& counters() const { return tables_.counters; }
-  // Returns the share of transmissions in the short form, which takes one event.
-  double ShortFormShare() const;
   const std::vector<HoldReport>& hold_reports() const { return holds_.reports(); }
   // Ends the program unless packets are conserved (conservation.h).
   void CheckConservation() const;

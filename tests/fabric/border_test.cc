@@ -14,6 +14,7 @@
 
 #include "simulator/fabric/fabric_network.h"
 #include "tests/fabric/star_fixture.h"
+#include "tests/fabric/switch_attributes.h"
 
 namespace railyard::testing {
 namespace {
@@ -43,7 +44,7 @@ class BorderTest : public StarFixture {
           network_(ns3::CreateObject<FabricNetwork>()) {
       network_->Build(graph, *engine_);
       network_->SetSink(*this);
-      network_->GetSwitch(leaf)->SetBufferSettings(settings);
+      SetBuffer(*network_->GetSwitch(leaf), settings);
       network_->Configure();
     }
     void OnPacketAtNic(PacketId index) override {

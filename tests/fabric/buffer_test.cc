@@ -91,7 +91,7 @@ TEST_F(IncastTest, PauseFramesKeepEveryPacketAndTheBottleneckBusy) {
     EXPECT_EQ(network().buffers().AccountBytes(Uplink(i)), 0u);
   }
   EXPECT_EQ(counters.pfc_pause_ps, paused_ps);
-  EXPECT_LT(network().ShortFormShare(), 1);
+  EXPECT_GT(counters.general_hops, 0u);
 }
 
 TEST_F(IncastTest, WithoutHeadroomTheLosslessClassLosesWhatComesAfterThePause) {

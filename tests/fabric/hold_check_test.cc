@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/fabric/star_fixture.h"
+#include "tests/fabric/switch_attributes.h"
 
 namespace railyard {
 namespace {
@@ -47,7 +48,7 @@ TEST_F(RingTest, ARingOfFullBuffersIsADeadlockAndItsCycleIsNamed) {
   BuildRing();
   network().SetAttribute("StormThresholdPs", ns3::IntegerValue(kPsPerMs));
   for (const DeviceId id : switches_) {
-    network().GetSwitch(id)->SetBufferSettings({.buffer_bytes = 100'000, .alpha = 1});
+    testing::SetBuffer(*network().GetSwitch(id), {.buffer_bytes = 100'000, .alpha = 1});
   }
   network().Configure();
   Load(2, 2'000);
@@ -86,7 +87,7 @@ TEST_F(RingTest, ARingWithCreditsDeadlocksAsWell) {
 TEST_F(RingTest, PathsThatDoNotCloseTheRingDoNotDeadlock) {
   BuildRing();
   for (const DeviceId id : switches_) {
-    network().GetSwitch(id)->SetBufferSettings({.buffer_bytes = 100'000, .alpha = 1});
+    testing::SetBuffer(*network().GetSwitch(id), {.buffer_bytes = 100'000, .alpha = 1});
   }
   network().Configure();
   Load(1, 2'000);
@@ -120,7 +121,7 @@ class ClassedRingTest : public testing::NetworkFixture,
     network().SetAttribute("CreditBytes", ns3::UintegerValue(20'000));
     network().SetAttribute("StormThresholdPs", ns3::IntegerValue(kPsPerMs));
     for (const DeviceId id : switches) {
-      network().GetSwitch(id)->SetBufferSettings({.buffer_bytes = 100'000, .alpha = 1});
+      testing::SetBuffer(*network().GetSwitch(id), {.buffer_bytes = 100'000, .alpha = 1});
     }
     network().Configure();
     for (size_t i = 0; i < kSwitches; ++i) {

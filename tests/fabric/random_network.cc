@@ -14,6 +14,7 @@
 #include <ns3/uinteger.h>
 
 #include "simulator/event_order/event_order.h"
+#include "tests/fabric/switch_attributes.h"
 
 namespace railyard::testing {
 namespace {
@@ -162,7 +163,7 @@ class RandomNetwork : public PacketSink {
     settings.headroom_scale = OneOf({0.0, 0.2, 1.0, 1.0});
     settings.ecn_kmin_bytes = OneOf<uint64_t>({0, 500, 2'000});
     settings.ecn_kmax_bytes = settings.ecn_kmin_bytes + 2'000;
-    for (const DeviceId id : switches_) network_->GetSwitch(id)->SetBufferSettings(settings);
+    for (const DeviceId id : switches_) SetBuffer(*network_->GetSwitch(id), settings);
     network_->SetReceiveBuffers(settings);
     network_->Configure();
     network_->telemetry().Enable();

@@ -12,6 +12,7 @@
 #include <ns3/uinteger.h>
 
 #include "tests/fabric/network_fixture.h"
+#include "tests/fabric/switch_attributes.h"
 
 namespace railyard::testing {
 
@@ -28,7 +29,7 @@ class StarFixture : public NetworkFixture {
   }
   void BuildStar(const BufferSettings& settings) {
     BuildNetwork();
-    network().GetSwitch(leaf_)->SetBufferSettings(settings);
+    SetBuffer(*network().GetSwitch(leaf_), settings);
     network().Configure();
     network().TraceConnectWithoutContext("PauseSent",
                                          ns3::MakeCallback(&StarFixture::OnPause, this));

@@ -76,6 +76,11 @@ class CongestionTest : public testing::TransportFixture {
     ns3::Simulator::Stop(ns3::PicoSeconds(static_cast<uint64_t>(time_ps - engine().NowPs())));
     engine().Run();
   }
+  // Returns the limits that the congestion control, which all NICs share, sets to the first flow.
+  SendLimits LimitsOfFirst() const {
+    const NicKinds& kinds = rdma_->nic_kinds();
+    return kinds[0].control->limits(FlowId{0});
+  }
   // Rates of the senders from now to `until_ps`, as shares of what the port can carry of payload.
   std::vector<double> SharesUntil(int64_t until_ps) {
     const std::vector<uint64_t> before = delivered_bytes_;
@@ -134,11 +139,11 @@ TEST_F(CongestionTest, AFlowLeftAloneIsBackAtLineRateWithinWhatTheIncreaseRulesT
   while (rdma_->Describe(FlowId{1}).find("(0 data") == std::string::npos) {
     RunUntil(engine().NowPs() + kPsPerMs);
   }
-  EXPECT_NE(rdma_->congestion_control(FlowId{0}).limits(FlowId{0}), SendLimits{});
+  EXPECT_NE(LimitsOfFirst(), SendLimits{});
   // R_AI of 40 Mb/s per 55 us: 1,000 of them make 40 Gb/s, even without fast recovery and the byte
   // counter.
   RunUntil(engine().NowPs() + 1'000 * (55 * kPsPerUs));
-  EXPECT_EQ(rdma_->congestion_control(FlowId{0}).limits(FlowId{0}), SendLimits{});
+  EXPECT_EQ(LimitsOfFirst(), SendLimits{});
   EXPECT_NEAR(Sum(SharesUntil(engine().NowPs() + kPsPerMs)), 1, 0.01);
 }
 
@@ -195,9 +200,9 @@ TEST_F(CongestionTest, ALostCnpLeavesTheRateToTheNext) {
   KeepBusy();
   RunUntil(2 * kPsPerMs);
   EXPECT_GT(lost, 1u);
-  EXPECT_EQ(rdma_->congestion_control(FlowId{0}).limits(FlowId{0}), SendLimits{});
+  EXPECT_EQ(LimitsOfFirst(), SendLimits{});
   RunUntil(3 * kPsPerMs);
-  EXPECT_NE(rdma_->congestion_control(FlowId{0}).limits(FlowId{0}), SendLimits{});
+  EXPECT_NE(LimitsOfFirst(), SendLimits{});
   EXPECT_EQ(rdma_->counters().retransmitted_packets, 0u);
   EXPECT_THAT(errors_, IsEmpty());
   EXPECT_THAT(retransmitted_, IsEmpty());

@@ -155,7 +155,7 @@ TEST_P(RdmaReorderTest, PacketsThatOvertakeOthersAreALossOnlyBeyondTheTolerance)
   const LinkId slow_wire = Link("server0/nic0", "leaf0");
   for (uint64_t entropy = 0;; ++entropy) {
     queue_pair_ = Open(7, GpuIndex{0}, GpuIndex{1}, entropy);
-    if (network().paths().LinkOf(rdma_->DataPath(queue_pair_), 1) == slow_wire) break;
+    if (rdma_->LinksOf(queue_pair_)[1] == slow_wire) break;
   }
   At(50 * kFullPs, [&] {
     routing_->SetLinkUp(slow_wire, false);

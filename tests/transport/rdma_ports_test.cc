@@ -47,7 +47,7 @@ class RdmaTwoPortsTest : public testing::TransportFixture {
     }
   }
   std::string LeafOf(FlowId queue_pair) {
-    const LinkId wire = network().paths().LinkOf(rdma_->DataPath(queue_pair), 1);
+    const LinkId wire = rdma_->LinksOf(queue_pair)[1];
     return graph_.device(graph_.link_target(wire)).name;
   }
   // From memory into memory, if nothing is in the way: PCIe at a quarter of a wire's time per byte.

@@ -438,7 +438,7 @@ TEST_F(RdmaRecoveryTest, WithoutARouteEveryTryIsLostAtOnceUntilRetriesAreUsedUp)
   Connect({.ib_timeout = 5, .ib_retry_cnt = 3});
   routing_->SetLinkUp(out_, false);
   rdma_->OnRoutesChanged();
-  EXPECT_EQ(rdma_->DataPath(queue_pair_).hop_count, 0);
+  EXPECT_TRUE(rdma_->LinksOf(queue_pair_).empty());
   rdma_->Post(queue_pair_, PostedMessage::OfData(kMtu));
   engine().Run();
   EXPECT_THAT(lost_, ElementsAre(ReportedLoss{0, 7, LinkId::kNone},

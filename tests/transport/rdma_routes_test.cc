@@ -41,9 +41,9 @@ class RdmaRoutesTest : public testing::TransportFixture {
     BuildTransports({.mtu_bytes = 1'024, .ib_timeout = 5});
     queue_pair_ = Open(7, GpuIndex{0}, GpuIndex{1}, 99);
     // Returns the spine that the hash chose.
-    const PathRef path = rdma_->DataPath(queue_pair_);
-    ASSERT_EQ(path.hop_count, 6);
-    used_ = network().paths().LinkOf(path, 2);
+    const std::vector<LinkId> links = rdma_->LinksOf(queue_pair_);
+    ASSERT_EQ(links.size(), 6u);
+    used_ = links[2];
     other_ = used_ == Link("leaf0", "spine0") ? Link("leaf0", "spine1") : Link("leaf0", "spine0");
   }
   // Routing learns that the cable of `link` changed.
@@ -85,9 +85,9 @@ TEST_F(RdmaRoutesTest, ADeadPathIsLeftWhenRoutingKnowsAndTheTimerAsks) {
 
 TEST_F(RdmaRoutesTest, ARouteThatComesBackIsTheOneThereWas) {
   Route(used_, false);
-  EXPECT_EQ(network().paths().LinkOf(rdma_->DataPath(queue_pair_), 2), other_);
+  EXPECT_EQ(rdma_->LinksOf(queue_pair_)[2], other_);
   Route(used_, true);
-  EXPECT_EQ(network().paths().LinkOf(rdma_->DataPath(queue_pair_), 2), used_);
+  EXPECT_EQ(rdma_->LinksOf(queue_pair_)[2], used_);
 }
 
 TEST_F(RdmaRoutesTest, ClearToSendAndAcksFollowTheRoutesToo) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -256,10 +257,10 @@ TEST_F(RdmaTransportTest, QueuesAndTheirConnectionsAreNumberedByQueuePair) {
   EXPECT_EQ(rdma_->UserOf(QueueId{0}).number, 7u);
   EXPECT_EQ(rdma_->UserOf(QueueId{1}).number, 7u);
   EXPECT_EQ(rdma_->UserOf(QueueId{3}).number, 8u);
-  const PathRef path = rdma_->DataPath(queue_pair_);
-  ASSERT_EQ(path.hop_count, 4);
-  EXPECT_EQ(network().paths().LinkOf(path, 1), out_);
-  EXPECT_EQ(network().paths().LinkOf(path, 3), to_memory_);
+  const std::vector<LinkId> links = rdma_->LinksOf(queue_pair_);
+  ASSERT_EQ(links.size(), 4u);
+  EXPECT_EQ(links[1], out_);
+  EXPECT_EQ(links[3], to_memory_);
 }
 
 // --- Many messages -------------------------------------------------------------------------------

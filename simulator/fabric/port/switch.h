@@ -16,7 +16,6 @@ class Switch : public ns3::Object {
   static ns3::TypeId GetTypeId();
 
   const BufferSettings& buffer_settings() const { return buffer_; }
-  void SetBufferSettings(const BufferSettings& settings) { buffer_ = settings; }
 
  private:
   // ns-3's attributes are bound to these.

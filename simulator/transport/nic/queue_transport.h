@@ -102,10 +102,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void PutTimers(FlowId queue_pair, uint8_t timers);
 
   uint32_t queue_pair_count() const { return static_cast<uint32_t>(queue_pairs_.size()); }
-  PathRef DataPath(FlowId queue_pair) const { return send_queues_[DataQueueOf(queue_pair)].path(); }
-  PathRef AckPath(FlowId queue_pair) const {
-    return receive_queues_[DataQueueOf(queue_pair)].ack_path();
-  }
   // Returns the sink of the user of a queue's pair.
   const SinkRef& UserOf(QueueId queue) const { return PairOf(queue).user; }
   const StackCounters& counters() const { return counters_; }
@@ -124,10 +120,6 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   // Returns the message that contains a packet of a queue, or nullopt if no known message does.
   // Precondition: KeepMessages() was called.
   std::optional<PlacedMessage> MessageOf(QueueId queue, uint32_t sequence) const;
-  // Returns the congestion control of the queue pair's sender.
-  const CongestionControl& congestion_control(FlowId queue_pair) const {
-    return *KindOf(DataQueueOf(queue_pair)).control;
-  }
 
  protected:
   // Registers the events of its ports and timers with the engine, which allows one instance at a
@@ -227,6 +219,10 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
   void OpenControl(FlowId queue_pair);
   void Resolve(QueueId queue);
   uint32_t FullPacketBytes() const { return full_packet_bytes_; }
+  PathRef DataPath(FlowId queue_pair) const { return send_queues_[DataQueueOf(queue_pair)].path(); }
+  PathRef AckPath(FlowId queue_pair) const {
+    return receive_queues_[DataQueueOf(queue_pair)].ack_path();
+  }
 
   // These functions control the turns of queues (queue_turns.cc).
   bool MustWait(const SendQueue& queue, QueueId queue_id) const {
