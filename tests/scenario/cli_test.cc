@@ -2,6 +2,7 @@
 // The command line up to time zero: what it accepts, what it refuses, and with which exit status.
 #include "simulator/cli/cli.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -19,11 +20,9 @@ using ::testing::StartsWith;
 class CliTest : public ::testing::Test {
  protected:
   CliTest() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ =
-        std::filesystem::temp_directory_path() / (std::string("railyard_cli_") + test->name());
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
+    std::string pattern = (std::filesystem::temp_directory_path() / "XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "cannot create " << pattern;
+    directory_ = pattern;
   }
   ~CliTest() override {
     std::error_code error;

@@ -13,8 +13,7 @@ namespace railyard::testing {
 
 int RunTests(int argc, char** argv) {
   ::testing::InitGoogleMock(&argc, argv);
-  std::string directory =
-      (std::filesystem::temp_directory_path() / "railyard_tests_XXXXXX").string();
+  std::string directory = (std::filesystem::temp_directory_path() / "railyard_XXXXXX").string();
   if (mkdtemp(directory.data()) == nullptr) {
     std::perror(directory.c_str());
     return 1;

@@ -2,6 +2,7 @@
 // A scenario's text in a file of its own, and what loading it finds.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -18,10 +19,9 @@ namespace railyard {
 class TextFile {
  public:
   explicit TextFile(const std::string& text, const std::string& name = "s.textproto") {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = std::filesystem::temp_directory_path() /
-                 (std::string("railyard_") + test->test_suite_name() + "_" + test->name());
-    std::filesystem::create_directories(directory_);
+    std::string pattern = (std::filesystem::temp_directory_path() / "XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "cannot create " << pattern;
+    directory_ = pattern;
     path_ = (directory_ / name).string();
     std::ofstream(path_, std::ios::binary) << text;
   }
