@@ -10,6 +10,7 @@ Railyard and a part of ns-3. What is committed in SOURCE_DIR is built.
 """
 
 import hashlib
+import os
 import pathlib
 import re
 import subprocess
@@ -43,7 +44,8 @@ class SourceTree(unittest.TestCase):
         self.folder = pathlib.Path(self.directory.name)
 
     def run_in(self, folder, *command):
-        done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(command, cwd=folder, env={**os.environ, "MAKEFLAGS": f"-j{os.cpu_count()}"},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-5000:])
         return done.stdout
 
