@@ -2,7 +2,6 @@
 // A scenario's text in a file of its own, and what loading it finds.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -19,9 +18,9 @@ namespace railyard {
 class TextFile {
  public:
   explicit TextFile(const std::string& text, const std::string& name = "s.textproto") {
-    std::string pattern = (std::filesystem::temp_directory_path() / "XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "cannot create " << pattern;
-    directory_ = pattern;
+    // Files of a test name each other. TMPDIR is this process's own (tests/support/run_tests.h).
+    directory_ = std::filesystem::temp_directory_path() / "files";
+    std::filesystem::create_directories(directory_);
     path_ = (directory_ / name).string();
     std::ofstream(path_, std::ios::binary) << text;
   }
