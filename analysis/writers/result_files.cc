@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
@@ -28,6 +27,7 @@
 #include "simulator/diagnostics/check.h"
 #include "simulator/diagnostics/diagnostics.h"
 #include "simulator/files/file_sync.h"
+#include "simulator/files/hidden_name.h"
 #include "simulator/files/output_file.h"
 
 namespace railyard {
@@ -130,19 +130,7 @@ std::string RefusalText(const std::string& directory, const std::string& why) {
   return fmt::format("refusing to replace {}: {}", directory, why);
 }
 
-constexpr std::string_view kStagingPrefix = ".railyard-";
 constexpr int kRemovalAttempts = 100;  // of a directory that others may be removing
-
-// Returns whether the name is that of a hidden directory in which a result is made: the numbers are
-// those of the process and of the instant.
-bool IsStagingName(std::string_view name) {
-  if (!name.starts_with(kStagingPrefix)) return false;
-  name.remove_prefix(kStagingPrefix.size());
-  const size_t dash = name.find('-');
-  if (dash == 0 || dash == std::string_view::npos || dash + 1 == name.size()) return false;
-  return name.find_first_not_of("0123456789-") == std::string_view::npos &&
-         name.find('-', dash + 1) == std::string_view::npos;
-}
 
 // Locks a directory while the descriptor that it returns is open, so until the process ends at the
 // latest. Returns -1, with errno, if another has locked or removed it, or if there are no locks on
@@ -193,11 +181,7 @@ class Attempt {
   // run that removes that one would remove files of this one.
   fs::path MakeStaging(const fs::path& directory) {
     for (;;) {
-      const auto now = std::chrono::system_clock::now().time_since_epoch();
-      const fs::path staging =
-          directory.parent_path() /
-          fmt::format("{}{}-{}", kStagingPrefix, getpid(),
-                      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+      const fs::path staging = NewHiddenName(directory.parent_path());
       if (mkdir(staging.c_str(), 0777) == 0) {
         lock_ = LockDirectory(staging);
         // Another run that locked it first removes it.
@@ -352,7 +336,7 @@ std::vector<std::string> RemoveLeftovers(const std::string& directory) {
        entry.increment(error)) {
     const fs::path& left = entry->path();
     struct stat status = {};
-    if (!IsStagingName(left.filename().string()) || lstat(left.c_str(), &status) != 0 ||
+    if (!IsHiddenName(left.filename().string()) || lstat(left.c_str(), &status) != 0 ||
         !S_ISDIR(status.st_mode) || status.st_uid != geteuid()) {
       continue;
     }

@@ -2,7 +2,6 @@
 #include "simulator/files/output_file.h"
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/files/hidden_name.h"
 
 namespace railyard {
 
@@ -99,7 +99,7 @@ void OutputFile::OpenUnfinished() {
   interruptible_.emplace();
   descriptor_ = OpenNameless(target.parent_path().string());
   if (descriptor_ < 0) {
-    std::string pattern = (target.parent_path() / ".railyard-XXXXXX").string();
+    std::string pattern = (target.parent_path() / fmt::format("{}XXXXXX", kHiddenPrefix)).string();
     descriptor_ = mkostemp(pattern.data(), O_CLOEXEC);
     if (descriptor_ < 0) ThrowErrno("create", path_);
     unfinished_ = std::move(pattern);
@@ -165,11 +165,7 @@ void OutputFile::TakeName() {
   // Only a file with a name can be put in the place of another.
   while (unfinished_.empty()) {
     if (errno != EEXIST) ThrowErrno("create", path_);
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const std::string name =
-        (fs::path(target_).parent_path() /
-         fmt::format(".railyard-{}-{}", getpid(), std::chrono::nanoseconds(now).count()))
-            .string();
+    const std::string name = NewHiddenName(fs::path(target_).parent_path()).string();
     if (has_named(name)) unfinished_ = name;
   }
   if (rename(unfinished_.c_str(), target_.c_str()) != 0) ThrowErrno("create", path_);
