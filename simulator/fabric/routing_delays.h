@@ -46,6 +46,7 @@ class Routing : public ns3::Object {
   static ns3::TypeId GetTypeId();
 
   const RoutingDelays& delays() const { return delays_; }
+  void SetDelays(const RoutingDelays& delays) { delays_ = delays; }
 
  private:
   RoutingDelays delays_;

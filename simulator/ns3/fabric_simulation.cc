@@ -18,7 +18,9 @@
 #include "simulator/engine/fabric_simulator_impl.h"
 #include "simulator/event_order/event_order.h"
 #include "simulator/fabric/fabric_network.h"
+#include "simulator/fabric/routing_delays.h"
 #include "simulator/ns3/fabric_bridge.h"
+#include "simulator/ns3/nic_list.h"
 #include "simulator/ns3/on_demand_accessor.h"
 #include "simulator/ns3/packet_events.h"
 #include "simulator/run/result_recorder.h"
@@ -26,7 +28,7 @@
 #include "simulator/run/simulation.h"
 #include "simulator/scenario/check/run_size.h"
 #include "simulator/scenario/schema/scenario.h"
-#include "simulator/transport/nic/queue_transport.h"
+#include "simulator/transport/nic/nic_events.h"
 
 NS_LOG_COMPONENT_DEFINE("RailyardFabricSimulation");
 
@@ -71,6 +73,8 @@ struct FabricSimulation::Parts {
   ns3::Ptr<ConfigRoot> root;
   std::vector<ns3::Ptr<Switch>> switches;
   std::vector<ns3::Ptr<FabricLink>> links;  // by link; null: nobody has asked for it
+  std::optional<NicList> nics;              // once the scenario is built
+  ns3::Ptr<Routing> routing;
   ns3::Ptr<FabricChannel> channel;
   std::unique_ptr<Simulation> simulation;  // once it has begun
   std::unique_ptr<FabricBridge> bridge;
@@ -81,7 +85,6 @@ struct FabricSimulation::Parts {
   bool traces_pauses = false;
   bool traces_marks = false;
   bool traces_nics = false;
-  bool has_connected_nics = false;
   bool calls_sink = false;  // of a trace source, within an event
 
   const FabricGraph& graph() const { return scenario->fabric; }
@@ -135,6 +138,14 @@ ns3::TypeId FabricSimulation::GetTypeId() {
                         ns3::TypeId::ATTR_GET, ns3::ObjectVectorValue(),
                         ns3::MakeObjectVectorAccessor(&F::GetLink, &F::GetNLinks),
                         ns3::MakeObjectVectorChecker<FabricLink>())
+          .AddAttribute("NicList", "The NICs (railyard::Nic), in the fabric's order.",
+                        ns3::TypeId::ATTR_GET, ns3::ObjectVectorValue(),
+                        ns3::MakeObjectVectorAccessor(&F::GetNic, &F::GetNNics),
+                        ns3::MakeObjectVectorChecker<ns3::Object>())
+          .AddAttribute("Routing", "The delays of new routes (railyard::Routing).",
+                        ns3::TypeId::ATTR_GET, ns3::PointerValue(),
+                        ns3::MakePointerAccessor(&F::GetRouting),
+                        ns3::MakePointerChecker<ns3::Object>())
           .AddTraceSource("CollectiveStart", "The first rank of a collective begins.",
                           ns3::MakeTraceSourceAccessor(&F::collective_start_),
                           "railyard::CollectiveEvent")
@@ -207,6 +218,9 @@ bool FabricSimulation::Build(const ScenarioBuilder& scenario, Diagnostics& diagn
     if (const auto model = parts_->network->GetSwitch(id)) parts_->switches.push_back(model);
   }
   parts_->links.resize(graph.link_count());
+  parts_->nics.emplace(graph, parts_->scenario->stack);
+  parts_->routing = ns3::CreateObject<Routing>();
+  parts_->routing->SetDelays(parts_->scenario->routing);
   parts_->channel = ns3::CreateObject<FabricChannel>();
   parts_->root = ns3::CreateObject<ConfigRoot>();
   ns3::Config::RegisterRootNamespaceObject(parts_->root);
@@ -233,8 +247,13 @@ void FabricSimulation::Begin() {
                                    [this] {
                                      if (parts_->bridge) parts_->bridge->OnRoutesChanged();
                                    },
-                               .job_delay_ps = start_time_.GetTimeStep()});
+                               .job_delay_ps = start_time_.GetTimeStep(),
+                               .stack = parts_->nics->Settings(),
+                               .routing = parts_->routing->delays()});
   ReplayEngine& replay = parts_->simulation->replay();
+  NS_ABORT_MSG_IF(
+      replay.executor().network_stack().queue_pairs() == nullptr && parts_->nics->HasChanged(),
+      "attributes of NICs are set, but transport " << scenario.stack.name << " does not read them");
   parts_->bridge = std::make_unique<FabricBridge>(
       scenario.fabric, *parts_->network, parts_->simulation->routing(),
       scenario.stack.nic.mtu_bytes + scenario.stack.nic.HeaderBytes());
@@ -254,7 +273,6 @@ void FabricSimulation::Begin() {
                .end = TimeOf(end_ps)});
   };
   TraceLinks();
-  if (parts_->traces_nics) TraceNics();
   parts_->simulation->Start();
 }
 
@@ -294,6 +312,15 @@ ns3::Ptr<ns3::Object> FabricSimulation::GetSwitch(uint32_t index) const {
   return index < parts_->switches.size() ? parts_->switches[index] : nullptr;
 }
 
+uint32_t FabricSimulation::GetNNics() const { return parts_->nics ? parts_->nics->size() : 0; }
+
+ns3::Ptr<ns3::Object> FabricSimulation::GetNic(uint32_t index) const {
+  if (index >= GetNNics()) return nullptr;
+  return parts_->nics->nic(index);
+}
+
+ns3::Ptr<ns3::Object> FabricSimulation::GetRouting() const { return parts_->routing; }
+
 uint32_t FabricSimulation::GetNLinks() const { return static_cast<uint32_t>(parts_->links.size()); }
 
 ns3::Ptr<FabricLink> FabricSimulation::GetLink(uint32_t index) const {
@@ -327,10 +354,8 @@ ns3::Ptr<FabricChannel> FabricSimulation::GetChannel() const { return parts_->ch
 
 std::vector<std::string> FabricSimulation::NicNames() const {
   std::vector<std::string> names;
-  if (parts_->scenario == nullptr) return names;
-  for (DeviceId id{0}; id < parts_->graph().device_count(); ++id) {
-    const Device& device = parts_->graph().device(id);
-    if (device.kind == DeviceKind::kNic) names.push_back(device.name);
+  for (uint32_t i = 0; i < GetNNics(); ++i) {
+    names.push_back(parts_->graph().device(parts_->nics->device(i)).name);
   }
   return names;
 }
@@ -385,19 +410,14 @@ void FabricSimulation::TraceMarks() {
 }
 
 void FabricSimulation::TraceNics() {
-  parts_->traces_nics = true;
-  if (!parts_->simulation || std::exchange(parts_->has_connected_nics, true)) return;
-  NetworkStack& stack = parts_->simulation->replay().executor().network_stack();
-  const QueueTransport* const queue_pairs = stack.queue_pairs();
-  if (queue_pairs == nullptr) return;
-  const auto nics = queue_pairs->nic_kinds().nics();
-  for (DeviceId id{0}; id < nics.size(); ++id) {
-    if (nics[id] == nullptr) continue;
-    const std::string& name = parts_->graph().device(id).name;
-    nics[id]->TraceConnect("Timeout", name, ns3::MakeCallback(&FabricSimulation::OnTimeout, this));
-    nics[id]->TraceConnect("CnpSent", name, ns3::MakeCallback(&FabricSimulation::OnCnpSent, this));
-    nics[id]->TraceConnect("RateChanged", name,
-                           ns3::MakeCallback(&FabricSimulation::OnRateChanged, this));
+  if (!parts_->nics || std::exchange(parts_->traces_nics, true)) return;
+  for (uint32_t i = 0; i < parts_->nics->size(); ++i) {
+    const ns3::Ptr<Nic>& nic = parts_->nics->nic(i);
+    const std::string& name = parts_->graph().device(parts_->nics->device(i)).name;
+    nic->TraceConnect("Timeout", name, ns3::MakeCallback(&FabricSimulation::OnTimeout, this));
+    nic->TraceConnect("CnpSent", name, ns3::MakeCallback(&FabricSimulation::OnCnpSent, this));
+    nic->TraceConnect("RateChanged", name,
+                      ns3::MakeCallback(&FabricSimulation::OnRateChanged, this));
   }
 }
 

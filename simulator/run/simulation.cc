@@ -109,6 +109,7 @@ Simulation::Simulation(const Scenario& scenario, const Job& job, const RunOption
       routing_(scenario.fabric, scenario.seed),
       losses_(scenario.faults.size()) {
   ReplayRules rules = RulesOf(scenario, options, surroundings_.replay_scope);
+  if (surroundings_.stack) rules.stack = *surroundings_.stack;
   // A part alone has other communicators.
   if (&job == &scenario.job) rules.planners = scenario.planners;
   replay_ =
@@ -126,7 +127,8 @@ Simulation::Simulation(const Scenario& scenario, const Job& job, const RunOption
 
 void Simulation::BuildFaults() {
   faults_ = std::make_unique<FaultInjector>(
-      scenario_.fabric, scenario_.faults, scenario_.routing, *network_, routing_,
+      scenario_.fabric, scenario_.faults,
+      surroundings_.routing ? *surroundings_.routing : scenario_.routing, *network_, routing_,
       FaultInjector::Hooks{
           .before_first_fault =
               [this] {

@@ -64,6 +64,9 @@ class Simulation {
     // Delays the start of the job, but not the faults.
     int64_t job_delay_ps = 0;
     ReplayScope replay_scope = ReplayScope::kPartitions;
+    // Take the place of the scenario's, if an ns-3 program has changed attributes of these models.
+    std::optional<NetworkStackSettings> stack{};
+    std::optional<RoutingDelays> routing{};
   };
 
   // Builds everything on a network that BuildNetwork() has made for the scenario. `job` is the

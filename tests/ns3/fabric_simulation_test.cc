@@ -4,6 +4,7 @@
 #include "railyard/ns3/fabric_simulation.h"
 
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include <ns3/double.h>
 #include <ns3/drop-tail-queue.h>
 #include <ns3/inet-socket-address.h>
+#include <ns3/integer.h>
 #include <ns3/internet-stack-helper.h>
 #include <ns3/ipv4-address-helper.h>
 #include <ns3/log.h>
@@ -43,6 +45,7 @@
 #include "railyard/ns3/railyard_helper.h"
 #include "railyard/ns3/trace_events.h"
 #include "simulator/scenario/schema/scenario.h"
+#include "simulator/transport/nic/nic_events.h"
 
 namespace railyard {
 namespace {
@@ -312,6 +315,110 @@ TEST_F(FabricSimulationTest, AttributesByPathDecide) {
   EXPECT_NE(times_ps[0], times_ps[1]);
 }
 
+// The time of an AllReduce between two servers after `set` has set attributes.
+class NicAttributesTest : public FabricSimulationTest {
+ protected:
+  int64_t TimePs(const std::function<void()>& set) {
+    Create(RailyardHelper(TwoServers(1)));
+    set();
+    ns3::Simulator::Run();
+    const int64_t time_ps = fabric_->GetResult().simulated_time_ps;
+    fabric_ = nullptr;
+    ns3::Simulator::Destroy();
+    return time_ps;
+  }
+  // Messages of a ring wait for the slowest of its hops.
+  int64_t TimeWithWindowPs(const std::string& nics, uint64_t bytes) {
+    return TimePs([&] {
+      ns3::Config::Set("/Railyard/NicList/" + nics + "/WindowBytes", ns3::UintegerValue(bytes));
+    });
+  }
+};
+
+TEST_F(NicAttributesTest, AnAttributeByPathIsAsInTheScenario) {
+  const auto in_the_scenario = [this](const std::string& field, const FieldValue& value) {
+    ScenarioBuilder scenario = TwoServers(1);
+    scenario.Set(field, value);
+    Create(RailyardHelper(scenario));
+    ns3::Simulator::Run();
+    const int64_t time_ps = fabric_->GetResult().simulated_time_ps;
+    fabric_ = nullptr;
+    ns3::Simulator::Destroy();
+    return time_ps;
+  };
+  const int64_t plain_ps = TimePs([] {});
+  const int64_t narrow_ps = TimeWithWindowPs("*", 64u << 10);
+  EXPECT_GT(narrow_ps, plain_ps);
+  EXPECT_EQ(narrow_ps, in_the_scenario("nic.window", "64KiB"));
+  const int64_t of_one_ps = TimeWithWindowPs("0", 64u << 10);
+  EXPECT_GT(of_one_ps, plain_ps);
+  EXPECT_LE(of_one_ps, narrow_ps);
+  EXPECT_EQ(TimeWithWindowPs("*", 512u << 10), plain_ps);  // the default
+}
+
+TEST_F(NicAttributesTest, CongestionControlByPathIsAsInTheScenario) {
+  const auto marked = [this](bool by_path) {
+    ScenarioBuilder scenario("incast");
+    scenario.Fabric(scenario::RailOptimized{.servers = 4})
+        .Add(scenario::Collective{.operation = scenario::Operation::kGather,
+                                  .size = DataSize::MiB(8)});
+    if (!by_path) scenario.Set("nic.congestion_control.dcqcn.alpha_gain", 0.5);
+    Create(RailyardHelper(scenario));
+    if (by_path) {
+      ns3::Config::Set("/Railyard/NicList/*/CongestionControl",
+                       ns3::StringValue("railyard::Dcqcn[AlphaGain=0.5]"));
+    }
+    ns3::Simulator::Run();
+    const RunResult result = fabric_->GetResult();
+    fabric_ = nullptr;
+    ns3::Simulator::Destroy();
+    EXPECT_GT(result.transport.cnp, 0u);
+    return result.simulated_time_ps;
+  };
+  EXPECT_EQ(marked(true), marked(false));
+}
+
+TEST_F(NicAttributesTest, DelaysOfRoutesByPathDecide) {
+  ScenarioBuilder scenario = TwoServers(1);
+  scenario.Set("nccl.IB_TIMEOUT", 14)
+      .Add(scenario::Fault{.name = "cut",
+                           .kind = scenario::Fault::Kind::kLinkDown,
+                           .link = "leaf0--spine0",
+                           .at = Duration::Us(50)});
+  std::vector<int64_t> times_ps;
+  for (const int64_t delay_ps : {int64_t{1'000'000'000}, int64_t{300'000'000'000}}) {
+    Create(RailyardHelper(scenario));
+    ns3::Config::Set("/Railyard/Routing/ConvergenceDelayPs", ns3::IntegerValue(delay_ps));
+    ns3::Simulator::Run();
+    times_ps.push_back(fabric_->GetResult().simulated_time_ps);
+    fabric_ = nullptr;
+    ns3::Simulator::Destroy();
+  }
+  EXPECT_LT(times_ps[0], times_ps[1]);
+}
+
+TEST_F(NicAttributesTest, WhatAProgramSetsWronglyAborts) {
+  const auto set = [this](const std::string& attribute, const std::string& value) {
+    Create(RailyardHelper(TwoServers(1)));
+    ns3::Config::Set("/Railyard/NicList/9/" + attribute, ns3::StringValue(value));
+    ns3::Simulator::Run();
+  };
+  EXPECT_DEATH(set("MtuBytes", "1024"),
+               "server1/nic1: MtuBytes is of all NICs and checked with the scenario");
+  EXPECT_DEATH(set("WindowBytes", "4096"), "server1/nic1: a WindowBytes of 4096 .expected 16384");
+  EXPECT_DEATH(set("CongestionControl", "railyard::Cubic"), "no congestion control of RDMA");
+  EXPECT_DEATH(set("CongestionControl", "railyard::RegisteredControl[Name=mine]"),
+               "\"mine\" is not registered");
+}
+
+TEST_F(NicAttributesTest, WithTcpNicsHaveNoAttributesOfTheirOwn) {
+  ScenarioBuilder scenario = TwoServers(1);
+  scenario.Set("nccl.NET", "Socket");
+  Create(RailyardHelper(scenario));
+  ns3::Config::Set("/Railyard/NicList/0/WindowBytes", ns3::UintegerValue(4u << 20));
+  EXPECT_DEATH(ns3::Simulator::Run(), "with TCP sockets NICs differ in their rate alone");
+}
+
 // Seven senders overrun a receiver whose switch has little room, and a cable is unplugged
 // meanwhile.
 ScenarioBuilder IncastWithACut() {
@@ -390,6 +497,9 @@ TEST_F(FabricSimulationTest, EveryTraceSourceHasAPath) {
   connect("Timeout", ns3::MakeCallback(&Counting::On<QueuePairEvent>, &seen));
   connect("CnpSent", ns3::MakeCallback(&Counting::On<QueuePairEvent>, &seen));
   connect("RateChanged", ns3::MakeCallback(&Counting::On<RateEvent>, &seen));
+  connect("NicList/*/Timeout", ns3::MakeCallback(&Counting::On<NicTimeout>, &seen));
+  connect("NicList/*/CnpSent", ns3::MakeCallback(&Counting::On<NicCnpSent>, &seen));
+  connect("NicList/*/RateChanged", ns3::MakeCallback(&Counting::On<NicRateChanged>, &seen));
   connect("LinkList/*/PacketLost", ns3::MakeCallback(&Counting::On<PacketEvent>, &seen));
   ns3::Simulator::Run();
   const RunResult result = fabric_->GetResult();
@@ -408,6 +518,13 @@ TEST_F(FabricSimulationTest, EveryTraceSourceHasAPath) {
   for (const DropResult& drops : result.drops) dropped += drops.packets;
   EXPECT_EQ(seen.counts["/Railyard/PacketDropped"], dropped);
   EXPECT_GE(dropped, lost);
+  for (const std::string name : {"Timeout", "CnpSent", "RateChanged"}) {
+    uint64_t of_nics = 0;
+    for (const auto& [path, count] : seen.counts) {
+      if (path.starts_with("/Railyard/NicList/") && path.ends_with("/" + name)) of_nics += count;
+    }
+    EXPECT_EQ(of_nics, seen.counts["/Railyard/" + name]) << name;
+  }
   for (const char* name : {"EcnMarked", "PauseSent", "Timeout", "CnpSent", "RateChanged"}) {
     EXPECT_GT(seen.counts[std::string("/Railyard/") + name], 0u) << name;
   }

@@ -25,8 +25,6 @@
 namespace railyard {
 namespace {
 
-// Largest window of a queue pair: half of its 24-bit packet sequence numbers.
-constexpr uint64_t kWindowPacketsMax = 1u << 22;
 constexpr uint32_t kIbMtuBytesMax = 4096;
 // Ethernet's MTU (IEEE 802.3), the smallest that every host accepts (RFC 791), and the largest that
 // switches carry.
@@ -171,13 +169,13 @@ std::vector<ModelAttribute> DefaultsOf(NetPlugin net) {
 void CheckWindow(const ProtoCursor& nic, const NicSettings& settings, Diagnostics& diagnostics) {
   // The window is compared with these fields, so they must be known.
   if (nic.IsDoubtful("mtu_bytes") || nic.IsDoubtful("ack_every_packets")) return;
-  const uint64_t window_bytes_max = kWindowPacketsMax * settings.mtu_bytes;
-  if (settings.window_bytes < settings.mtu_bytes || settings.window_bytes > window_bytes_max) {
+  if (settings.window_bytes < settings.mtu_bytes ||
+      settings.window_bytes > settings.WindowBytesMax()) {
     nic.Error(
         diagnostics, "window",
         fmt::format("{} is out of range (expected {} to {})", FormatBytes(settings.window_bytes),
-                    FormatBytes(settings.mtu_bytes), FormatBytes(window_bytes_max)));
-  } else if (settings.window_bytes < uint64_t{settings.ack_every_packets} * settings.mtu_bytes) {
+                    FormatBytes(settings.mtu_bytes), FormatBytes(settings.WindowBytesMax())));
+  } else if (settings.window_bytes < settings.WindowBytesMin()) {
     nic.Error(diagnostics, nic.Has("ack_every_packets") ? "ack_every_packets" : "window",
               fmt::format("the window of {} is full before {} packets of {} earn an ACK",
                           FormatBytes(settings.window_bytes), settings.ack_every_packets,

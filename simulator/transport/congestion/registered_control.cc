@@ -58,6 +58,11 @@ ns3::TypeId RegisteredControl::GetTypeId() {
 
 CongestionControl::Needs RegisteredControl::needs() const { return Named(name_).needs; }
 
+std::string RegisteredControl::Contradiction() const {
+  if (RegisteredControls().contains(name_)) return {};
+  return fmt::format("\"{}\" is not registered", name_);
+}
+
 std::string RegisteredControl::WhyNeverReplayed() const {
   return fmt::format("the state of the registered congestion control {} is not known", name_);
 }

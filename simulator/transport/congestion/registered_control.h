@@ -18,6 +18,7 @@ class RegisteredControl final : public CongestionControl {
   static ns3::TypeId GetTypeId();
 
   Needs needs() const override;
+  std::string Contradiction() const override;
   std::string WhyNeverReplayed() const override;
   void OnSend(FlowId queue_pair, int64_t now_ps, uint32_t wire_bytes) override;
   void OnAcknowledged(FlowId queue_pair, const AckInfo& ack) override;

@@ -7,23 +7,10 @@
 #include <ns3/object.h>
 #include <ns3/traced-callback.h>
 
+#include "simulator/transport/nic/nic_events.h"
 #include "simulator/transport/nic/nic_settings.h"
 
 namespace railyard {
-
-struct NicTimeout {
-  int64_t time_ps;
-  uint32_t queue_pair;
-};
-struct NicCnpSent {
-  int64_t time_ps;
-  uint32_t queue_pair;
-};
-struct NicRateChanged {
-  int64_t time_ps;
-  uint32_t queue_pair;
-  uint64_t rate_bps;  // SendLimits::kNoLimit: line rate
-};
 
 // Presents a NIC as an ns-3 object, with attributes that are named as vendors and NCCL name them,
 // and with trace sources. Each NIC of a fabric has one. A transport reads the settings once, when

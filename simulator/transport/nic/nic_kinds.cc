@@ -8,9 +8,23 @@
 
 namespace railyard {
 
+std::vector<ns3::Ptr<Nic>> MakeNics(const FabricGraph& graph, const NicSettings& settings,
+                                    std::span<const NicVariant> variants) {
+  std::vector<ns3::Ptr<Nic>> nics(graph.device_count());
+  for (DeviceId device{0}; device < graph.device_count(); ++device) {
+    if (graph.device(device).kind != DeviceKind::kNic) continue;
+    nics[device] = ns3::CreateObject<Nic>();
+    nics[device]->SetSettings(settings);
+  }
+  for (const NicVariant& variant : variants) {
+    for (const DeviceId nic : variant.nics) nics[nic]->SetSettings(variant.settings);
+  }
+  return nics;
+}
+
 NicKinds::NicKinds(const FabricGraph& graph, const NicSettings& settings,
-                   std::span<const NicVariant> variants)
-    : kind_of_device_(graph.device_count()), nics_(graph.device_count()) {
+                   std::span<const NicVariant> variants, std::span<const ns3::Ptr<Nic>> nics)
+    : kind_of_device_(graph.device_count()), nics_(nics.begin(), nics.end()) {
   SIM_CHECK(variants.size() <= kNicVariantsMax, "more kinds of NICs than can be numbered");
   Add(settings);
   for (const NicVariant& variant : variants) {
@@ -19,11 +33,7 @@ NicKinds::NicKinds(const FabricGraph& graph, const NicSettings& settings,
     }
     Add(variant.settings);
   }
-  for (DeviceId device{0}; device < graph.device_count(); ++device) {
-    if (graph.device(device).kind != DeviceKind::kNic) continue;
-    nics_[device] = ns3::CreateObject<Nic>();
-    nics_[device]->SetSettings(kinds_[kind_of_device_[device]].settings);
-  }
+  if (nics_.empty()) nics_ = MakeNics(graph, settings, variants);
 }
 
 void NicKinds::Add(const NicSettings& settings) {

@@ -26,12 +26,18 @@ struct NicKind {
   bool is_never_replayed = false;  // for a reason that the control gives
 };
 
+// Makes the NICs of a fabric. Those in none of `variants` have `settings`. Returns them by device;
+// an element is null if the device is no NIC.
+std::vector<ns3::Ptr<Nic>> MakeNics(const FabricGraph& graph, const NicSettings& settings,
+                                    std::span<const NicVariant> variants);
+
 class NicKinds {
  public:
-  // NICs in none of `variants` use `settings`. Preconditions: no NIC is in two variants, and there
-  // are at most kNicVariantsMax.
+  // NICs in none of `variants` use `settings`. `nics` are those that MakeNics() has made for them;
+  // if it is empty, they are made. Preconditions: no NIC is in two variants, and there are at most
+  // kNicVariantsMax.
   NicKinds(const FabricGraph& graph, const NicSettings& settings,
-           std::span<const NicVariant> variants);
+           std::span<const NicVariant> variants, std::span<const ns3::Ptr<Nic>> nics);
 
   const NicKind& operator[](uint8_t kind) const { return kinds_[kind]; }
   uint8_t KindOf(DeviceId nic) const { return kind_of_device_[nic]; }

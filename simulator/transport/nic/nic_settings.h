@@ -33,6 +33,9 @@ inline constexpr uint32_t kTcpHeaderBytes = 90;
 inline constexpr uint32_t kTcpHeaderBytesInMtu = 52;
 inline constexpr uint32_t kSackBytes = 12;  // of an ACK with one block (RFC 2018, with padding)
 
+// The largest window of a queue pair is half of its 24-bit packet sequence numbers.
+inline constexpr uint64_t kWindowPacketsMax = 1u << 22;
+
 // Names the receiver's treatment of packets beyond a gap.
 enum class Recovery : uint8_t {
   kGoBackN,          // drops them; the sender starts again at the gap
@@ -82,6 +85,9 @@ struct NicSettings {
     return is_infiniband ? kInfinibandHeaderBytes : kRoceHeaderBytes;
   }
   int64_t LocalAckTimeoutPs() const { return int64_t{4'096'000} << ib_timeout; }
+  // A smaller window is full before its packets earn an ACK.
+  uint64_t WindowBytesMin() const { return uint64_t{ack_every_packets} * mtu_bytes; }
+  uint64_t WindowBytesMax() const { return kWindowPacketsMax * mtu_bytes; }
   uint32_t WindowPackets() const {
     return static_cast<uint32_t>(std::max<uint64_t>(1, window_bytes / mtu_bytes));
   }

@@ -12,11 +12,12 @@
 namespace railyard {
 QueueTransport::QueueTransport(const FabricGraph& graph, FabricNetwork& network,
                                EcmpRouting& routing, const NicSettings& settings,
-                               std::span<const NicVariant> variants, const PacketFraming& framing)
+                               std::span<const NicVariant> variants,
+                               std::span<const ns3::Ptr<Nic>> nics, const PacketFraming& framing)
     : network_(network),
       settings_(settings),
       framing_(framing),
-      kinds_(graph, settings, variants),
+      kinds_(graph, settings, variants, nics),
       graph_(graph),
       paths_(graph, network, routing, framing.is_answered_by_host),
       full_packet_bytes_(settings.mtu_bytes + framing.header_bytes),

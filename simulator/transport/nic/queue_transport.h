@@ -123,10 +123,11 @@ class QueueTransport : public Transport, public PacketSink, public StateOwner {
 
  protected:
   // Registers the events of its ports and timers with the engine, which allows one instance at a
-  // time. All references must outlive this object. NicKinds describes `variants`.
+  // time. All references must outlive this object. NicKinds describes `variants`
+  // and `nics`.
   QueueTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
                  const NicSettings& settings, std::span<const NicVariant> variants,
-                 const PacketFraming& framing);
+                 std::span<const ns3::Ptr<Nic>> nics, const PacketFraming& framing);
 
   // --- Implemented by the protocol ---------------------------------------------------------------
   // Adds the protocol's state of one more queue.

@@ -8,8 +8,9 @@
 namespace railyard {
 
 RdmaTransport::RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                             const NicSettings& settings, std::span<const NicVariant> variants)
-    : QueueTransport(graph, network, routing, settings, variants, RdmaFraming(settings)) {
+                             const NicSettings& settings, std::span<const NicVariant> variants,
+                             std::span<const ns3::Ptr<Nic>> nics)
+    : QueueTransport(graph, network, routing, settings, variants, nics, RdmaFraming(settings)) {
   SIM_CHECK(settings.reorder_tolerance_packets < ReceiveQueue::kBeyondPackets,
             "a reorder tolerance beyond what a NACK can tell");
 }

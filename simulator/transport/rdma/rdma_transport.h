@@ -39,7 +39,8 @@ inline constexpr const char* kRetryExceeded = "IBV_WC_RETRY_EXC_ERR(12)";
 class RdmaTransport final : public QueueTransport {
  public:
   RdmaTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                const NicSettings& settings, std::span<const NicVariant> variants = {});
+                const NicSettings& settings, std::span<const NicVariant> variants = {},
+                std::span<const ns3::Ptr<Nic>> nics = {});
 
   // Posts a receive and, with `tells_sender`, sends a clear-to-send element.
   void Grant(FlowId queue_pair, bool tells_sender) override;

@@ -5,7 +5,8 @@
 namespace railyard {
 
 RdmaStack::RdmaStack(const NetworkStackParts& parts, const NetworkStackSettings& settings)
-    : rdma_(parts.graph, parts.network, parts.routing, settings.nic, settings.nic_variants),
+    : rdma_(parts.graph, parts.network, parts.routing, settings.nic, settings.nic_variants,
+            settings.nics),
       striped_(parts.graph, rdma_, parts.network.engine(), settings.nic, settings.ib),
       detours_(parts.graph, parts.load_store, rdma_) {}
 

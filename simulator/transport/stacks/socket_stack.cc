@@ -5,7 +5,7 @@
 namespace railyard {
 
 SocketStack::SocketStack(const NetworkStackParts& parts, const NetworkStackSettings& settings)
-    : tcp_(parts.graph, parts.network, parts.routing, settings.nic),
+    : tcp_(parts.graph, parts.network, parts.routing, settings.nic, settings.nics),
       sockets_(tcp_, parts.network.engine(), settings.nic.mtu_bytes, settings.socket,
                parts.proxies) {}
 

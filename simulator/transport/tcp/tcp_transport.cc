@@ -11,9 +11,9 @@
 namespace railyard {
 
 TcpTransport::TcpTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-                           const NicSettings& settings)
+                           const NicSettings& settings, std::span<const ns3::Ptr<Nic>> nics)
     : QueueTransport(
-          graph, network, routing, settings, {},
+          graph, network, routing, settings, {}, nics,
           {.header_bytes = kTcpHeaderBytes, .is_answered_by_host = true, .follows_segments = true}),
       window_packets_(settings.WindowPackets()) {}
 

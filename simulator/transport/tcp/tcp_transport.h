@@ -21,7 +21,7 @@ inline constexpr const char* kConnectionTimedOut = "ETIMEDOUT(110)";
 class TcpTransport final : public QueueTransport {
  public:
   TcpTransport(const FabricGraph& graph, FabricNetwork& network, EcmpRouting& routing,
-               const NicSettings& settings);
+               const NicSettings& settings, std::span<const ns3::Ptr<Nic>> nics = {});
 
   bool BuffersMessages() const override { return true; }
   // Posts one more receive. The sender is not informed.

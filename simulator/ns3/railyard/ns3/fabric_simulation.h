@@ -33,7 +33,7 @@ struct PauseSent;
 
 // Only one can exist at a time, from Build() to ns3::Simulator::Destroy(). RailyardHelper makes it.
 // Its path in Config is "/Railyard": "/Railyard/SwitchList/*/Alpha",
-// "/Railyard/LinkList/*/PacketReceived".
+// "/Railyard/NicList/*/CongestionControl", "/Railyard/LinkList/*/PacketReceived".
 //
 // The replay cache is off, and no process is forked: there is no paired run without faults.
 class FabricSimulation : public ns3::Object {
@@ -44,8 +44,8 @@ class FabricSimulation : public ns3::Object {
 
   // Builds the fabric. Returns false if the scenario has errors; `diagnostics` then has every
   // finding. Must be called once, before Simulator::Run(); RailyardHelper::UseEngine() must have
-  // been called. Attributes of the network and of switches can be set until the simulator runs:
-  // they are read at its time 0. ns-3's seed and run number determine the scenario's seed, unless
+  // been called. Attributes of the network, of switches, NICs and the routing can be set until the
+  // simulator runs: they are read at its time 0. ns-3's seed and run number determine the scenario's seed, unless
   // both have their default, 1.
   bool Build(const ScenarioBuilder& scenario, Diagnostics& diagnostics);
 
@@ -60,6 +60,9 @@ class FabricSimulation : public ns3::Object {
   ns3::Ptr<ns3::Object> GetNetwork() const;
   uint32_t GetNSwitches() const;
   ns3::Ptr<ns3::Object> GetSwitch(uint32_t index) const;
+  uint32_t GetNNics() const;
+  ns3::Ptr<ns3::Object> GetNic(uint32_t index) const;
+  ns3::Ptr<ns3::Object> GetRouting() const;
   uint32_t GetNLinks() const;
   ns3::Ptr<FabricLink> GetLink(uint32_t index) const;
   // Returns the link of that name, e.g. "server1/nic3>leaf3".
