@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Tests where outputs go, and which files they leave alone.
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <sys/stat.h>
@@ -86,10 +84,9 @@ TEST_F(OutputTest, ATraceOnStandardOutputIsAloneThere) {
 }
 
 TEST_F(OutputTest, ADeviceIsWrittenToAndStays) {
-  const std::string device = scratch_.Path("null");
-  if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) {
-    GTEST_SKIP() << "this test needs to make a device node: " << std::strerror(errno);
-  }
+  std::string device = scratch_.Path("null");
+  // A user without the right to make one cannot replace the machine's either.
+  if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) device = "/dev/null";
   for (const std::vector<std::string>& writer : Writers(device)) {
     const ProgramExit exit = Railyard(writer);
     EXPECT_EQ(exit.status, 0) << fmt::format("{}", fmt::join(writer, " ")) << "\n" << exit.errors;
