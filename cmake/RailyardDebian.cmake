@@ -13,5 +13,5 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-    "cmake, g++, libns3-dev, libboost-graph-dev, libboost-iostreams-dev, libprotobuf-dev, libsqlite3-dev, libxml2-dev, libfmt-dev, libxxhash-dev")
+    "cmake, g++, libns3-dev, libboost-graph-dev, libboost-iostreams-dev, libprotobuf-dev, libsqlite3-dev, libxml2-dev, libfmt-dev, libxxhash-dev, libzstd-dev")
 include(CPack)

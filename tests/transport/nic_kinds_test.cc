@@ -50,6 +50,16 @@ TEST_F(NicKindsTest, NicsHaveTheSettingsOfTheirVariantOrElseTheCommonOnes) {
   EXPECT_EQ(kinds.ControlNames(), "railyard::NoCongestionControl and railyard::Dcqcn");
 }
 
+TEST_F(NicKindsTest, NicsThatExistAreTakenOver) {
+  const std::vector<NicVariant> variants = {Variant("DCQCN")};
+  const std::vector<ns3::Ptr<Nic>> nics = MakeNics(graph_, {.window_bytes = 4'096}, variants);
+  const NicKinds kinds(graph_, {.window_bytes = 4'096}, variants, nics);
+  EXPECT_EQ(kinds.nics()[nics_[0]], nics[nics_[0]]);
+  EXPECT_EQ(nics[nics_[0]]->settings().window_bytes, 4'096u);
+  EXPECT_EQ(nics[nics_[1]]->settings().window_bytes, 9'999u);
+  EXPECT_EQ(nics[switch_], nullptr);
+}
+
 TEST_F(NicKindsTest, NeedsAndReasonsAreThoseOfAnyKind) {
   EXPECT_FALSE(NicKinds(graph_, {}, {}).needs_telemetry());
   EXPECT_EQ(NicKinds(graph_, {}, {}).WhyNeverReplayed(), "");

@@ -37,7 +37,7 @@ class NicKinds {
   // if it is empty, they are made. Preconditions: no NIC is in two variants, and there are at most
   // kNicVariantsMax.
   NicKinds(const FabricGraph& graph, const NicSettings& settings,
-           std::span<const NicVariant> variants, std::span<const ns3::Ptr<Nic>> nics);
+           std::span<const NicVariant> variants, std::span<const ns3::Ptr<Nic>> nics = {});
 
   const NicKind& operator[](uint8_t kind) const { return kinds_[kind]; }
   uint8_t KindOf(DeviceId nic) const { return kind_of_device_[nic]; }

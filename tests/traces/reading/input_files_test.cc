@@ -154,12 +154,30 @@ TEST_F(InputFilesTest, WhatIsNoFileIsPassedOver) {
 TEST_F(InputFilesTest, TruncatedDataAreAFinding) {
   Write("a", LongText());
   Run("gzip -k a && zstd -q a && tar -cf a.tar a");
-  for (const char* name : {"a.gz", "a.tar"}) {
+  for (const char* name : {"a.gz", "a.zst", "a.tar"}) {
     fs::resize_file(Path(name), fs::file_size(Path(name)) / 2);
     diagnostics_ = {};
     Read({name});
     EXPECT_EQ(diagnostics_.error_count(), 1) << name << diagnostics_.ToString();
   }
+}
+
+// A cut anywhere is found: within the first frame's header, a block or the last checksum.
+TEST_F(InputFilesTest, AFileOfZstdIsWholeOrAFinding) {
+  Write("a", LongText());
+  Run("zstd -q a && cp a.zst whole.zst");
+  const auto bytes = static_cast<int64_t>(fs::file_size(Path("whole.zst")));
+  for (const int64_t kept : {int64_t{4}, int64_t{5}, bytes / 3, bytes - 5, bytes - 1}) {
+    fs::copy_file(Path("whole.zst"), Path("a.zst"), fs::copy_options::overwrite_existing);
+    fs::resize_file(Path("a.zst"), static_cast<uintmax_t>(kept));
+    diagnostics_ = {};
+    Read({"a.zst"});
+    EXPECT_EQ(diagnostics_.error_count(), 1) << kept << " bytes: " << diagnostics_.ToString();
+    EXPECT_THAT(diagnostics_.ToString(), HasSubstr("truncated or corrupt")) << kept;
+  }
+  diagnostics_ = {};
+  EXPECT_THAT(Read({"whole.zst"}), ElementsAre("whole.zst"));
+  EXPECT_EQ(diagnostics_.error_count(), 0);
 }
 
 TEST_F(InputFilesTest, CorruptDataAreAFinding) {
