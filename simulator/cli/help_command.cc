@@ -104,7 +104,9 @@ class HelpCommand : public Command {
       : Command(program.add_subcommand("help", "Print the attributes of the models")),
         program_(program),
         models_(parser()->add_subcommand(
-            "models", "Every attribute and trace source, with units, defaults and sources")) {
+            "models",
+            "Attributes and trace sources of the models that a scenario sets, with units, defaults "
+            "and sources")) {
     models_->add_option("NAME", name_, "Name of one model, e.g. Switch");
   }
 

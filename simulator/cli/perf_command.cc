@@ -15,7 +15,6 @@
 #include "simulator/files/output_file.h"
 #include "simulator/measure/nccl_tests_table.h"
 #include "simulator/scenario/schedule_files/schedule_file_loader.h"
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 #include "traces/trace/trace_check.h"
@@ -200,10 +199,6 @@ class PerfCommand : public Command {
   bool TakeCollectiveOfSchedule(PerfReport& report) const {
     if (schedule_.empty()) {
       PrintError("--collective is required (or --schedule with the file of one)");
-      return false;
-    }
-    if (const std::string why = WhyNotAFile(schedule_); !why.empty()) {
-      PrintError(fmt::format("{}: {} (expected a schedule)", schedule_, why));
       return false;
     }
     Diagnostics diagnostics;

@@ -16,7 +16,6 @@
 #include "simulator/measure/perf_point.h"
 #include "simulator/measure/schedule_dump.h"
 #include "simulator/scenario/schedule_files/schedule_file_loader.h"
-#include "simulator/text_proto/text_proto.h"
 #include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
 
@@ -110,11 +109,6 @@ class ScheduleCommand : public Command {
   std::optional<PlannedCollective> PlanOfFile() {
     uint64_t bytes = 0;
     if (!ReadBytes(bytes)) return std::nullopt;
-    if (const std::string why = WhyNotAFile(file_); !why.empty()) {
-      PrintError(
-          fmt::format("{}: {}{}", file_, why, why.ends_with(')') ? "" : " (expected a schedule)"));
-      return std::nullopt;
-    }
     Diagnostics diagnostics;
     const auto algorithm = LoadScheduleFile(file_, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());

@@ -31,11 +31,13 @@ CsvTable::CsvTable(std::string path, std::string what, std::span<const std::stri
 void CsvTable::Read(const std::function<void(const std::vector<CsvCell>&)>& read_row) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path_, error)) {
+    ++findings_;
     diagnostics_.Error({path_}, "",
                        fmt::format("not a file that can be read (expected {})", what_));
     return;
   }
   if (std::filesystem::file_size(path_, error) > kTableBytesMax) {
+    ++findings_;
     diagnostics_.Error({path_}, "",
                        fmt::format("larger than {} can be (expected at most 256 MiB)", what_));
     return;

@@ -59,7 +59,8 @@ ns3::TypeId FabricNetDevice::GetTypeId() {
           .SetParent<ns3::NetDevice>()
           .SetGroupName("Railyard")
           .AddConstructor<FabricNetDevice>()
-          .AddAttribute("Address", "The MAC address.",
+          .AddAttribute("Address",
+                        "The MAC address; a helper gives a device one if none is stated.",
                         ns3::Mac48AddressValue(ns3::Mac48Address("ff:ff:ff:ff:ff:ff")),
                         ns3::MakeMac48AddressAccessor(&FabricNetDevice::address_),
                         ns3::MakeMac48AddressChecker())

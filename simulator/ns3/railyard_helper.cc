@@ -18,6 +18,7 @@
 #include "simulator/engine/virtual_time.h"
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/fabric/port/switch.h"
+#include "simulator/fabric/routing_delays.h"
 #include "simulator/transport/nic/nic.h"
 
 NS_LOG_COMPONENT_DEFINE("RailyardHelper");
@@ -27,9 +28,10 @@ namespace railyard {
 void RailyardHelper::UseEngine() {
   InitVirtualTime();
   // The linker takes no type out of a static library that nobody calls.
-  for (const auto type : {&FabricSimulation::GetTypeId, &FabricLink::GetTypeId,
-                          &FabricChannel::GetTypeId, &FabricNetDevice::GetTypeId,
-                          &FabricNetwork::GetTypeId, &Switch::GetTypeId, &Nic::GetTypeId}) {
+  for (const auto type :
+       {&FabricSimulation::GetTypeId, &FabricLink::GetTypeId, &FabricChannel::GetTypeId,
+        &FabricNetDevice::GetTypeId, &FabricNetwork::GetTypeId, &Switch::GetTypeId, &Nic::GetTypeId,
+        &Routing::GetTypeId}) {
     NS_LOG_LOGIC("type " << type());
   }
 }
@@ -70,7 +72,9 @@ ns3::NetDeviceContainer RailyardHelper::Install(const ns3::Ptr<FabricSimulation>
   ns3::NetDeviceContainer devices;
   for (uint32_t i = 0; i < nodes.GetN(); ++i) {
     const auto device = devices_.Create<FabricNetDevice>();
-    device->SetAddress(ns3::Mac48Address::Allocate());
+    if (ns3::Mac48Address::ConvertFrom(device->GetAddress()).IsBroadcast()) {  // none is stated
+      device->SetAddress(ns3::Mac48Address::Allocate());
+    }
     if (device->GetQueue() == nullptr) device->SetQueue(queues_.Create<ns3::Queue<ns3::Packet>>());
     const auto queue = device->GetQueue();
     nodes.Get(i)->AddDevice(device);

@@ -109,8 +109,8 @@ class Program(Installed):
         self.assertIn("\n.SH SEE ALSO\n", page)
         man = subprocess.run(["man", "-l", self.prefix / "share/man/man1/railyard.1"], env=ENVIRONMENT,
                              capture_output=True, text=True, check=False)
-        if man.returncode == 0:
-            self.assertIn("EXIT STATUS", man.stdout)
+        self.assertEqual(man.returncode, 0, man.stderr)
+        self.assertIn("EXIT STATUS", man.stdout)
 
     def test_the_reference_has_fields_attributes_and_figures(self):
         page = (self.prefix / "share/doc/railyard/reference.html").read_text()

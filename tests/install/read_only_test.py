@@ -12,6 +12,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from lacking import lack
+
 CMAKE, GENERATOR, SOURCE, BUILD = sys.argv[1:]
 NOBODY = "65534"
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
@@ -20,9 +23,10 @@ AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-group
 MOUNT = """mount --bind "$0" "$1" && mount -o remount,bind,ro "$1" && cd "$1" && shift && exec "$@" """
 
 
-@unittest.skipIf(os.geteuid() != 0, "only root can make a tree that root cannot write")
 class ReadOnlyTree(unittest.TestCase):
     def setUp(self):
+        if os.geteuid() != 0:
+            lack(self, "only root can make a tree that root cannot write")
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.here = pathlib.Path(scratch.name)
@@ -35,7 +39,7 @@ class ReadOnlyTree(unittest.TestCase):
         # Not in a container without the right to, nor below a root that is no mount point.
         said = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
         if said.returncode or self.within("touch", "new")[0] == 0:
-            self.skipTest(f"no file system can be mounted here: {said.stderr.strip()}")
+            lack(self, f"no file system can be mounted here: {said.stderr.strip()}")
 
     def within(self, *words):
         """(exit status, what was said) of a command of nobody's in the tree."""

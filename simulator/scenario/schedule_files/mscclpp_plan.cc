@@ -11,6 +11,7 @@
 #include <rapidjson/error/en.h>
 
 #include "simulator/diagnostics/names.h"
+#include "simulator/scenario/schedule_files/json_lines.h"
 #include "simulator/scenario/schedule_files/msccl_program.h"
 #include "workloads/collectives/explicit_schedule.h"
 
@@ -58,8 +59,8 @@ constexpr int64_t kSemaphoreMax = 1'000'000;
 
 class PlanParser {
  public:
-  PlanParser(const std::string& path, Diagnostics& diagnostics)
-      : path_(path), diagnostics_(diagnostics) {}
+  PlanParser(const std::string& path, const std::string& text, Diagnostics& diagnostics)
+      : path_(path), diagnostics_(diagnostics), lines_(text) {}
 
   std::optional<MscclppPlan> Parse(const std::string& text) {
     rapidjson::Document document;
@@ -92,7 +93,7 @@ class PlanParser {
   };
 
   bool Error(const std::string& place, const std::string& what) {
-    diagnostics_.Error({.file = path_}, place, what);
+    diagnostics_.Error({.file = path_, .line = lines_.LineOf(place), .column = 1}, place, what);
     return false;
   }
 
@@ -387,7 +388,7 @@ class PlanParser {
     MscclppOperation operation{.kind = known->kind,
                                .waits_for_data = known->waits_for_data,
                                .signals = known->signals,
-                               .place = {.name = place}};
+                               .place = {.line = lines_.LineOf(place), .name = place}};
     size_t type = 0;
     const std::string_view channel_type = Text(json, "channel_type");
     if (!channel_type.empty() && channel_type != "none" && !Type(channel_type, place, type)) {
@@ -420,7 +421,7 @@ class PlanParser {
                      fmt::format("tb_id {} is none of {} thread blocks", number, size));
       }
       NoteGroup(operation, name, static_cast<size_t>(number), static_cast<size_t>(size));
-      if (number > 0) operation = {.place = {.name = place}};
+      if (number > 0) operation = {.place = {.line = lines_.LineOf(place), .name = place}};
     }
     plan_.gpus.back().back().push_back(std::move(operation));
     return true;
@@ -488,6 +489,7 @@ class PlanParser {
 
   const std::string& path_;
   Diagnostics& diagnostics_;
+  const JsonLines lines_;
   MscclppPlan plan_;
   uint32_t gpu_count_ = 0;
   std::vector<int64_t> scratch_chunks_;  // by GPU
@@ -504,7 +506,7 @@ class PlanParser {
 
 std::optional<MscclppPlan> ParseMscclppPlan(const std::string& path, const std::string& text,
                                             Diagnostics& diagnostics) {
-  return PlanParser(path, diagnostics).Parse(text);
+  return PlanParser(path, text, diagnostics).Parse(text);
 }
 
 }  // namespace railyard

@@ -204,6 +204,11 @@ class ScheduleFileLoader {
 
 std::shared_ptr<const ExplicitAlgorithm> LoadScheduleFile(const std::string& path,
                                                           Diagnostics& diagnostics) {
+  if (const std::string why = WhyNotAFile(path); !why.empty()) {
+    diagnostics.Error({.file = path}, "",
+                      why + (why.ends_with(')') ? "" : " (expected a schedule)"));
+    return nullptr;
+  }
   if (const std::string text = TextOfMsccl(path); !text.empty()) {
     return LoadOther(path, text, diagnostics);
   }
