@@ -89,8 +89,6 @@ void BackgroundLoad::HandleLoad(void* self, uint32_t id) {
   load.SendWhenDue(id);
 }
 
-void BackgroundLoad::OnDelivered(uint32_t flow) { delivered_bytes_ += flows_[flow].message_bytes; }
-
 void BackgroundLoad::OnCompleted(uint32_t flow) {
   --flows_[flow].under_way;
   SendWhenDue(flow);

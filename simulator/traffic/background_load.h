@@ -33,11 +33,8 @@ class BackgroundLoad final : public MessageSink {
   // Resumes the traffic when a job runs again.
   void GoOn();
 
-  // Returns the payload of messages that arrived completely, over all loads.
-  uint64_t delivered_bytes() const { return delivered_bytes_; }
-
   // Implements MessageSink.
-  void OnDelivered(uint32_t flow) override;
+  void OnDelivered(uint32_t /*flow*/) override {}
   void OnCompleted(uint32_t flow) override;
   void OnPacketLost(uint32_t /*flow*/, const FlowLoss& /*loss*/) override {}
   void OnFailed(uint32_t flow, bool at_sender, const FlowError& error) override;
@@ -72,7 +69,6 @@ class BackgroundLoad final : public MessageSink {
   std::vector<Flow> flows_;
   std::vector<std::vector<uint32_t>> flows_of_fault_;
   std::vector<bool> runs_;  // by fault
-  uint64_t delivered_bytes_ = 0;
 };
 
 }  // namespace railyard

@@ -66,9 +66,9 @@ TEST_F(BackgroundLoadTest, MessagesBeginAtTheOfferedRate) {
   Make({GpuIndex{0}}, {GpuIndex{8}}, kFlowRateBps / 10);
   load_->Set(FaultIndex{0}, true);
   RunUntil(910 * kPsPerUs);
-  EXPECT_EQ(load_->delivered_bytes(), 9 * kMessageBytes);
+  EXPECT_EQ(transport_->delivered_bytes(), 9 * kMessageBytes);
   RunUntil(912 * kPsPerUs);
-  EXPECT_EQ(load_->delivered_bytes(), 10 * kMessageBytes);
+  EXPECT_EQ(transport_->delivered_bytes(), 10 * kMessageBytes);
 }
 
 // Offered four times what a flow carries, a message is delivered every 10 us, and eight more arrive
@@ -77,10 +77,10 @@ TEST_F(BackgroundLoadTest, APairPausesWhileEightMessagesAreInFlight) {
   Make({GpuIndex{0}}, {GpuIndex{8}}, 4 * kFlowRateBps);
   load_->Set(FaultIndex{0}, true);
   RunUntil(1'000 * kPsPerUs + 2 * kLatencyPs);
-  EXPECT_EQ(load_->delivered_bytes(), 100 * kMessageBytes);
+  EXPECT_EQ(transport_->delivered_bytes(), 100 * kMessageBytes);
   load_->Set(FaultIndex{0}, false);
   RunUntil(2'000 * kPsPerUs);
-  EXPECT_EQ(load_->delivered_bytes(), (100 + kUnderWayMax) * kMessageBytes);
+  EXPECT_EQ(transport_->delivered_bytes(), (100 + kUnderWayMax) * kMessageBytes);
 }
 
 // GPUs 0 and 8 are in different servers; 0 to 0 would cross no network.
@@ -88,7 +88,7 @@ TEST_F(BackgroundLoadTest, EachPairOfGpusOnDifferentNicsHasAFlow) {
   Make({GpuIndex{0}, GpuIndex{8}}, {GpuIndex{0}, GpuIndex{8}}, kFlowRateBps / 10);
   load_->Set(FaultIndex{0}, true);
   RunUntil(50 * kPsPerUs);
-  EXPECT_EQ(load_->delivered_bytes(), 2 * kMessageBytes);
+  EXPECT_EQ(transport_->delivered_bytes(), 2 * kMessageBytes);
 }
 
 TEST_F(BackgroundLoadTest, NothingBeginsWhileNoJobRuns) {
@@ -96,11 +96,11 @@ TEST_F(BackgroundLoadTest, NothingBeginsWhileNoJobRuns) {
   is_job_running_ = false;
   load_->Set(FaultIndex{0}, true);
   RunUntil(500 * kPsPerUs);
-  EXPECT_EQ(load_->delivered_bytes(), 0u);
+  EXPECT_EQ(transport_->delivered_bytes(), 0u);
   is_job_running_ = true;
   load_->GoOn();
   RunUntil(550 * kPsPerUs);
-  EXPECT_EQ(load_->delivered_bytes(), kMessageBytes);
+  EXPECT_EQ(transport_->delivered_bytes(), kMessageBytes);
 }
 
 TEST_F(BackgroundLoadTest, ABrokenFlowStaysSilent) {
@@ -109,7 +109,7 @@ TEST_F(BackgroundLoadTest, ABrokenFlowStaysSilent) {
   RunUntil(50 * kPsPerUs);
   load_->OnFailed(0, true, {.is_unanswered = true, .why = "no answer"});
   RunUntil(1'000 * kPsPerUs);
-  EXPECT_EQ(load_->delivered_bytes(), kMessageBytes);
+  EXPECT_EQ(transport_->delivered_bytes(), kMessageBytes);
 }
 
 }  // namespace

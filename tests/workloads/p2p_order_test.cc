@@ -15,7 +15,8 @@ using ::railyard::testing::Filled;
 using ::railyard::testing::Nodes;
 using ::testing::ElementsAre;
 
-TEST(P2pOrder, MakesEveryRoundAPermutationInWhichPairsMeet) {
+// In each round a rank sends to one rank and receives from one.
+TEST(P2pOrder, MakesEveryRoundAPermutation) {
   for (const uint32_t version : {22705u, 22809u, 23007u}) {
     for (const CommunicatorLayout& layout :
          {Nodes(1, 1), Nodes(1, 6), Nodes(1, 8), Nodes(4, 8), Nodes(3, 5), Nodes(5, 3),
@@ -23,17 +24,18 @@ TEST(P2pOrder, MakesEveryRoundAPermutationInWhichPairsMeet) {
       const P2pOrder order(layout, version, 16);
       const uint32_t n = static_cast<uint32_t>(layout.ranks.size());
       ASSERT_EQ(order.round_count(), n);
-      for (uint32_t round = 0; round < n; ++round) {
-        std::set<uint32_t> targets;
-        for (RankIndex rank{0}; rank < n; ++rank) {
-          const RankIndex peer = order.SendPeer(rank, round);
-          targets.insert(peer);
-          ASSERT_EQ(order.RecvPeer(peer, round), rank);
-          ASSERT_EQ(order.RoundOf(rank, peer), round);
+      for (RankIndex rank{0}; rank < n; ++rank) {
+        std::set<uint32_t> sends;
+        std::set<uint32_t> receives;
+        for (RankIndex peer{0}; peer < n; ++peer) {
+          sends.insert(order.RoundOf(rank, peer));
+          receives.insert(order.RoundOf(peer, rank));
         }
-        ASSERT_EQ(targets.size(), n);
+        ASSERT_EQ(sends.size(), n);
+        ASSERT_EQ(receives.size(), n);
+        ASSERT_EQ(*sends.rbegin(), n - 1);
+        ASSERT_EQ(order.RoundOf(rank, rank), 0u);
       }
-      for (RankIndex rank{0}; rank < n; ++rank) ASSERT_EQ(order.SendPeer(rank, 0), rank);
     }
   }
 }
@@ -41,19 +43,19 @@ TEST(P2pOrder, MakesEveryRoundAPermutationInWhichPairsMeet) {
 TEST(P2pOrder, VisitsServersByTriangularNumbers) {
   // Deltas 0, 1, 3, 2 (6 mod 4) of four servers.
   const P2pOrder order(Nodes(4, 8), 22705, 16);
-  EXPECT_EQ(order.SendPeer(RankIndex{0}, 1), 1u);
-  EXPECT_EQ(order.SendPeer(RankIndex{0}, 8), 8u);
-  EXPECT_EQ(order.SendPeer(RankIndex{0}, 16), 24u);
-  EXPECT_EQ(order.SendPeer(RankIndex{0}, 24), 16u);
-  EXPECT_EQ(order.SendPeer(RankIndex{5}, 12), 8u + (5 + 4) % 8);
-  EXPECT_EQ(order.RecvPeer(RankIndex{0}, 8), 24u);
+  EXPECT_EQ(order.RoundOf(RankIndex{0}, RankIndex{1}), 1u);
+  EXPECT_EQ(order.RoundOf(RankIndex{0}, RankIndex{8}), 8u);
+  EXPECT_EQ(order.RoundOf(RankIndex{0}, RankIndex{24}), 16u);
+  EXPECT_EQ(order.RoundOf(RankIndex{0}, RankIndex{16}), 24u);
+  EXPECT_EQ(order.RoundOf(RankIndex{5}, RankIndex{8 + (5 + 4) % 8}), 12u);
+  EXPECT_EQ(order.RoundOf(RankIndex{24}, RankIndex{0}), 8u);
 }
 
 TEST(P2pOrder, SkipsDeltasBeyondTheNumberOfGroups) {
   // Three servers skip 3 of the residues 0, 1, 3, 2.
   const P2pOrder order(Nodes(3, 8), 22705, 16);
-  EXPECT_EQ(order.SendPeer(RankIndex{0}, 8), 8u);
-  EXPECT_EQ(order.SendPeer(RankIndex{0}, 16), 16u);
+  EXPECT_EQ(order.RoundOf(RankIndex{0}, RankIndex{8}), 8u);
+  EXPECT_EQ(order.RoundOf(RankIndex{0}, RankIndex{16}), 16u);
 }
 
 TEST(P2pOrder, SpreadsPartsOverChannelsBefore229) {

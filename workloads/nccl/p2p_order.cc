@@ -53,14 +53,15 @@ void P2pOrder::MakeGroups(const CommunicatorLayout& layout) {
     group_size_ = uniform ? node_ranks_max : rank_count;
     base_group_size_ = node_ranks_max;
   }
-  member_.reserve(rank_count);
+  std::vector<RankIndex> member;  // [group * group_size_ + local] → rank
+  member.reserve(rank_count);
   if (version_ < 22800 && !uniform) {
-    for (RankIndex rank{0}; rank < rank_count; ++rank) member_.push_back(rank);
+    for (RankIndex rank{0}; rank < rank_count; ++rank) member.push_back(rank);
   } else {
-    for (const auto& ranks : nodes) member_.insert(member_.end(), ranks.begin(), ranks.end());
+    for (const auto& ranks : nodes) member.insert(member.end(), ranks.begin(), ranks.end());
   }
   for (uint32_t i = 0; i < rank_count; ++i) {
-    place_[member_[i]] = {i / group_size_, i % group_size_};
+    place_[member[i]] = {i / group_size_, i % group_size_};
   }
 }
 
@@ -70,33 +71,15 @@ void P2pOrder::OrderGroups() {
   const uint32_t modulus = std::bit_ceil(group_count);
   place_of_delta_.resize(group_count);
   uint32_t delta = 0;
+  uint32_t place = 0;
   for (uint32_t i = 0; i < modulus; ++i) {
     delta = (delta + i) & (modulus - 1);
-    if (delta >= group_count) continue;
-    place_of_delta_[delta] = static_cast<uint32_t>(group_delta_at_.size());
-    group_delta_at_.push_back(delta);
+    if (delta < group_count) place_of_delta_[delta] = place++;
   }
 }
 
-RankIndex P2pOrder::SendPeer(RankIndex rank, uint32_t round) const {
-  const uint32_t group_count = static_cast<uint32_t>(group_delta_at_.size());
-  const Place& place = place_[rank];
-  const uint32_t group = (place.group + group_delta_at_[round / group_size_]) % group_count;
-  const uint32_t local = (place.local + round % group_size_) % group_size_;
-  return member_[group * group_size_ + local];
-}
-
-RankIndex P2pOrder::RecvPeer(RankIndex rank, uint32_t round) const {
-  const uint32_t group_count = static_cast<uint32_t>(group_delta_at_.size());
-  const Place& place = place_[rank];
-  const uint32_t group =
-      (place.group + group_count - group_delta_at_[round / group_size_]) % group_count;
-  const uint32_t local = (place.local + group_size_ - round % group_size_) % group_size_;
-  return member_[group * group_size_ + local];
-}
-
 uint32_t P2pOrder::RoundOf(RankIndex from, RankIndex to) const {
-  const uint32_t group_count = static_cast<uint32_t>(group_delta_at_.size());
+  const uint32_t group_count = static_cast<uint32_t>(place_of_delta_.size());
   const Place& a = place_[from];
   const Place& b = place_[to];
   const uint32_t group_delta = (b.group + group_count - a.group) % group_count;

@@ -22,9 +22,7 @@ class P2pOrder {
   P2pOrder(const CommunicatorLayout& layout, uint32_t version, uint32_t channel_count);
 
   uint32_t round_count() const { return static_cast<uint32_t>(place_.size()); }
-  RankIndex SendPeer(RankIndex rank, uint32_t round) const;
-  RankIndex RecvPeer(RankIndex rank, uint32_t round) const;
-  // Returns the inverse of SendPeer(); from == to is round 0.
+  // Returns the round in which one rank sends to another; from == to is round 0.
   uint32_t RoundOf(RankIndex from, RankIndex to) const;
   // Returns the channel of a part of the messages of a round.
   uint32_t ChannelOfPart(uint32_t round, uint32_t part) const;
@@ -43,9 +41,7 @@ class P2pOrder {
   uint32_t group_size_ = 1;
   uint32_t base_group_size_ = 1;          // as in ncclP2pChannelBaseForRound
   std::vector<Place> place_;              // by rank
-  std::vector<RankIndex> member_;         // [group * group_size_ + local] → rank
-  std::vector<uint32_t> group_delta_at_;  // in round order
-  std::vector<uint32_t> place_of_delta_;  // inverse
+  std::vector<uint32_t> place_of_delta_;  // of the distances between groups, in the order of rounds
 };
 
 }  // namespace railyard

@@ -47,7 +47,7 @@ struct alignas(64) LinkRecord {
   uint32_t timed = 0;                  // packets that are timed and have not arrived
   PacketId last = PacketId::kNone;     // the last of them; Packet::next is the one before it
   uint32_t sent = 0;                   // packets put on the link, modulo 2^32
-  uint32_t mark_above = UINT32_MAX;    // Mark() is called from this backlog on, in kMarkUnitPs
+  uint32_t mark_above = UINT32_MAX;    // Mark() is called from it on, in 2^kMarkUnitShift ps
   uint16_t usual_wire_bytes = 0;
   uint8_t send_flags = 0;
   uint8_t arrival_flags : 5 = 0;
@@ -75,6 +75,5 @@ struct alignas(64) LinkRecord {
 static_assert(sizeof(LinkRecord) == 64);
 
 inline constexpr int kMarkUnitShift = 10;
-inline constexpr int64_t kMarkUnitPs = int64_t{1} << kMarkUnitShift;
 
 }  // namespace railyard

@@ -61,7 +61,6 @@ class CallTable {
   }
   // Returns the part of the job to which a rank belongs; PartIndex::kNone if none.
   PartIndex PartOf(GlobalRank rank) const { return part_of_rank_[rank]; }
-  const std::vector<PartIndex>& parts_of_ranks() const { return part_of_rank_; }
   // Returns the number of ranks, i.e. of GPUs, of a part.
   uint32_t RankCountOf(PartIndex part) const {
     return static_cast<uint32_t>(std::ranges::count(part_of_rank_, part));

@@ -64,6 +64,7 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
       if (!flows_[id].is_closed) user.sink->OnCompleted(user.number);
     });
     At(flow.free_ps + latency_ps_, [this, id, payload_bytes] {
+      delivered_bytes_ += payload_bytes;
       if (network_ != nullptr) network_->flows().CountDelivered(payload_bytes);
       --flows_[id].under_way;
       const SinkRef user = flows_[id].user;
@@ -80,6 +81,7 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
     });
   }
   void Close(FlowId id) override { flows_[id].is_closed = true; }
+  uint64_t delivered_bytes() const { return delivered_bytes_; }
 
   std::vector<LinkId> LinksOf(FlowId /*id*/) const override { return {}; }
   std::vector<LinkShare> LinkSharesOf(FlowId /*id*/) const override { return {}; }
@@ -109,6 +111,7 @@ class FixedLatencyTransport final : public Transport, public StateOwner {
   bool shows_state_;
   FabricNetwork* network_;
   std::vector<FixedLatencyFlow> flows_;
+  uint64_t delivered_bytes_ = 0;
 };
 
 class FixedLatencyStack final : public NetworkStack {
