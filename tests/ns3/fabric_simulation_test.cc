@@ -26,6 +26,7 @@
 #include <ns3/internet-stack-helper.h>
 #include <ns3/ipv4-address-helper.h>
 #include <ns3/log.h>
+#include <ns3/mac48-address.h>
 #include <ns3/node-container.h>
 #include <ns3/on-off-helper.h>
 #include <ns3/packet-sink-helper.h>
@@ -379,11 +380,15 @@ TEST_F(NicAttributesTest, CongestionControlByPathIsAsInTheScenario) {
 }
 
 TEST_F(NicAttributesTest, DelaysOfRoutesByPathDecide) {
-  ScenarioBuilder scenario = TwoServers(1);
-  scenario.Set("nccl.IB_TIMEOUT", 14)
+  // Each server has leaves of its own, so rings cross spines.
+  ScenarioBuilder scenario("test");
+  scenario.Fabric(scenario::RailOptimized{.servers = 2, .servers_per_leaf = 1, .spines = 2})
+      .Add(scenario::Collective{.size = DataSize::MiB(16)})
+      .Set("workload.algorithm", "RING")
+      .Set("nccl.IB_TIMEOUT", 14)
       .Add(scenario::Fault{.name = "cut",
                            .kind = scenario::Fault::Kind::kLinkDown,
-                           .link = "leaf0--spine0",
+                           .link = "group0/leaf0--spine0",
                            .at = Duration::Us(50)});
   std::vector<int64_t> times_ps;
   for (const int64_t delay_ps : {int64_t{1'000'000'000}, int64_t{300'000'000'000}}) {
@@ -601,6 +606,18 @@ TEST_F(FabricSimulationTest, ADeviceKnowsThatItsLinkWasDownBefore) {
   ns3::Simulator::Run();
   EXPECT_TRUE(devices_.Get(0)->IsLinkUp());
   EXPECT_FALSE(devices_.Get(1)->IsLinkUp());
+}
+
+TEST_F(FabricSimulationTest, AStatedAddressOfADeviceIsKept) {
+  RailyardHelper helper(TwoServers());
+  Create(helper);
+  ns3::NodeContainer host(1);
+  const auto free = helper.Install(fabric_, host, {"server0/nic0"});
+  EXPECT_FALSE(ns3::Mac48Address::ConvertFrom(free.Get(0)->GetAddress()).IsBroadcast());
+  const ns3::Mac48Address stated("00:00:00:00:00:77");
+  helper.SetDeviceAttribute("Address", ns3::Mac48AddressValue(stated));
+  const auto given = helper.Install(fabric_, host, {"server1/nic0"});
+  EXPECT_EQ(ns3::Mac48Address::ConvertFrom(given.Get(0)->GetAddress()), stated);
 }
 
 TEST_F(FabricSimulationTest, AStatedQueueOfADeviceIsKept) {
