@@ -122,9 +122,13 @@ std::string WithChecksums(std::string archive) {
   return archive;
 }
 
-// Imports a tar archive of captures, whose format is to be found.
+// Imports a tar archive of captures, whose format is to be found. Entries may be compressed, and so
+// may the archive be as a whole, which is then left as it is.
 void ImportArchive(const std::string& path) {
-  const std::string archive = WithChecksums(ReadBytes(path));
+  std::string archive = ReadBytes(path);
+  const bool is_compressed =
+      archive.starts_with("\x1f\x8b") || archive.starts_with("\x28\xb5\x2f\xfd");
+  if (!is_compressed) archive = WithChecksums(std::move(archive));
   std::ofstream(path, std::ios::binary) << archive;
   ImportCapture(path, kAutoFormat, {});
 }
