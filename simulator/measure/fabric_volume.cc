@@ -31,7 +31,8 @@ class Counting {
 
  private:
   // Collectives of one communicator with equal keys have one schedule.
-  using Key = std::tuple<uint32_t, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
+  using Key =
+      std::tuple<CommunicatorIndex, CollectiveKind, uint64_t, Datatype, RankIndex, ReplayChoice>;
 
   void CountCollectives() {
     std::map<Key, std::pair<const JobCollective*, uint64_t>> counts;

@@ -58,7 +58,7 @@ class IterationRecorder {
   };
   // Identifies a schedule: collectives of one communicator with equal keys have the same schedule.
   using Key =
-      std::tuple<CommunicatorIndex, CollectiveKind, uint64_t, Datatype, uint32_t, ReplayChoice>;
+      std::tuple<CommunicatorIndex, CollectiveKind, uint64_t, Datatype, RankIndex, ReplayChoice>;
 
   // Counts the collectives of an iteration.
   struct Counts {

@@ -60,7 +60,7 @@ TEST_P(AlikeStepsTest, OfARingHaveEqualPeersAndBytesAndAreManyPerRow) {
     collective.kind = GetParam();
     collective.count = count;
     collective.datatype = Datatype::kFloat32;
-    collective.root = 3;
+    collective.root = RankIndex{3};
     const auto schedule = PlanRing(planner, collective);
     for (uint32_t channel = 0; channel < schedule->channel_count(); ++channel) {
       for (RankIndex rank{0}; rank < kRanks; ++rank) {

@@ -12,7 +12,7 @@
 
 namespace railyard::testing {
 
-inline JobCollective Collective(CollectiveKind kind, uint64_t bytes, uint32_t root = 0) {
+inline JobCollective Collective(CollectiveKind kind, uint64_t bytes, RankIndex root = {}) {
   JobCollective collective;
   collective.kind = kind;
   collective.count = bytes;

@@ -29,7 +29,7 @@ constexpr CollectiveKind kRingKinds[] = {CollectiveKind::kAllReduce, CollectiveK
                                          CollectiveKind::kReduce};
 
 std::string CheckRing(const NcclPlanner& planner, CollectiveKind kind, uint64_t bytes,
-                      uint32_t root) {
+                      RankIndex root = {}) {
   const auto schedule = PlanRing(planner, Collective(kind, bytes, root));
   return CheckSchedule({kind, bytes, root}, static_cast<uint32_t>(planner.layout().ranks.size()),
                        [&](uint32_t) -> const CollectiveSchedule& { return *schedule; });
@@ -40,7 +40,7 @@ TEST(CheckSchedule, FindsTheRingSchedulesOfEveryRankCountRight) {
     const NcclPlanner planner(Filled(ranks), {});
     for (const CollectiveKind kind : kRingKinds) {
       for (const uint64_t bytes : std::vector<uint64_t>{0, 1, 5, 63, 1'000, 100'003}) {
-        ASSERT_EQ(CheckRing(planner, kind, bytes, ranks / 3), "")
+        ASSERT_EQ(CheckRing(planner, kind, bytes, RankIndex{ranks / 3}), "")
             << CollectiveKindName(kind) << " of " << bytes << " B on " << ranks << " ranks";
       }
     }
@@ -53,7 +53,7 @@ TEST(CheckSchedule, FindsLargeRingSchedulesRight) {
     settings.cross_nic = cross_nic;
     const NcclPlanner planner(Nodes(3, 8), settings);
     for (const CollectiveKind kind : kRingKinds) {
-      ASSERT_EQ(CheckRing(planner, kind, (uint64_t{1} << 30) + 12'345, 7), "");
+      ASSERT_EQ(CheckRing(planner, kind, (uint64_t{1} << 30) + 12'345, RankIndex{7}), "");
     }
   }
 }
@@ -63,8 +63,8 @@ TEST(CheckSchedule, Finds1024RanksRightOnOneChannelInSeconds) {
   settings.max_nchannels = 1;
   const NcclPlanner planner(Nodes(128, 8), settings);
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(CheckRing(planner, CollectiveKind::kAllReduce, 64 << 20, 0), "");
-  EXPECT_EQ(CheckRing(planner, CollectiveKind::kAllGather, 1 << 20, 0), "");
+  EXPECT_EQ(CheckRing(planner, CollectiveKind::kAllReduce, 64 << 20), "");
+  EXPECT_EQ(CheckRing(planner, CollectiveKind::kAllGather, 1 << 20), "");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
@@ -78,7 +78,7 @@ std::vector<ReplayChoice> ChoicesFor(const NcclPlanner& planner, CollectiveKind 
 }
 
 std::string CheckChoice(const NcclPlanner& planner, const ReplayChoice& choice, CollectiveKind kind,
-                        uint64_t bytes, uint32_t root) {
+                        uint64_t bytes, RankIndex root = {}) {
   const auto schedule = planner.Plan(Collective(kind, bytes, root), choice);
   return CheckSchedule({kind, bytes, root}, static_cast<uint32_t>(planner.layout().ranks.size()),
                        [&](uint32_t) -> const CollectiveSchedule& { return *schedule; });
@@ -93,7 +93,7 @@ TEST_P(CheckEveryRankCount, FindsEveryAlgorithmAndProtocolRight) {
     for (const ReplayChoice& choice : ChoicesFor(planner, kind)) {
       for (const uint64_t bytes : std::vector<uint64_t>{0, 1, 63, 100'003, 3'000'001}) {
         if (ranks > 20 && bytes != 1 && bytes != 100'003) continue;
-        ASSERT_EQ(CheckChoice(planner, choice, kind, bytes, ranks / 3), "")
+        ASSERT_EQ(CheckChoice(planner, choice, kind, bytes, RankIndex{ranks / 3}), "")
             << ReplayName(choice) << " " << CollectiveKindName(kind) << " of " << bytes << " B";
       }
     }
@@ -119,7 +119,7 @@ TEST(CheckSchedule, FindsWhatTheNetworkAddsUpRight) {
         checked.push_back(choice.algorithm);
         for (const uint64_t bytes :
              std::vector<uint64_t>{0, 1, 63, 100'003, 3'000'001, 40'000'003}) {
-          ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, bytes, 0), "")
+          ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, bytes), "")
               << ReplayName(choice) << " of " << bytes << " B on " << nodes << " x " << gpus;
         }
       }
@@ -130,8 +130,7 @@ TEST(CheckSchedule, FindsWhatTheNetworkAddsUpRight) {
         for (const uint64_t bytes :
              std::vector<uint64_t>{0, 1, 63, 10'007, 32'768, 100'003, 3'000'001}) {
           ASSERT_EQ(
-              CheckChoice(planner, {Algorithm::kCollnetDirect, Protocol::kSimple}, kind, bytes, 0),
-              "")
+              CheckChoice(planner, {Algorithm::kCollnetDirect, Protocol::kSimple}, kind, bytes), "")
               << CollectiveKindName(kind) << " of " << bytes << " B on " << nodes << " x " << gpus;
         }
       }
@@ -148,19 +147,19 @@ TEST_P(CheckLargeCommunicators, FindsEveryAlgorithmAndProtocolRightOnOneChannel)
   settings.collnet_enable = true;
   const NcclPlanner planner(Filled(ranks), settings);
   for (const ReplayChoice& choice : ChoicesFor(planner, CollectiveKind::kAllReduce)) {
-    ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, 300'007, 0), "")
+    ASSERT_EQ(CheckChoice(planner, choice, CollectiveKind::kAllReduce, 300'007), "")
         << ReplayName(choice);
   }
   // A block of its own in each message, and as many in one as NCCL puts there.
   for (const CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
     if (planner.layout().node_count() > 1 && ranks % 8 == 0) {
-      ASSERT_EQ(
-          CheckChoice(planner, {Algorithm::kCollnetDirect, Protocol::kSimple}, kind, 1'003, 0), "");
+      ASSERT_EQ(CheckChoice(planner, {Algorithm::kCollnetDirect, Protocol::kSimple}, kind, 1'003),
+                "");
     }
     for (const Algorithm algorithm : {Algorithm::kPat, Algorithm::kDirect}) {
       for (const uint64_t bytes : std::vector<uint64_t>{1'003, 300'007}) {
         if (bytes > 2'000 && (algorithm == Algorithm::kDirect || ranks > 257)) continue;
-        ASSERT_EQ(CheckChoice(planner, {algorithm, Protocol::kSimple}, kind, bytes, 0), "")
+        ASSERT_EQ(CheckChoice(planner, {algorithm, Protocol::kSimple}, kind, bytes), "")
             << AlgorithmName(algorithm);
       }
     }
@@ -182,7 +181,7 @@ TEST(CheckSchedule, FindsNvlsOfIslandsWithMoreGpusThanHeadsRight) {
     for (const uint64_t bytes : {uint64_t{1'000}, uint64_t{10'000'019}}) {
       JobCollective collective = Collective(CollectiveKind::kAllReduce, bytes);
       const auto schedule = planner.Plan(collective, {algorithm, Protocol::kSimple});
-      EXPECT_EQ(CheckSchedule({CollectiveKind::kAllReduce, bytes, 0}, islands * 40,
+      EXPECT_EQ(CheckSchedule({CollectiveKind::kAllReduce, bytes}, islands * 40,
                               [&](uint32_t) -> const CollectiveSchedule& { return *schedule; }),
                 "");
       EXPECT_EQ(schedule->LaneCount(RankIndex{35}, 0, 0), 2u);
@@ -312,8 +311,7 @@ TEST(CheckSchedule, FindsAllToAllRightForEveryRankCount) {
     for (uint32_t ranks = 1; ranks <= 64; ranks += ranks < 20 ? 1 : 11) {
       const NcclPlanner planner(Filled(ranks), settings);
       for (const uint64_t bytes : std::vector<uint64_t>{0, 1, 70'001, 3'000'001}) {
-        ASSERT_EQ(CheckP2p(planner, {CollectiveKind::kAllToAll, bytes, 0}, AllToAll(ranks, bytes)),
-                  "")
+        ASSERT_EQ(CheckP2p(planner, {CollectiveKind::kAllToAll, bytes}, AllToAll(ranks, bytes)), "")
             << bytes << " B on " << ranks << " ranks";
       }
     }
@@ -330,19 +328,21 @@ TEST(CheckSchedule, FindsGatherAndScatterRight) {
     scatter[5].push_back({true, RankIndex{rank}, 999'999});
     scatter[rank].push_back({false, RankIndex{5}, 999'999});
   }
-  EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kGather, 999'999, 5}, gather), "");
-  EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, 5}, scatter), "");
+  EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kGather, 999'999, RankIndex{5}}, gather), "");
+  EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, RankIndex{5}}, scatter), "");
   // The root's own, copied where it was said not to be, and not copied where it should.
-  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kGather, 999'999, 5, true}, gather),
+  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kGather, 999'999, RankIndex{5}, true}, gather),
               HasSubstr("rank 5 stores bytes of rank 5 0 to"));
   std::erase_if(scatter[5], [](const P2pCall& call) { return call.peer == 5; });
-  EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, 5, true}, scatter), "");
-  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, 5}, scatter),
+  EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, RankIndex{5}, true}, scatter),
+            "");
+  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kScatter, 999'999, RankIndex{5}}, scatter),
               HasSubstr("rank 5 never stores the bytes of rank 5 from 0 on"));
-  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kAllToAll, 999'999, 0}, gather),
+  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kAllToAll, 999'999}, gather),
               HasSubstr("never stores the bytes of rank"));
-  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kGather, 999'999, 5}, AllToAll(16, 999'999)),
-              HasSubstr("rank 0 stores bytes of rank 0 0 to"));
+  EXPECT_THAT(
+      CheckP2p(planner, {CollectiveKind::kGather, 999'999, RankIndex{5}}, AllToAll(16, 999'999)),
+      HasSubstr("rank 0 stores bytes of rank 0 0 to"));
 }
 
 TEST(CheckSchedule, FindsRepeatedAndUnequalMessagesRight) {
@@ -350,7 +350,7 @@ TEST(CheckSchedule, FindsRepeatedAndUnequalMessagesRight) {
   std::vector<std::vector<P2pCall>> calls(16);
   calls[0] = {{true, RankIndex{9}, 5'000'000}, {true, RankIndex{9}, 1}, {false, RankIndex{9}, 77}};
   calls[9] = {{false, RankIndex{0}, 5'000'000}, {true, RankIndex{0}, 77}, {false, RankIndex{0}, 1}};
-  EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kSend, 0, 0}, calls), "");
+  EXPECT_EQ(CheckP2p(planner, {CollectiveKind::kSend, 0}, calls), "");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using ::railyard::testing::Nodes;
 using ::railyard::testing::PlanRing;
 
 JobCollective Collective(CollectiveKind kind, uint64_t count, Datatype datatype,
-                         uint32_t root = 0) {
+                         RankIndex root = {}) {
   JobCollective collective;
   collective.kind = kind;
   collective.count = count;
@@ -77,10 +77,10 @@ TEST(NcclPlanner, SendsNMinusOneBlocksOfAllGatherAndReduceScatter) {
 
 TEST(NcclPlanner, SendsAllOfABroadcastOrReduceFromAllButOne) {
   const NcclPlanner planner(Nodes(1, 8), {});
-  const auto broadcast = SentBytes(
-      *PlanRing(planner, Collective(CollectiveKind::kBroadcast, 99'999, Datatype::kInt8, 3)));
-  const auto reduce = SentBytes(
-      *PlanRing(planner, Collective(CollectiveKind::kReduce, 99'999, Datatype::kInt8, 3)));
+  const auto broadcast = SentBytes(*PlanRing(
+      planner, Collective(CollectiveKind::kBroadcast, 99'999, Datatype::kInt8, RankIndex{3})));
+  const auto reduce = SentBytes(*PlanRing(
+      planner, Collective(CollectiveKind::kReduce, 99'999, Datatype::kInt8, RankIndex{3})));
   for (RankIndex rank{0}; rank < 8; ++rank) {
     EXPECT_EQ(broadcast[rank], rank == 2 ? 0u : 99'999u);  // the root's predecessor is last
     EXPECT_EQ(reduce[rank], rank == 3 ? 0u : 99'999u);

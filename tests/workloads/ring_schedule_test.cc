@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 
 RingSchedule Make(CollectiveKind kind, std::vector<uint32_t> ring, uint64_t block_bytes,
-                  uint64_t chunk_bytes, uint32_t root = 0) {
+                  uint64_t chunk_bytes, RankIndex root = {}) {
   RingParameters parameters;
   parameters.kind = kind;
   parameters.block_bytes = block_bytes;
@@ -99,7 +99,7 @@ TEST(RingSchedule, LoopsOverABlockInChunksOfFullSize) {
 }
 
 TEST(RingSchedule, BroadcastsFromTheRootAlongTheRing) {
-  const auto schedule = Make(CollectiveKind::kBroadcast, {0, 2, 1, 3}, 600, 512, 2);
+  const auto schedule = Make(CollectiveKind::kBroadcast, {0, 2, 1, 3}, 600, 512, RankIndex{2});
   EXPECT_THAT(Program(schedule, 2),
               ElementsAre("load store send 1 @0+512", "load store send 1 @512+88"));
   EXPECT_THAT(Program(schedule, 3),
@@ -108,7 +108,7 @@ TEST(RingSchedule, BroadcastsFromTheRootAlongTheRing) {
 }
 
 TEST(RingSchedule, ReducesFromTheRanksAfterTheRootRoundToIt) {
-  const auto schedule = Make(CollectiveKind::kReduce, {0, 2, 1, 3}, 600, 512, 2);
+  const auto schedule = Make(CollectiveKind::kReduce, {0, 2, 1, 3}, 600, 512, RankIndex{2});
   EXPECT_THAT(Program(schedule, 1), ElementsAre("load send 3 @0+512", "load send 3 @512+88"));
   EXPECT_THAT(Program(schedule, 0),
               ElementsAre("recv 3 load reduce send 2 @0+512", "recv 3 load reduce send 2 @512+88"));

@@ -29,7 +29,7 @@ TEST(CheckSchedule, ReportsMessagesOfDifferentSize) {
   std::vector<std::vector<P2pCall>> calls(16);
   calls[0] = {{true, RankIndex{9}, 1'000}};
   calls[9] = {{false, RankIndex{0}, 1'001}};
-  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kSend, 0, 0}, calls),
+  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kSend, 0}, calls),
               HasSubstr("receives 1001 B at offset 0 where rank 0 sent 1000 B"));
 }
 
@@ -37,7 +37,7 @@ TEST(CheckSchedule, ReportsAMessageThatNobodyReceives) {
   const NcclPlanner planner(Nodes(2, 8), {});
   std::vector<std::vector<P2pCall>> calls(16);
   calls[0] = {{true, RankIndex{9}, 1'000}};
-  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kSend, 0, 0}, calls),
+  EXPECT_THAT(CheckP2p(planner, {CollectiveKind::kSend, 0}, calls),
               HasSubstr("rank 9 never receives 1 of the messages of rank 0"));
 }
 
@@ -85,7 +85,7 @@ Broken BreakOneChannel(CollectiveKind kind, Broken::Change change) {
 }
 
 std::string Check(const Broken& schedule, CollectiveKind kind) {
-  return CheckSchedule({kind, kBytes, 0}, 4,
+  return CheckSchedule({kind, kBytes}, 4,
                        [&](uint32_t) -> const CollectiveSchedule& { return schedule; });
 }
 

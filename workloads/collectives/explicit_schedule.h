@@ -33,7 +33,7 @@ struct ExplicitStep {
 struct ExplicitAlgorithm {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint32_t rank_count = 0;
-  uint32_t root = 0;
+  RankIndex root{0};
   uint32_t chunk_count = 1;  // of the vector, or of each block
   uint32_t channel_count = 1;
   Protocol protocol = Protocol::kSimple;

@@ -18,7 +18,7 @@ struct AlgorithmRequest {
   CollectiveKind kind =
       CollectiveKind::kAllReduce;  // or AllGather, ReduceScatter, AllToAll, Broadcast, Reduce
   uint32_t rank_count = 0;
-  uint32_t root = 0;  // for Broadcast and Reduce; 0 for the others
+  RankIndex root{0};  // for Broadcast and Reduce; 0 for the others
 };
 
 // Returns the steps of all ranks, or nullptr if the algorithm does not support such collectives;

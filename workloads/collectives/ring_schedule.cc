@@ -77,15 +77,15 @@ uint32_t RingSchedule::LaneCount(RankIndex /*rank*/, uint32_t channel, uint32_t 
 LanePeers RingSchedule::PeersOf(const LaneId& lane) const {
   const uint32_t n = rings_->rank_count();
   const uint32_t position = rings_->PositionOf(lane.channel, lane.rank);
-  const uint32_t previous = rings_->RankAt(lane.channel, position == 0 ? n - 1 : position - 1);
-  const uint32_t next = rings_->RankAt(lane.channel, position + 1 == n ? 0 : position + 1);
+  const RankIndex previous = rings_->RankAt(lane.channel, position == 0 ? n - 1 : position - 1);
+  const RankIndex next = rings_->RankAt(lane.channel, position + 1 == n ? 0 : position + 1);
   const bool is_broadcast = kind_ == CollectiveKind::kBroadcast;
   const bool is_reduce = kind_ == CollectiveKind::kReduce;
   const bool is_first = (is_broadcast && lane.rank == root_) || (is_reduce && previous == root_);
   const bool is_last = (is_broadcast && next == root_) || (is_reduce && lane.rank == root_);
   LanePeers peers;
-  if (!is_first) peers.recv_from = {{RankIndex{previous}, ConnectionUse::kRing}};
-  if (!is_last) peers.send_to = {{RankIndex{next}, ConnectionUse::kRing}};
+  if (!is_first) peers.recv_from = {{previous, ConnectionUse::kRing}};
+  if (!is_last) peers.send_to = {{next, ConnectionUse::kRing}};
   return peers;
 }
 
@@ -234,8 +234,8 @@ Step RingSchedule::ChainStep(const Channel& channel, const LaneId& lane, uint32_
   Step result;
   result.offset_bytes = channel.offset_bytes + within_bytes;
   result.bytes = std::min(chunk_bytes_, channel.bytes - within_bytes);
-  const uint32_t next = rings_->RankAt(lane.channel, position + 1 == n ? 0 : position + 1);
-  const uint32_t previous = rings_->RankAt(lane.channel, position == 0 ? n - 1 : position - 1);
+  const RankIndex next = rings_->RankAt(lane.channel, position + 1 == n ? 0 : position + 1);
+  const RankIndex previous = rings_->RankAt(lane.channel, position == 0 ? n - 1 : position - 1);
   if (kind_ == CollectiveKind::kBroadcast) {
     result.recv_from = lane.rank == root_ ? kNoPeer : 0;
     result.send_to = next == root_ ? kNoPeer : 0;

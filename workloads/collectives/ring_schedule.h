@@ -38,7 +38,7 @@ class RingTable {
 struct RingParameters {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   uint64_t block_bytes = 0;  // whole vector, or one rank's block (AllGather, ReduceScatter)
-  uint32_t root = 0;
+  RankIndex root{0};
   uint64_t chunk_bytes = 0;          // largest chunk
   std::vector<ChannelShare> shares;  // by channel
   MessageRule message_rule;
@@ -80,7 +80,7 @@ class RingSchedule final : public CollectiveSchedule {
   std::shared_ptr<const RingTable> rings_;
   CollectiveKind kind_;
   uint64_t block_bytes_;
-  uint32_t root_;
+  RankIndex root_;
   uint64_t chunk_bytes_;
   uint64_t steps_per_loop_;
   MessageRule message_rule_;

@@ -18,7 +18,7 @@ struct ScheduleSubject {
   // The whole vector, or one rank's block (AllGather, ReduceScatter, AlltoAll, Gather, Scatter).
   // SENDRECV (kSend) does not use it: its messages need only agree with each other.
   uint64_t block_bytes = 0;
-  uint32_t root = 0;
+  RankIndex root{0};
   bool in_place = false;  // AlltoAll, Gather, Scatter: no rank copies its own block
   // AlltoAll: all ranks have one schedule, whose block r x rank_count + s is what rank s sends to
   // rank r; else each rank has one of its messages.

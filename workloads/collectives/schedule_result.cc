@@ -69,7 +69,7 @@ std::string ScheduleResult::CheckValue(uint64_t offset, uint64_t bytes,
       return {};
     }
     case CollectiveKind::kBroadcast:
-      if (contributors != Contributors(rank_count_, RankIndex{subject_.root})) {
+      if (contributors != Contributors(rank_count_, subject_.root)) {
         return fmt::format("stores what is not of the root {}", subject_.root);
       }
       return {};

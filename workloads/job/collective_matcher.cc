@@ -44,7 +44,7 @@ CollectiveIndex CollectiveMatcher::Match(const TraceOperation& operation, Commun
   collective.communicator = number;
   collective.count = operation.count;
   collective.datatype = operation.datatype;
-  collective.root = HasRoot(operation.kind) ? operation.root : 0;
+  collective.root = RankIndex{HasRoot(operation.kind) ? operation.root : 0};
   collective.bytes = OperationBytes(operation, size);
   collective.rank_count = size;
   collective.logged_algorithm = operation.algorithm;

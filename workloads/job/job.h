@@ -38,7 +38,7 @@ struct JobCollective {
   CommunicatorIndex communicator{};
   uint64_t count = 0;  // elements, as the API counts them; 0 for SENDRECV
   Datatype datatype = Datatype::kFloat32;
-  uint32_t root = 0;
+  RankIndex root{0};
   // Bytes as nccl-tests counts them (OperationBytes); for SENDRECV, the largest number that one
   // rank sends to or receives from others; for AllToAllv, the sum over its sends to others.
   uint64_t bytes = 0;

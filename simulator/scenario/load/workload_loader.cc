@@ -246,7 +246,7 @@ void LoadSchedule(const ProtoCursor& workload, LoadedWorkload& loaded, Diagnosti
 
 // The job's collectives that an algorithm may serve, each kind, number of ranks and root once.
 std::vector<AlgorithmRequest> RequestsOf(const Job& job) {
-  std::set<std::tuple<CollectiveKind, uint32_t, uint32_t>> seen;
+  std::set<std::tuple<CollectiveKind, uint32_t, RankIndex>> seen;
   std::vector<AlgorithmRequest> requests;
   for (const JobCollective& collective : job.collectives) {
     const CollectiveKind kind = collective.kind;
@@ -257,7 +257,7 @@ std::vector<AlgorithmRequest> RequestsOf(const Job& job) {
     if (!is_served || collective.rank_count < 2 || collective.rank_count > kAlgorithmRanksMax) {
       continue;
     }
-    const uint32_t root = IsBroadcastOrReduce(kind) ? collective.root : 0;
+    const RankIndex root = IsBroadcastOrReduce(kind) ? collective.root : RankIndex{0};
     if (seen.insert({kind, collective.rank_count, root}).second) {
       requests.push_back({.kind = kind, .rank_count = collective.rank_count, .root = root});
     }

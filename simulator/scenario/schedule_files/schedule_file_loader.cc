@@ -113,7 +113,7 @@ class ScheduleFileLoader {
     algorithm_->protocol = ProtocolOf(message.protocol());
     algorithm_->rank_count = Number(cursor_, "ranks", 2, 2, kAlgorithmRanksMax);
     algorithm_->chunk_count = Number(cursor_, "chunks", 1, 1, kAlgorithmChunksMax);
-    algorithm_->root = Number(cursor_, "root", 0, 0, algorithm_->rank_count - 1);
+    algorithm_->root = RankIndex{Number(cursor_, "root", 0, 0, algorithm_->rank_count - 1)};
     const bool has_root = algorithm_->kind == CollectiveKind::kBroadcast ||
                           algorithm_->kind == CollectiveKind::kReduce;
     if (cursor_.Has("root") && !has_root) {

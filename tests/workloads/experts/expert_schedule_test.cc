@@ -90,8 +90,7 @@ Sent SentBy(const std::vector<std::shared_ptr<const CollectiveSchedule>>& schedu
 
 std::string Check(const std::vector<std::shared_ptr<const CollectiveSchedule>>& schedules) {
   return CheckSchedule(
-      {.kind = CollectiveKind::kSend, .block_bytes = 0, .root = 0},
-      static_cast<uint32_t>(schedules.size()),
+      {.kind = CollectiveKind::kSend, .block_bytes = 0}, static_cast<uint32_t>(schedules.size()),
       [&](uint32_t rank) -> const CollectiveSchedule& { return *schedules[rank]; });
 }
 
