@@ -37,7 +37,7 @@ std::shared_ptr<const railyard::ExplicitAlgorithm> Binomial(
     for (; i + distance < ranks; distance *= 2) {
       steps.push_back({.step = {.send_to = rank_at(i + distance), .load_kept = true}});
     }
-    algorithm->lanes[{static_cast<uint32_t>(rank_at(i)), 0}].push_back(std::move(steps));
+    algorithm->lanes[{railyard::RankIndex{rank_at(i)}, 0}].push_back(std::move(steps));
   }
   return algorithm;
 }

@@ -81,18 +81,18 @@ PlanVolume VolumeOnFabric(const Scenario& scenario, const Trace& trace) {
   PlanVolume volume = VolumeOf(trace);
   volume.pairs.clear();
   for (auto& [name, group] : volume.groups) group.bytes = group.largest_bytes = 0;
-  std::map<std::pair<std::string, uint32_t>, uint64_t> sent;  // by group's name and GPU
+  std::map<std::pair<std::string, GlobalRank>, uint64_t> sent;  // by group's name and sender
   const std::vector<RankPairBytes> bytes = Counting(scenario).Take();
-  for (uint32_t i = 0; i < bytes.size(); ++i) {
+  for (CommunicatorIndex i{}; i < bytes.size(); ++i) {
     const TraceCommunicator& communicator = scenario.job.communicators[i];
     const std::string name = GroupNameOf(communicator);
     for (const auto& [pair, of_pair] : bytes[i]) {
-      const uint32_t from = communicator.ranks[pair.first];
+      const GlobalRank from = communicator.ranks[pair.first];
       volume.pairs[{from, communicator.ranks[pair.second]}] += of_pair;
       volume.groups[name].bytes += of_pair;
-      uint64_t& of_gpu = sent[{name, from}];
-      of_gpu += of_pair;
-      volume.groups[name].largest_bytes = std::max(volume.groups[name].largest_bytes, of_gpu);
+      uint64_t& of_rank = sent[{name, from}];
+      of_rank += of_pair;
+      volume.groups[name].largest_bytes = std::max(volume.groups[name].largest_bytes, of_rank);
     }
   }
   return volume;

@@ -33,12 +33,12 @@ class IterationRecorder {
   void Record();
 
  private:
-  // Holds the bytes of a kind of collective, and of a layer, from one GPU to another.
+  // Holds the bytes of a kind of collective, and of a layer, from one rank to another.
   struct Cell {
     std::string_view kind;
     uint32_t layer = IterationPairResult::kNoLayer;
-    uint32_t source = 0;
-    uint32_t destination = 0;
+    GlobalRank source{};
+    GlobalRank destination{};
     uint64_t bytes = 0;
     auto Place() const { return std::tie(kind, layer, source, destination); }
   };

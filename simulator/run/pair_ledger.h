@@ -24,9 +24,9 @@ class PairLedger {
   void Record(RunResult& result) const;
 
  private:
-  using Pair = std::pair<uint32_t, uint32_t>;  // source and destination GPU
+  using Pair = std::pair<GpuIndex, GpuIndex>;  // source and destination GPU
   // Identifies switches, operation and GPU, as in an InNetworkResult.
-  using SwitchUse = std::tuple<std::string_view, std::string_view, uint32_t>;
+  using SwitchUse = std::tuple<std::string_view, std::string_view, GpuIndex>;
   struct SwitchBytes {
     std::string tiers;
     uint64_t sent = 0;

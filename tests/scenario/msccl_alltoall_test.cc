@@ -118,7 +118,7 @@ TEST_F(MscclAllToAllTest, ThreadBlocksThatDoNotDependOnEachOtherAreLanes) {
   const auto algorithm = Load(Exchange(3, false));
   ASSERT_NE(algorithm, nullptr) << findings_;
   EXPECT_TRUE(algorithm->lanes_are_ctas);
-  const auto& lanes = algorithm->lanes.at({0, 0});
+  const auto& lanes = algorithm->lanes.at({RankIndex{0}, 0});
   ASSERT_EQ(lanes.size(), 3u);
   for (const auto& lane : lanes) EXPECT_LE(lane.size(), 2u);
   // A lane has all warps of its thread block.

@@ -75,7 +75,7 @@ TEST_F(MscclLoaderTest, StepsBecomeALane) {
   EXPECT_EQ(algorithm->kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(algorithm->rank_count, 2u);
   EXPECT_EQ(algorithm->chunk_count, 2u);
-  const auto& lanes = algorithm->lanes.at({0, 0});
+  const auto& lanes = algorithm->lanes.at({RankIndex{0}, 0});
   ASSERT_EQ(lanes.size(), 1u);
   ASSERT_EQ(lanes[0].size(), 4u);
   EXPECT_EQ(lanes[0][0].chunk, 1u);
@@ -308,7 +308,7 @@ TEST_F(MscclLoaderTest, ChunksThatAllStepsTreatAlikeAreOne) {
   const auto algorithm = Load(larger);
   ASSERT_NE(algorithm, nullptr) << findings_;
   EXPECT_EQ(algorithm->chunk_count, 2u);
-  EXPECT_EQ(algorithm->lanes.at({0, 0}).front().size(), 4u);
+  EXPECT_EQ(algorithm->lanes.at({RankIndex{0}, 0}).front().size(), 4u);
 }
 
 // GPU 1 keeps the sum of two contributions, adds the third, and forwards the sum of two.

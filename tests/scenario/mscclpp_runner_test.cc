@@ -28,7 +28,7 @@ class MscclppRunnerTest : public ScheduleTextTest {
   // Counts the messages that the rank sends on a channel.
   static size_t Sends(const ExplicitAlgorithm& algorithm, uint32_t rank, uint32_t channel) {
     size_t sends = 0;
-    for (const auto& lane : algorithm.lanes.at({rank, channel})) {
+    for (const auto& lane : algorithm.lanes.at({RankIndex{rank}, channel})) {
       for (const ExplicitStep& step : lane) sends += step.step.send_to != kNoPeer ? 1 : 0;
     }
     return sends;
@@ -150,7 +150,7 @@ TEST_F(MscclppRunnerTest, WhatIsPutIsSentAtOnceToDifferentRanks) {
   for (uint32_t i = 0; i + 1 < kGpus; ++i) {
     std::set<int32_t> receivers;
     for (uint32_t rank = 0; rank < kGpus; ++rank) {
-      receivers.insert(algorithm->lanes.at({rank, 0}).front()[i].step.send_to);
+      receivers.insert(algorithm->lanes.at({RankIndex{rank}, 0}).front()[i].step.send_to);
     }
     EXPECT_FALSE(receivers.contains(kNoPeer)) << i;
     EXPECT_EQ(receivers.size(), kGpus) << i;

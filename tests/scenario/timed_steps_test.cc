@@ -42,7 +42,7 @@ ExplicitAlgorithm Lanes(const std::vector<std::vector<TimedStep>>& steps_of, uin
 std::vector<int32_t> ReceiversOf(const ExplicitAlgorithm& algorithm, uint32_t rank,
                                  uint32_t channel = 0) {
   std::vector<int32_t> receivers;
-  for (const ExplicitStep& step : algorithm.lanes.at({rank, channel}).front()) {
+  for (const ExplicitStep& step : algorithm.lanes.at({RankIndex{rank}, channel}).front()) {
     receivers.push_back(step.step.send_to);
   }
   return receivers;
@@ -50,7 +50,7 @@ std::vector<int32_t> ReceiversOf(const ExplicitAlgorithm& algorithm, uint32_t ra
 std::vector<uint32_t> ChunksOf(const ExplicitAlgorithm& algorithm, uint32_t rank,
                                uint32_t channel) {
   std::vector<uint32_t> chunks;
-  for (const ExplicitStep& step : algorithm.lanes.at({rank, channel}).front()) {
+  for (const ExplicitStep& step : algorithm.lanes.at({RankIndex{rank}, channel}).front()) {
     chunks.push_back(step.chunk);
   }
   return chunks;

@@ -27,7 +27,7 @@ TEST(RecursiveDoublingTest, AddsEverythingUpOnceInLogarithmicallyManySends) {
     ASSERT_NE(algorithm, nullptr) << ranks;
     EXPECT_EQ(WrongWith(*algorithm), "") << ranks;
     int sends = 0;
-    for (const ExplicitStep& step : algorithm->lanes.at({0, 0}).front()) {
+    for (const ExplicitStep& step : algorithm->lanes.at({RankIndex{0}, 0}).front()) {
       if (step.step.send_to != kNoPeer) ++sends;
     }
     EXPECT_EQ(sends, std::bit_width(ranks) - 1) << ranks;
@@ -52,7 +52,7 @@ class ExplicitCheckTest : public ::testing::Test {
  protected:
   // A valid AllReduce of two ranks, to which each test makes one change.
   ExplicitAlgorithm algorithm_ = *MakeAlgorithm("recursive_doubling", {kAllReduce, 2});
-  Step& first_ = algorithm_.lanes.at({0, 0})[0][0].step;
+  Step& first_ = algorithm_.lanes.at({RankIndex{0}, 0})[0][0].step;
 };
 
 TEST_F(ExplicitCheckTest, CountsOutsideTheirRangesAreMistakes) {
@@ -72,21 +72,21 @@ TEST_F(ExplicitCheckTest, NumbersThatDoNotExistAreMistakes) {
   first_.send_to = kAllPeers;
   EXPECT_EQ(WrongWith(algorithm_), "peer -2 (expected a rank from 0 to 1)");
   first_.send_to = 1;
-  algorithm_.lanes.at({0, 0})[0][0].chunk = 1;
+  algorithm_.lanes.at({RankIndex{0}, 0})[0][0].chunk = 1;
   EXPECT_EQ(WrongWith(algorithm_), "chunk 1 (expected at most 0)");
-  algorithm_.lanes.at({0, 0})[0][0].chunk = 0;
+  algorithm_.lanes.at({RankIndex{0}, 0})[0][0].chunk = 0;
   EXPECT_EQ(WrongWith(algorithm_), "");
-  algorithm_.lanes[{2, 0}] = algorithm_.lanes.at({0, 0});
+  algorithm_.lanes[{RankIndex{2}, 0}] = algorithm_.lanes.at({RankIndex{0}, 0});
   EXPECT_EQ(WrongWith(algorithm_), "steps of a rank or channel that does not exist");
 }
 
 TEST_F(ExplicitCheckTest, TwoLanesThatShareAPeerAreAMistake) {
-  algorithm_.lanes.at({0, 0}).push_back({{.step = {.send_to = 1, .load_local = true}}});
+  algorithm_.lanes.at({RankIndex{0}, 0}).push_back({{.step = {.send_to = 1, .load_local = true}}});
   EXPECT_THAT(WrongWith(algorithm_), HasSubstr("lanes 0 and 1 send to rank 1"));
 }
 
 TEST_F(ExplicitCheckTest, AContributionThatIsMissingIsAMistake) {
-  algorithm_.lanes.at({0, 0})[0][1].step.load_kept = false;
+  algorithm_.lanes.at({RankIndex{0}, 0})[0][1].step.load_kept = false;
   EXPECT_THAT(WrongWith(algorithm_),
               HasSubstr("expected every rank to end with every contribution to its result once"));
 }

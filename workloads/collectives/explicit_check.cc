@@ -32,7 +32,7 @@ class NumberCheck {
     }
     for (const auto& [at, lanes] : algorithm_.lanes) {
       for (uint32_t lane = 0; lane < lanes.size(); ++lane) {
-        place.lane = {.rank = RankIndex{at.first}, .channel = at.second, .lane = lane};
+        place.lane = {.rank = at.first, .channel = at.second, .lane = lane};
         if (at.first >= algorithm_.rank_count || at.second >= algorithm_.channel_count) {
           return "steps of a rank or channel that does not exist";
         }
@@ -76,7 +76,7 @@ class NumberCheck {
   }
 
   const ExplicitAlgorithm& algorithm_;
-  std::map<std::tuple<bool, uint32_t, uint32_t, int32_t>, uint32_t> lane_of_;
+  std::map<std::tuple<bool, RankIndex, uint32_t, int32_t>, uint32_t> lane_of_;
 };
 
 }  // namespace

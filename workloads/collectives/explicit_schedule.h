@@ -40,7 +40,7 @@ struct ExplicitAlgorithm {
   bool is_in_place = false;     // AllToAll: a rank's block for itself is where it is to be
   bool lanes_are_ctas = false;  // each has all warps of a CTA; else those of a channel share one's
   // Lanes by rank and channel; each lane is a list of steps.
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<std::vector<ExplicitStep>>> lanes;
+  std::map<std::pair<RankIndex, uint32_t>, std::vector<std::vector<ExplicitStep>>> lanes;
 
   // Returns true if a call's count is that of a block, of which each rank has or sends one.
   bool HasBlocks() const {

@@ -13,7 +13,7 @@ std::shared_ptr<const ExplicitAlgorithm> MakeRecursiveDoubling(const AlgorithmRe
   auto algorithm = std::make_shared<ExplicitAlgorithm>();
   algorithm->kind = request.kind;
   algorithm->rank_count = ranks;
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
+  for (RankIndex rank{0}; rank < ranks; ++rank) {
     std::vector<ExplicitStep> steps;
     const auto peer_of = [&](uint32_t distance) { return static_cast<int32_t>(rank ^ distance); };
     // The first send is of the rank's own data; each later one of what it has just added up.

@@ -12,7 +12,7 @@ namespace railyard {
 
 // Maps (sender, receiver), two different communicator ranks, to the bytes that the receiver gets
 // from the sender. Sums made by the network's switches belong to no pair.
-using RankPairBytes = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
+using RankPairBytes = std::map<std::pair<RankIndex, RankIndex>, uint64_t>;
 RankPairBytes PairBytesOf(const CollectiveSchedule& schedule);
 
 }  // namespace railyard

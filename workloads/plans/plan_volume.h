@@ -26,7 +26,7 @@ struct GroupVolume {
 
 struct PlanVolume {
   // The payload bytes by (from, to).
-  std::map<std::pair<uint32_t, uint32_t>, uint64_t> pairs;
+  std::map<std::pair<GlobalRank, GlobalRank>, uint64_t> pairs;
   // The volumes by the first word of the communicators' names.
   std::map<std::string, GroupVolume> groups;
   int64_t compute_ps = 0;  // on the compute stream of the rank that computes longest

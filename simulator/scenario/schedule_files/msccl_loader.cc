@@ -38,17 +38,17 @@ struct Value {
 class LaneGroups {
  public:
   explicit LaneGroups(const MscclProgram& program) : first_(program.gpus.size()) {
-    for (uint32_t gpu = 0; gpu < program.gpus.size(); ++gpu) {
+    for (RankIndex gpu{0}; gpu < program.gpus.size(); ++gpu) {
       for (const auto& [id, block] : program.gpus[gpu]) first_[gpu][id] = id;
     }
   }
 
-  int64_t LaneOf(uint32_t gpu, int64_t block) const {
+  int64_t LaneOf(RankIndex gpu, int64_t block) const {
     int64_t first = first_[gpu].at(block);
     while (first != first_[gpu].at(first)) first = first_[gpu].at(first);
     return first;
   }
-  void Unite(uint32_t gpu, int64_t a, int64_t b) {
+  void Unite(RankIndex gpu, int64_t a, int64_t b) {
     const int64_t lane_a = LaneOf(gpu, a);
     const int64_t lane_b = LaneOf(gpu, b);
     first_[gpu][std::max(lane_a, lane_b)] = std::min(lane_a, lane_b);
@@ -61,7 +61,7 @@ class LaneGroups {
 // Returns groups in which the thread blocks of a channel are one.
 LaneGroups OnePerChannel(const MscclProgram& program) {
   LaneGroups groups(program);
-  for (uint32_t gpu = 0; gpu < program.gpus.size(); ++gpu) {
+  for (RankIndex gpu{0}; gpu < program.gpus.size(); ++gpu) {
     std::map<int64_t, int64_t> first_of_channel;
     for (const auto& [id, block] : program.gpus[gpu]) {
       groups.Unite(gpu, first_of_channel.try_emplace(block.channel, id).first->second, id);
@@ -132,7 +132,7 @@ class LaneMaker {
     for (bool moved = true; moved;) {
       moved = false;
       is_done = true;
-      for (uint32_t gpu = 0; gpu < program_.gpus.size(); ++gpu) {
+      for (RankIndex gpu{0}; gpu < program_.gpus.size(); ++gpu) {
         for (const auto& [id, block] : program_.gpus[gpu]) {
           if (++turns_ > kLaneTurnsMax) {
             return Error(1,
@@ -154,7 +154,7 @@ class LaneMaker {
   }
 
   int StuckLine() {
-    for (uint32_t gpu = 0; gpu < program_.gpus.size(); ++gpu) {
+    for (RankIndex gpu{0}; gpu < program_.gpus.size(); ++gpu) {
       for (const auto& [id, block] : program_.gpus[gpu]) {
         if (done_[gpu][id] < block.steps.size()) return block.steps[done_[gpu][id]].line;
       }
@@ -162,12 +162,13 @@ class LaneMaker {
     return 1;
   }
 
-  bool IsReady(uint32_t gpu, const MscclBlock& block, const MscclStep& step) {
+  bool IsReady(RankIndex gpu, const MscclBlock& block, const MscclStep& step) {
     if (step.after_block >= 0 &&
         static_cast<int64_t>(done_[gpu][step.after_block]) <= step.after_step) {
       return false;
     }
-    return !step.receives || std::ssize(messages_[{block.recv, gpu, block.channel}]) >= step.count;
+    return !step.receives ||
+           std::ssize(messages_[{RankIndex{block.recv}, gpu, block.channel}]) >= step.count;
   }
 
   // Names a thread block of a GPU.
@@ -176,7 +177,7 @@ class LaneMaker {
     const MscclBlock& block;
   };
 
-  bool RunStep(uint32_t gpu, const Block& block, const MscclStep& step) {
+  bool RunStep(RankIndex gpu, const Block& block, const MscclStep& step) {
     if (step.is_local() && !step.keeps) return true;
     for (int64_t i = 0; i < step.count; ++i) {
       if (!RunChunk(gpu, block, step, i)) return false;
@@ -184,7 +185,7 @@ class LaneMaker {
     return true;
   }
 
-  bool RunChunk(uint32_t gpu, const Block& runs, const MscclStep& step, int64_t i) {
+  bool RunChunk(RankIndex gpu, const Block& runs, const MscclStep& step, int64_t i) {
     const MscclBlock& block = runs.block;
     if (++chunk_steps_ > kChunkStepsMax) {
       return Error(step.line, fmt::format("more than {} steps of one chunk each", kChunkStepsMax));
@@ -209,7 +210,7 @@ class LaneMaker {
       made.step.load_kept = !value->is_own;
     }
     if (step.receives) {
-      auto& arrived = messages_[{block.recv, gpu, block.channel}];
+      auto& arrived = messages_[{RankIndex{block.recv}, gpu, block.channel}];
       const uint32_t chunk = arrived.front();
       arrived.pop_front();
       if (value && value->chunk != chunk) {
@@ -228,7 +229,7 @@ class LaneMaker {
     }
     if (step.sends) {
       made.step.send_to = static_cast<int32_t>(block.send);
-      messages_[{gpu, static_cast<uint32_t>(block.send), block.channel}].push_back(value->chunk);
+      messages_[{gpu, RankIndex{block.send}, block.channel}].push_back(value->chunk);
     }
     if (step.keeps) {
       made.step.keep = true;
@@ -246,13 +247,13 @@ class LaneMaker {
     return true;
   }
 
-  bool IsKept(uint32_t gpu, int64_t block, const Value& value) {
+  bool IsKept(RankIndex gpu, int64_t block, const Value& value) {
     const int64_t lane = groups_.LaneOf(gpu, block);
     return value.is_own ||
            (value.lane == lane && value.version == versions_[{gpu, lane, value.chunk}]);
   }
 
-  void RememberCopy(uint32_t gpu, const Block& block, const Slot& to, const Value& value,
+  void RememberCopy(RankIndex gpu, const Block& block, const Slot& to, const Value& value,
                     int line) {
     ExplicitStep made;
     made.source = static_cast<uint32_t>(line);
@@ -270,12 +271,12 @@ class LaneMaker {
     size_t step = 0;
     int line = 0;
   };
-  Place NextPlace(uint32_t gpu, const Block& block, int line) {
+  Place NextPlace(RankIndex gpu, const Block& block, int line) {
     const size_t step = LaneOf(gpu, block).size();
     return {block.block.channel, number_of_lane_[{gpu, groups_.LaneOf(gpu, block.id)}], step, line};
   }
 
-  std::vector<ExplicitStep>& LaneOf(uint32_t gpu, const Block& block) {
+  std::vector<ExplicitStep>& LaneOf(RankIndex gpu, const Block& block) {
     const auto channel = static_cast<uint32_t>(block.block.channel);
     algorithm_->channel_count = std::max(algorithm_->channel_count, channel + 1);
     auto& lanes = algorithm_->lanes[{gpu, channel}];
@@ -284,13 +285,13 @@ class LaneMaker {
     if (is_new) lanes.emplace_back();
     return lanes[number->second];
   }
-  ExplicitStep& StepAt(uint32_t gpu, const Place& place) {
+  ExplicitStep& StepAt(RankIndex gpu, const Place& place) {
     return algorithm_->lanes.at(
         {gpu, static_cast<uint32_t>(place.channel)})[place.lane][place.step];
   }
 
   // Returns the value that was written there, or the rank's own contribution.
-  std::optional<Value> ValueAt(uint32_t gpu, const Slot& slot) const {
+  std::optional<Value> ValueAt(RankIndex gpu, const Slot& slot) const {
     const auto at = slots_[gpu].find(slot);
     if (at != slots_[gpu].end()) return at->second;
     const bool gathers = algorithm_->kind == CollectiveKind::kAllGather;
@@ -311,7 +312,7 @@ class LaneMaker {
   // in o alone; in place, AllReduce and ReduceScatter have it in i.
   bool StoreResults() {
     const bool scatters = algorithm_->kind == CollectiveKind::kReduceScatter;
-    for (uint32_t gpu = 0; gpu < last_write_.size(); ++gpu) {
+    for (RankIndex gpu{0}; gpu < last_write_.size(); ++gpu) {
       for (const auto& [slot, place] : last_write_[gpu]) {
         if (slot.buffer == 's' || (slot.buffer == 'i' && !program_.is_in_place)) continue;
         ExplicitStep& last = StepAt(gpu, place);
@@ -364,14 +365,14 @@ class LaneMaker {
   std::shared_ptr<ExplicitAlgorithm> algorithm_ = std::make_shared<ExplicitAlgorithm>();
   std::vector<std::map<int64_t, size_t>> done_;  // steps, by GPU and thread block
   std::vector<std::map<Slot, Value>> slots_;     // by GPU
-  std::map<std::tuple<int64_t, uint32_t, int64_t>, std::deque<uint32_t>> messages_;
+  std::map<std::tuple<RankIndex, RankIndex, int64_t>, std::deque<uint32_t>> messages_;
   std::vector<std::map<Slot, Place>> last_write_;  // by GPU
   // By GPU: where it first reads its contribution of a slot of the result.
   std::vector<std::map<Slot, Place>> first_read_;
   // The version of a chunk that a lane keeps, by GPU, lane and chunk.
-  std::map<std::tuple<uint32_t, int64_t, uint32_t>, uint64_t> versions_;
+  std::map<std::tuple<RankIndex, int64_t, uint32_t>, uint64_t> versions_;
   // By GPU and lane: which of those of its channel it is.
-  std::map<std::pair<uint32_t, int64_t>, size_t> number_of_lane_;
+  std::map<std::pair<RankIndex, int64_t>, size_t> number_of_lane_;
   uint64_t chunk_steps_ = 0;
   uint64_t turns_ = 0;
 };

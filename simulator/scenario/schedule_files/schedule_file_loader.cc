@@ -127,7 +127,7 @@ class ScheduleFileLoader {
     const ProtoCursor lane = cursor_.Child("lanes", index);
     if (!lane.Has("rank")) lane.Missing(diagnostics_, "rank", "whose steps these are");
     if (lane.Size("steps") == 0) lane.Missing(diagnostics_, "steps", "one or more");
-    const uint32_t rank = Number(lane, "rank", 0, 0, algorithm_->rank_count - 1);
+    const RankIndex rank{Number(lane, "rank", 0, 0, algorithm_->rank_count - 1)};
     const uint32_t channel = Number(lane, "channel", 0, 0, kAlgorithmChannelsMax - 1);
     algorithm_->channel_count = std::max(algorithm_->channel_count, channel + 1);
     std::vector<ExplicitStep> steps;
@@ -157,12 +157,12 @@ class ScheduleFileLoader {
   }
 
   // No other lane of the rank and channel may use a connection.
-  void ClaimPeers(const ProtoCursor& lane, uint32_t rank, uint32_t channel, int index) {
+  void ClaimPeers(const ProtoCursor& lane, RankIndex rank, uint32_t channel, int index) {
     for (const char* field : {"recv_from", "send_to"}) {
       for (int i = 0; i < lane.Size("steps"); ++i) {
         const ProtoCursor step = lane.Child("steps", i);
         if (!step.Has(field)) continue;
-        const uint32_t peer = Number(step, field, 0, 0, algorithm_->rank_count - 1);
+        const RankIndex peer{Number(step, field, 0, 0, algorithm_->rank_count - 1)};
         const auto [at, is_new] = owner_of_.try_emplace({field, rank, channel, peer}, index);
         if (is_new || at->second == index) continue;
         step.Error(diagnostics_, field,
@@ -196,8 +196,8 @@ class ScheduleFileLoader {
   Diagnostics& diagnostics_;
   std::shared_ptr<ExplicitAlgorithm> algorithm_ = std::make_shared<ExplicitAlgorithm>();
   // Lanes by their numbers in the file.
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<int>> index_of_;
-  std::map<std::tuple<std::string, uint32_t, uint32_t, uint32_t>, int> owner_of_;
+  std::map<std::pair<RankIndex, uint32_t>, std::vector<int>> index_of_;
+  std::map<std::tuple<std::string, RankIndex, uint32_t, RankIndex>, int> owner_of_;
 };
 
 }  // namespace

@@ -17,14 +17,14 @@ using StepsOfGpus = std::vector<std::vector<TimedStep>>;
 
 // Returns the chunks by how often each GPU sends them.
 std::vector<std::vector<uint32_t>> GroupsOfChunks(const StepsOfGpus& steps_of) {
-  std::map<uint32_t, std::map<uint32_t, uint32_t>> sends_of;  // by chunk and GPU
-  for (uint32_t gpu = 0; gpu < steps_of.size(); ++gpu) {
+  std::map<uint32_t, std::map<RankIndex, uint32_t>> sends_of;  // by chunk and GPU
+  for (RankIndex gpu{0}; gpu < steps_of.size(); ++gpu) {
     for (const TimedStep& step : steps_of[gpu]) {
       auto& sends = sends_of[step.made.chunk];
       if (step.made.step.send_to != kNoPeer) ++sends[gpu];
     }
   }
-  std::map<std::map<uint32_t, uint32_t>, std::vector<uint32_t>> groups;
+  std::map<std::map<RankIndex, uint32_t>, std::vector<uint32_t>> groups;
   for (auto& [chunk, sends] : sends_of) groups[std::move(sends)].push_back(chunk);
   std::vector<std::vector<uint32_t>> chunks;
   for (auto& [sends, group] : groups) chunks.push_back(std::move(group));
@@ -48,27 +48,27 @@ uint32_t PartsOf(const std::vector<std::vector<uint32_t>>& groups, uint32_t chan
   return static_cast<uint32_t>(parts);
 }
 
-using Connection = std::pair<uint32_t, uint32_t>;  // sender and receiver
+using Connection = std::pair<RankIndex, RankIndex>;  // sender and receiver
 
 // Puts the messages of each connection into the order in which they are received. Those of one
 // chunk are in that order.
 void SendInOrderOfReceipt(StepsOfGpus& steps_of) {
   std::map<std::pair<Connection, uint32_t>, std::deque<size_t>> places;  // of receipt, by chunk
   std::map<Connection, size_t> received;
-  for (uint32_t gpu = 0; gpu < steps_of.size(); ++gpu) {
+  for (RankIndex gpu{0}; gpu < steps_of.size(); ++gpu) {
     for (const TimedStep& step : steps_of[gpu]) {
       if (step.made.step.recv_from == kNoPeer) continue;
-      const Connection connection = {static_cast<uint32_t>(step.made.step.recv_from), gpu};
+      const Connection connection = {RankIndex{step.made.step.recv_from}, gpu};
       places[{connection, step.made.chunk}].push_back(received[connection]++);
     }
   }
-  for (uint32_t gpu = 0; gpu < steps_of.size(); ++gpu) {
-    std::map<uint32_t, std::map<size_t, TimedStep>> in_order;  // by receiver and place
-    std::map<uint32_t, std::vector<size_t>> at;                // where the lane sends, by receiver
+  for (RankIndex gpu{0}; gpu < steps_of.size(); ++gpu) {
+    std::map<RankIndex, std::map<size_t, TimedStep>> in_order;  // by receiver and place
+    std::map<RankIndex, std::vector<size_t>> at;                // where the lane sends, by receiver
     for (size_t i = 0; i < steps_of[gpu].size(); ++i) {
       const TimedStep& step = steps_of[gpu][i];
       if (step.made.step.send_to == kNoPeer) continue;
-      const auto to = static_cast<uint32_t>(step.made.step.send_to);
+      const RankIndex to{step.made.step.send_to};
       std::deque<size_t>& of_chunk = places[{{gpu, to}, step.made.chunk}];
       SIM_CHECK(!of_chunk.empty(), "a message of an algorithm that nobody receives");
       in_order[to][of_chunk.front()] = step;
@@ -87,18 +87,18 @@ void SendInOrderOfReceipt(StepsOfGpus& steps_of) {
 void SendEarly(uint32_t channel, StepsOfGpus& steps_of) {
   std::map<Connection, std::vector<uint64_t>> taken_at;
   const auto gpus = static_cast<uint32_t>(steps_of.size());
-  for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
+  for (RankIndex gpu{0}; gpu < gpus; ++gpu) {
     for (const TimedStep& step : steps_of[gpu]) {
       if (step.made.step.recv_from == kNoPeer) continue;
-      taken_at[{static_cast<uint32_t>(step.made.step.recv_from), gpu}].push_back(step.at);
+      taken_at[{RankIndex{step.made.step.recv_from}, gpu}].push_back(step.at);
     }
   }
   const size_t slots = MessageRule().in_flight_messages;
-  for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
-    std::map<uint32_t, std::vector<uint64_t>> sent_at;  // by receiver
+  for (RankIndex gpu{0}; gpu < gpus; ++gpu) {
+    std::map<RankIndex, std::vector<uint64_t>> sent_at;  // by receiver
     for (TimedStep& step : steps_of[gpu]) {
       if (step.made.step.send_to == kNoPeer) continue;
-      const auto to = static_cast<uint32_t>(step.made.step.send_to);
+      const RankIndex to{step.made.step.send_to};
       std::vector<uint64_t>& sent = sent_at[to];
       step.at = step.possible_at;
       if (!sent.empty()) step.at = std::max(step.at, sent.back());
@@ -112,7 +112,7 @@ void SendEarly(uint32_t channel, StepsOfGpus& steps_of) {
     // that not all GPUs send to one.
     std::ranges::stable_sort(steps_of[gpu], {}, [&](const TimedStep& step) {
       if (step.made.step.send_to == kNoPeer) return std::pair(step.at, uint32_t{0});
-      const auto to = static_cast<uint32_t>(step.made.step.send_to);
+      const RankIndex to{step.made.step.send_to};
       const uint32_t distance = to + 2 * gpus - gpu - 1 - channel % gpus;
       return std::pair(step.at, 1 + distance % gpus);
     });
@@ -149,10 +149,10 @@ void WriteLanes(StepsOfGpus steps_of, uint64_t steps_max, ExplicitAlgorithm& alg
     for (uint32_t i = 0; i < group.size(); ++i) first_channel_of[group[i]] = i * parts % channels;
   }
   std::vector<StepsOfGpus> steps_by_channel(channels, StepsOfGpus(steps_of.size()));
-  for (uint32_t gpu = 0; gpu < steps_of.size(); ++gpu) {
+  for (RankIndex gpu{0}; gpu < steps_of.size(); ++gpu) {
     for (TimedStep step : std::exchange(steps_of[gpu], {})) {
       const uint32_t chunk = step.made.chunk;
-      for (PartIndex part{}; part < parts; ++part) {
+      for (uint32_t part = 0; part < parts; ++part) {
         step.made.chunk = chunk * parts + part;
         steps_by_channel[(first_channel_of[chunk] + part) % channels][gpu].push_back(step);
       }
@@ -162,7 +162,7 @@ void WriteLanes(StepsOfGpus steps_of, uint64_t steps_max, ExplicitAlgorithm& alg
     StepsOfGpus steps = std::exchange(steps_by_channel[channel], {});
     SendInOrderOfReceipt(steps);
     SendEarly(channel, steps);
-    for (uint32_t gpu = 0; gpu < steps.size(); ++gpu) {
+    for (RankIndex gpu{0}; gpu < steps.size(); ++gpu) {
       if (!steps[gpu].empty()) AddLane(steps[gpu], algorithm.lanes[{gpu, channel}]);
     }
   }

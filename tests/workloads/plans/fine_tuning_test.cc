@@ -140,8 +140,11 @@ TEST(FineTuningTest, TrainingBeginsWithBroadcasts) {
   // As one ring, from the root on.
   const PlanVolume volume = VolumeOf(TraceOf(text));
   const PlanVolume without = VolumeOf(TraceOf(Gpt2("data: 4", "iterations: 2")));
-  EXPECT_EQ(volume.pairs.at({0, 1}) - without.pairs.at({0, 1}), 2 * half.elements);
-  EXPECT_EQ(volume.pairs.at({3, 0}), without.pairs.at({3, 0}));
+  EXPECT_EQ(volume.pairs.at({GlobalRank{0}, GlobalRank{1}}) -
+                without.pairs.at({GlobalRank{0}, GlobalRank{1}}),
+            2 * half.elements);
+  EXPECT_EQ(volume.pairs.at({GlobalRank{3}, GlobalRank{0}}),
+            without.pairs.at({GlobalRank{3}, GlobalRank{0}}));
 }
 
 // Buffers: means and variances are of the parameters' type and share their bucket, counters are

@@ -67,10 +67,11 @@ TEST(PlanVolumeTest, BytesPerPairAreTheClosedForms) {
   const uint64_t activations = uint64_t{128} * 512 * 2;
   const uint64_t parameters = uint64_t{2} * ((4 * 512 * 512 + 2 * 512 * 2048) / 2 +
                                              2 * 512);  // and two norms, which are whole
-  EXPECT_EQ(volume.pairs.at({8, 9}), uint64_t{4} * 2 * 8 * activations * 2 * 1 / 2);
-  EXPECT_EQ(volume.pairs.at({8, 10}), parameters * 2 * 2 * 3 / 4);
-  EXPECT_EQ(volume.pairs.at({8, 16}), 8 * activations);
-  EXPECT_EQ(volume.pairs.at({8, 0}), 8 * activations);
+  EXPECT_EQ(volume.pairs.at({GlobalRank{8}, GlobalRank{9}}),
+            uint64_t{4} * 2 * 8 * activations * 2 * 1 / 2);
+  EXPECT_EQ(volume.pairs.at({GlobalRank{8}, GlobalRank{10}}), parameters * 2 * 2 * 3 / 4);
+  EXPECT_EQ(volume.pairs.at({GlobalRank{8}, GlobalRank{16}}), 8 * activations);
+  EXPECT_EQ(volume.pairs.at({GlobalRank{8}, GlobalRank{0}}), 8 * activations);
 }
 
 TEST(PlanVolumeTest, EveryShippedPlanTalks) {
