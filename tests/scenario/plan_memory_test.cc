@@ -16,6 +16,8 @@ using Slot = PlanMemory::Slot;
 
 constexpr MscclppBuffer kInput = MscclppBuffer::kInput;
 constexpr MscclppBuffer kScratch = MscclppBuffer::kScratch;
+constexpr RankIndex kGpu0{0};
+constexpr RankIndex kGpu1{1};
 
 class PlanMemoryTest : public ::testing::Test {
  protected:
@@ -27,13 +29,15 @@ class PlanMemoryTest : public ::testing::Test {
     return plan;
   }
 
-  PlanMemory::Value At(uint32_t gpu, const Slot& slot) {
+  PlanMemory::Value At(RankIndex gpu, const Slot& slot) {
     const auto value = memory_.ValueAt(gpu, slot);
     EXPECT_TRUE(value.has_value());
     return value.value_or(PlanMemory::Value());
   }
   // GPU 0 puts its value of chunk 0 into the first slot of GPU 1's scratch.
-  void Put() { memory_.Write({.gpu = 1, .buffer = kScratch}, 0, 0, At(0, {kInput, 0})); }
+  void Put() {
+    memory_.Write({.gpu = kGpu1, .buffer = kScratch}, 0, kGpu0, At(kGpu0, {kInput, 0}));
+  }
 
   MscclppPlan plan_ = TwoGpus();
   Diagnostics diagnostics_;
@@ -43,20 +47,20 @@ class PlanMemoryTest : public ::testing::Test {
 };
 
 TEST_F(PlanMemoryTest, AtFirstAGpuHasItsOwnContributionAlone) {
-  EXPECT_TRUE(At(0, {kInput, 0}).is_own);
-  EXPECT_FALSE(memory_.ValueAt(0, {kInput, 1}).has_value());
-  EXPECT_FALSE(memory_.ValueAt(0, {kScratch, 0}).has_value());
+  EXPECT_TRUE(At(kGpu0, {kInput, 0}).is_own);
+  EXPECT_FALSE(memory_.ValueAt(kGpu0, {kInput, 1}).has_value());
+  EXPECT_FALSE(memory_.ValueAt(kGpu0, {kScratch, 0}).has_value());
   // In place the result lies where the input does.
-  EXPECT_EQ(memory_.SlotOf(0, MscclppBuffer::kOutput, 0), Slot(kInput, 0));
+  EXPECT_EQ(memory_.SlotOf(kGpu0, MscclppBuffer::kOutput, 0), Slot(kInput, 0));
 }
 
 TEST_F(PlanMemoryTest, WhatIsPutIsAMessageWhenItIsNeeded) {
   Put();
-  PlanMemory::Value value = At(1, {kScratch, 0});
-  EXPECT_EQ(value.holder, 0u);
-  ASSERT_TRUE(memory_.Fetch(1, {kScratch, 0}, value, place_));
+  PlanMemory::Value value = At(kGpu1, {kScratch, 0});
+  EXPECT_EQ(value.holder, kGpu0);
+  ASSERT_TRUE(memory_.Fetch(kGpu1, {kScratch, 0}, value, place_));
   EXPECT_FALSE(value.holder.has_value());
-  EXPECT_TRUE(memory_.IsCurrent(1, value, place_));
+  EXPECT_TRUE(memory_.IsCurrent(kGpu1, value, place_));
   const auto steps = memory_.TakeSteps();
   ASSERT_EQ(steps[0].size(), 1u);
   EXPECT_EQ(steps[0][0].made.step.send_to, 1);
@@ -78,30 +82,30 @@ TEST_F(PlanMemoryTest, WhatIsPutLeavesBeforeItIsKeptAnew) {
   const auto keep = [&] {
     ExplicitStep step{.chunk = 0};
     step.step.load_local = step.step.keep = true;
-    EXPECT_TRUE(memory_.SendHeld(0, 0, place_));
-    EXPECT_TRUE(memory_.AddStep(0, step, place_));
-    return memory_.Keep(0, 0);
+    EXPECT_TRUE(memory_.SendHeld(kGpu0, 0, place_));
+    EXPECT_TRUE(memory_.AddStep(kGpu0, step, place_));
+    return memory_.Keep(kGpu0, 0);
   };
   const PlanMemory::Value first = keep();
-  memory_.Write({.gpu = 1, .buffer = kScratch}, 0, 0, first);
+  memory_.Write({.gpu = kGpu1, .buffer = kScratch}, 0, kGpu0, first);
   const PlanMemory::Value second = keep();
-  EXPECT_FALSE(memory_.IsCurrent(0, first, place_));
-  EXPECT_TRUE(memory_.IsCurrent(0, second, place_));
+  EXPECT_FALSE(memory_.IsCurrent(kGpu0, first, place_));
+  EXPECT_TRUE(memory_.IsCurrent(kGpu0, second, place_));
   EXPECT_THAT(diagnostics_.ToString(),
               HasSubstr("plan.json:7:1: error: needs chunk 0 of GPU 0 as it was before"));
-  EXPECT_TRUE(At(1, {kScratch, 0}).is_sent);
+  EXPECT_TRUE(At(kGpu1, {kScratch, 0}).is_sent);
   // The second one cannot overtake it.
-  EXPECT_FALSE(memory_.SendNow(0, 1, second, place_));
+  EXPECT_FALSE(memory_.SendNow(kGpu0, kGpu1, second, place_));
   // Nobody takes it: it is not sent after all.
   EXPECT_EQ(memory_.TakeSteps()[0].size(), 2u);
 }
 
 TEST_F(PlanMemoryTest, AMessageIsTakenFromItsSlotOnce) {
-  EXPECT_FALSE(memory_.Take(1, {kScratch, 0}, {kScratch, 1}));
+  EXPECT_FALSE(memory_.Take(kGpu1, {kScratch, 0}, {kScratch, 1}));
   Put();
-  EXPECT_TRUE(memory_.Take(1, {kScratch, 0}, {kScratch, 1}));
-  EXPECT_FALSE(memory_.ValueAt(1, {kScratch, 0}).has_value());
-  EXPECT_EQ(At(1, {kScratch, 1}).holder, 0u);
+  EXPECT_TRUE(memory_.Take(kGpu1, {kScratch, 0}, {kScratch, 1}));
+  EXPECT_FALSE(memory_.ValueAt(kGpu1, {kScratch, 0}).has_value());
+  EXPECT_EQ(At(kGpu1, {kScratch, 1}).holder, kGpu0);
 }
 
 TEST_F(PlanMemoryTest, AResultThatIsNotThereIsAnError) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "simulator/units/rank_index.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {
@@ -26,7 +27,7 @@ class BufferChunks {
     return has_all ? gpu_count_ * chunk_count_ : chunk_count_;
   }
   // Returns the chunk at a place of a GPU's contribution, or of its result.
-  uint32_t OfInput(uint32_t gpu, uint32_t index) const {
+  uint32_t OfInput(RankIndex gpu, uint32_t index) const {
     switch (kind_) {
       case CollectiveKind::kAllGather:
         return gpu * chunk_count_ + index;
@@ -36,7 +37,7 @@ class BufferChunks {
         return index;
     }
   }
-  uint32_t OfOutput(uint32_t gpu, uint32_t index) const {
+  uint32_t OfOutput(RankIndex gpu, uint32_t index) const {
     switch (kind_) {
       case CollectiveKind::kReduceScatter:
         return gpu * chunk_count_ + index;

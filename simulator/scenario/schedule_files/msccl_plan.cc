@@ -25,7 +25,7 @@ class PlanWriter {
     plan_.chunk_count = program_.ChunksOfBlock();
     plan_.semaphores.resize(program_.gpus.size());
     if (!FindConnections() || !PlaceMailboxes()) return std::nullopt;
-    for (uint32_t gpu = 0; gpu < program_.gpus.size(); ++gpu) {
+    for (RankIndex gpu{0}; gpu < program_.gpus.size(); ++gpu) {
       NumberDependencies(gpu);
       auto& blocks = plan_.gpus.emplace_back();
       for (const auto& [id, block] : program_.gpus[gpu]) {
@@ -42,7 +42,7 @@ class PlanWriter {
 
  private:
   // Names sender, receiver and channel.
-  using ConnectionId = std::tuple<int64_t, int64_t, int64_t>;
+  using ConnectionId = std::tuple<RankIndex, RankIndex, int64_t>;
   using StepId = std::pair<int64_t, int64_t>;  // thread block and step of a GPU
 
   // One of the two ends: which thread block uses it, and the chunks that pass there.
@@ -65,14 +65,15 @@ class PlanWriter {
   }
 
   bool FindConnections() {
-    for (uint32_t gpu = 0; gpu < program_.gpus.size(); ++gpu) {
+    for (RankIndex gpu{0}; gpu < program_.gpus.size(); ++gpu) {
       for (const auto& [id, block] : program_.gpus[gpu]) {
         for (const MscclStep& step : block.steps) {
-          if (step.sends && !Use(connections_[{gpu, block.send, block.channel}].sent, id, step)) {
+          if (step.sends &&
+              !Use(connections_[{gpu, RankIndex{block.send}, block.channel}].sent, id, step)) {
             return false;
           }
           if (step.receives &&
-              !Use(connections_[{block.recv, gpu, block.channel}].received, id, step)) {
+              !Use(connections_[{RankIndex{block.recv}, gpu, block.channel}].received, id, step)) {
             return false;
           }
         }
@@ -90,7 +91,7 @@ class PlanWriter {
   }
 
   bool PlaceMailboxes() {
-    std::map<int64_t, int64_t> slots;  // by receiver
+    std::map<RankIndex, int64_t> slots;  // by receiver
     for (auto& [id, connection] : connections_) {
       const auto& [from, to, channel] = id;
       if (connection.sent.chunks > connection.received.chunks) {
@@ -111,7 +112,7 @@ class PlanWriter {
     return true;
   }
 
-  void NumberDependencies(uint32_t gpu) {
+  void NumberDependencies(RankIndex gpu) {
     numbers_.clear();
     waited_for_.clear();
     int64_t count = 0;
@@ -145,7 +146,7 @@ class PlanWriter {
     operation.targets = {target};
   }
 
-  static MscclppChunks ChunksAt(uint32_t gpu, const MscclSlot& slot, int64_t count) {
+  static MscclppChunks ChunksAt(RankIndex gpu, const MscclSlot& slot, int64_t count) {
     return {.gpu = gpu,
             .buffer = slot.buffer == 'i'   ? MscclppBuffer::kInput
                       : slot.buffer == 'o' ? MscclppBuffer::kOutput
@@ -154,13 +155,13 @@ class PlanWriter {
             .size = static_cast<uint32_t>(count)};
   }
 
-  void WriteStep(uint32_t gpu, const MscclBlock& block, const MscclStep& step) {
+  void WriteStep(RankIndex gpu, const MscclBlock& block, const MscclStep& step) {
     if (step.count == 0 || (step.is_local() && !step.keeps)) return;
     const MscclppChunks source = ChunksAt(gpu, step.source, step.count);
     const MscclppChunks target = ChunksAt(gpu, step.target, step.count);
     MscclppChunks outcome = step.keeps ? target : source;
     if (step.receives) {
-      Connection& connection = connections_.at({block.recv, gpu, block.channel});
+      Connection& connection = connections_.at({RankIndex{block.recv}, gpu, block.channel});
       const MscclppChunks arrived =
           InMailbox(connection, gpu, step.count, connection.next_received);
       // A message stays in the mailbox until it is reduced.
@@ -174,8 +175,8 @@ class PlanWriter {
       }
     }
     if (!step.sends) return;
-    Connection& connection = connections_.at({gpu, block.send, block.channel});
-    const auto to = static_cast<uint32_t>(block.send);
+    const RankIndex to{block.send};
+    Connection& connection = connections_.at({gpu, to, block.channel});
     AddData(step, MscclppKind::kMove, {outcome},
             InMailbox(connection, to, step.count, connection.next_sent));
   }
@@ -189,7 +190,7 @@ class PlanWriter {
     return sum;
   }
 
-  static MscclppChunks InMailbox(const Connection& connection, uint32_t gpu, int64_t count,
+  static MscclppChunks InMailbox(const Connection& connection, RankIndex gpu, int64_t count,
                                  uint32_t& next) {
     const uint32_t index = connection.mailbox + next;
     next += static_cast<uint32_t>(count);

@@ -87,7 +87,7 @@ class PlanParser {
     std::vector<uint32_t> buffers[2];   // into Gpu::buffers
   };
   struct Gpu {
-    uint32_t id = 0;
+    RankIndex id{0};
     std::vector<MscclppChannel> channels[2] = {};
     std::vector<MscclppChunks> buffers = {};  // of other GPUs
   };
@@ -193,13 +193,13 @@ class PlanParser {
       const bool is_stated = scratch != gpu.MemberEnd() && scratch->value.IsInt();
       scratch_chunks_.push_back(is_stated ? std::max(0, scratch->value.GetInt()) : 0);
     }
-    for (uint32_t id = 0; id < gpu_count_; ++id) {
+    for (RankIndex id{0}; id < gpu_count_; ++id) {
       if (!ReadGpu(gpus[id], id, fmt::format("gpus[{}]", id))) return false;
     }
     return true;
   }
 
-  bool ReadGpu(const Json& json, uint32_t id, const std::string& place) {
+  bool ReadGpu(const Json& json, RankIndex id, const std::string& place) {
     Gpu gpu{.id = id};
     int64_t stated_id = 0;
     int64_t inputs = 0;
@@ -283,7 +283,7 @@ class PlanParser {
   bool ReadChannels(const Json& json, Gpu& gpu, const std::string& place) {
     const Json& channels = List(json, "channels");
     if (!IsListOfObjects(channels, place + ".channels")) return false;
-    std::map<std::pair<size_t, uint32_t>, uint32_t> count;  // by type and peer
+    std::map<std::pair<size_t, RankIndex>, uint32_t> count;  // by type and peer
     for (const Json& entry : channels.GetArray()) {
       size_t type = 0;
       if (!Type(Text(entry, "channel_type"), place + ".channels", type)) return false;
@@ -291,9 +291,9 @@ class PlanParser {
         if (!peer.IsUint() || peer.GetUint() >= gpu_count_ || peer.GetUint() == gpu.id) {
           return Error(place + ".channels", "connected_to has a number that is no other GPU");
         }
-        gpu.channels[type].push_back({.peer = peer.GetUint(),
-                                      .is_port = type == 1,
-                                      .number = count[{type, peer.GetUint()}]++});
+        const RankIndex to{peer.GetUint()};
+        gpu.channels[type].push_back(
+            {.peer = to, .is_port = type == 1, .number = count[{type, to}]++});
       }
     }
     return true;
@@ -305,10 +305,12 @@ class PlanParser {
     if (!IsListOfObjects(buffers, at)) return false;
     for (const Json& entry : buffers.GetArray()) {
       MscclppChunks chunks;
-      if (!Index(entry, "rank", at, gpu_count_, chunks.gpu) ||
+      uint32_t rank = 0;
+      if (!Index(entry, "rank", at, gpu_count_, rank) ||
           !Buffer(Text(entry, "type"), at, chunks.buffer)) {
         return false;
       }
+      chunks.gpu = RankIndex{rank};
       gpu.buffers.push_back(chunks);
     }
     return true;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simulator/diagnostics/diagnostics.h"
+#include "simulator/units/rank_index.h"
 #include "traces/trace/trace.h"
 
 namespace railyard {
@@ -20,7 +21,7 @@ enum class MscclppBuffer : uint8_t { kInput, kOutput, kScratch, kMailbox };
 
 // Describes adjacent chunks of a buffer, of the GPU itself or of another one.
 struct MscclppChunks {
-  uint32_t gpu = 0;
+  RankIndex gpu{0};
   MscclppBuffer buffer = MscclppBuffer::kInput;
   uint32_t index = 0;
   uint32_t size = 1;
@@ -28,7 +29,7 @@ struct MscclppChunks {
 
 // Identifies the number-th channel of a type between two GPUs, by the GPU at this end.
 struct MscclppChannel {
-  uint32_t peer = 0;
+  RankIndex peer{0};
   bool is_port = false;  // through a proxy; else by direct loads and stores
   uint32_t number = 0;
 };

@@ -100,7 +100,7 @@ class PlanRunner {
   }
 
   // Moves to the target what another GPU has put there; it is sent when it is needed.
-  Turn Receive(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+  Turn Receive(const MscclppOperation& operation, RankIndex gpu, BlockState& state) {
     const MscclppChunks& source = operation.sources.front();
     const MscclppChunks& target = operation.targets.front();
     const PlanMemory::Slot from = memory_.SlotOf(gpu, source.buffer, source.index + state.element);
@@ -130,7 +130,7 @@ class PlanRunner {
   }
 
   // Adds one source; those of other GPUs are messages.
-  Turn Reduce(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+  Turn Reduce(const MscclppOperation& operation, RankIndex gpu, BlockState& state) {
     if (state.source == operation.sources.size()) return FinishReduction(operation, gpu, state);
     const MscclppChunks& source = OperandOf(operation, state);
     const PlanMemory::Slot slot =
@@ -149,7 +149,7 @@ class PlanRunner {
     }
     ++state.source;
     if (source.gpu == gpu && !value->holder) return AddLocal(operation, gpu, *value, state);
-    const uint32_t holder = value->holder.value_or(source.gpu);
+    const RankIndex holder = value->holder.value_or(source.gpu);
     const bool is_sent = value->holder ? memory_.SendToSlot(gpu, slot, *value, operation.place)
                                        : memory_.SendNow(holder, gpu, *value, operation.place);
     if (!is_sent) return Turn::kFailed;
@@ -160,7 +160,7 @@ class PlanRunner {
     return KeepSum(operation, gpu, step, state) ? Turn::kMoved : Turn::kFailed;
   }
 
-  Turn AddLocal(const MscclppOperation& operation, uint32_t gpu, const PlanMemory::Value& value,
+  Turn AddLocal(const MscclppOperation& operation, RankIndex gpu, const PlanMemory::Value& value,
                 BlockState& state) {
     bool& adds = value.is_own ? state.adds_own : state.adds_kept;
     if (adds) {
@@ -181,7 +181,7 @@ class PlanRunner {
     step.step.keep = true;
     return step;
   }
-  bool KeepSum(const MscclppOperation& operation, uint32_t gpu, const ExplicitStep& step,
+  bool KeepSum(const MscclppOperation& operation, RankIndex gpu, const ExplicitStep& step,
                BlockState& state) {
     const PlanMemory::Value kept{.chunk = step.chunk, .version = state.kept_version};
     if (state.adds_kept && !memory_.IsCurrent(gpu, kept, operation.place)) return false;
@@ -196,7 +196,7 @@ class PlanRunner {
     return true;
   }
 
-  Turn FinishReduction(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+  Turn FinishReduction(const MscclppOperation& operation, RankIndex gpu, BlockState& state) {
     if (state.adds_own && state.adds_kept) {
       ExplicitStep step = Sum(state, state.sum.chunk);
       step.step.reduce = true;
@@ -212,12 +212,12 @@ class PlanRunner {
   }
 
   // --- Synchronization ---------------------------------------------------------------------------
-  void Signal(const MscclppOperation& operation, uint32_t gpu) {
+  void Signal(const MscclppOperation& operation, RankIndex gpu) {
     for (const MscclppChannel& channel : operation.channels) {
       ++signals_[{gpu, channel.peer, channel.is_port, channel.number}];
     }
   }
-  bool Wait(const MscclppOperation& operation, uint32_t gpu) {
+  bool Wait(const MscclppOperation& operation, RankIndex gpu) {
     const auto signals = [&](const MscclppChannel& channel) -> int64_t& {
       return signals_[{channel.peer, gpu, channel.is_port, channel.number}];
     };
@@ -227,7 +227,7 @@ class PlanRunner {
     for (const MscclppChannel& channel : operation.channels) --signals(channel);
     return true;
   }
-  bool Barrier(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+  bool Barrier(const MscclppOperation& operation, RankIndex gpu, BlockState& state) {
     uint64_t& arrivals = arrivals_[gpu][operation.numbers.front()];
     const uint64_t count = std::max<uint64_t>(1, operation.block_count);
     if (!state.generation) state.generation = arrivals++ / count;
@@ -235,7 +235,7 @@ class PlanRunner {
     state.generation.reset();
     return true;
   }
-  bool Acquire(const MscclppOperation& operation, uint32_t gpu) {
+  bool Acquire(const MscclppOperation& operation, RankIndex gpu) {
     for (const uint32_t number : operation.numbers) {
       if (semaphores_[gpu][number] == 0) return false;
     }
@@ -247,14 +247,14 @@ class PlanRunner {
     return operation.kind == MscclppKind::kMove || operation.kind == MscclppKind::kReceive ||
            operation.kind == MscclppKind::kReduce;
   }
-  Turn RunElement(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+  Turn RunElement(const MscclppOperation& operation, RankIndex gpu, BlockState& state) {
     if (operation.kind == MscclppKind::kMove) return Move(operation, state);
     if (operation.kind == MscclppKind::kReceive) return Receive(operation, gpu, state);
     return Reduce(operation, gpu, state);
   }
 
   // Goes on until a message is on its way, or the block has to wait or has ended.
-  Turn RunBlock(uint32_t gpu, uint32_t block) {
+  Turn RunBlock(RankIndex gpu, uint32_t block) {
     const std::vector<MscclppOperation>& operations = plan_.gpus[gpu][block];
     BlockState& state = blocks_[gpu][block];
     bool has_moved = false;
@@ -281,7 +281,7 @@ class PlanRunner {
     }
     return has_moved ? Turn::kMoved : Turn::kDone;
   }
-  bool PassSynchronization(const MscclppOperation& operation, uint32_t gpu, BlockState& state) {
+  bool PassSynchronization(const MscclppOperation& operation, RankIndex gpu, BlockState& state) {
     switch (operation.kind) {
       case MscclppKind::kWait:
         return Wait(operation, gpu);
@@ -310,7 +310,7 @@ class PlanRunner {
       is_done = true;
       memory_.BeginRound();
       for (uint32_t block = 0; block < blocks_max; ++block) {
-        for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
+        for (RankIndex gpu{0}; gpu < gpu_count_; ++gpu) {
           if (block >= plan_.gpus[gpu].size()) continue;
           if (++block_turn_count_ > kBlockTurnsMax) {
             return memory_.Fail(
@@ -324,7 +324,7 @@ class PlanRunner {
       }
     }
     if (is_done) return true;
-    for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
+    for (RankIndex gpu{0}; gpu < gpu_count_; ++gpu) {
       for (size_t block = 0; block < plan_.gpus[gpu].size(); ++block) {
         const auto& operations = plan_.gpus[gpu][block];
         if (blocks_[gpu][block].operation == operations.size()) continue;
@@ -348,8 +348,9 @@ class PlanRunner {
   const uint32_t gpu_count_;
   PlanMemory memory_;
   std::vector<std::vector<BlockState>> blocks_;
-  std::map<std::tuple<uint32_t, uint32_t, bool, uint32_t>, int64_t> signals_;  // not waited for yet
-  std::vector<std::map<uint32_t, uint64_t>> arrivals_;                         // by GPU and barrier
+  // Signals that were not waited for yet, by sender, receiver and their channel.
+  std::map<std::tuple<RankIndex, RankIndex, bool, uint32_t>, int64_t> signals_;
+  std::vector<std::map<uint32_t, uint64_t>> arrivals_;  // by GPU and barrier
   std::vector<std::vector<int64_t>> semaphores_;
   uint64_t turn_count_ = 0;  // of operations on a chunk
   uint64_t block_turn_count_ = 0;

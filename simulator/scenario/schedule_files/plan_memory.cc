@@ -16,7 +16,7 @@ PlanMemory::PlanMemory(const std::string& path, const MscclppPlan& plan, Diagnos
       kept_(gpu_count_),
       held_(gpu_count_),
       steps_(gpu_count_) {
-  for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
+  for (RankIndex gpu{0}; gpu < gpu_count_; ++gpu) {
     gpu_places_.push_back({.name = fmt::format("gpus[{}]", gpu)});
   }
 }
@@ -27,7 +27,7 @@ bool PlanMemory::Fail(const MscclppPlace& place, const std::string& what) {
   return false;
 }
 
-PlanMemory::Slot PlanMemory::SlotOf(uint32_t gpu, MscclppBuffer buffer, uint32_t index) const {
+PlanMemory::Slot PlanMemory::SlotOf(RankIndex gpu, MscclppBuffer buffer, uint32_t index) const {
   if (!plan_.is_in_place || buffer != MscclppBuffer::kOutput) return {buffer, index};
   const uint32_t block = gpu * plan_.chunk_count;
   if (chunks_.InputCount() == chunks_.OutputCount()) return {MscclppBuffer::kInput, index};
@@ -36,7 +36,7 @@ PlanMemory::Slot PlanMemory::SlotOf(uint32_t gpu, MscclppBuffer buffer, uint32_t
   return {MscclppBuffer::kInput, index - block};
 }
 
-std::optional<PlanMemory::Value> PlanMemory::ValueAt(uint32_t gpu, const Slot& slot) const {
+std::optional<PlanMemory::Value> PlanMemory::ValueAt(RankIndex gpu, const Slot& slot) const {
   const auto at = slots_[gpu].find(slot);
   if (at != slots_[gpu].end()) return at->second;
   if (slot.first != MscclppBuffer::kInput || slot.second >= chunks_.InputCount()) {
@@ -45,7 +45,7 @@ std::optional<PlanMemory::Value> PlanMemory::ValueAt(uint32_t gpu, const Slot& s
   return Value{.chunk = chunks_.OfInput(gpu, slot.second), .is_own = true};
 }
 
-void PlanMemory::Write(const MscclppChunks& chunks, uint32_t element, uint32_t by, Value value) {
+void PlanMemory::Write(const MscclppChunks& chunks, uint32_t element, RankIndex by, Value value) {
   const Slot slot = SlotOf(chunks.gpu, chunks.buffer, chunks.index + element);
   if (chunks.gpu != by) {
     value.holder = by;
@@ -56,7 +56,7 @@ void PlanMemory::Write(const MscclppChunks& chunks, uint32_t element, uint32_t b
   Replace(chunks.gpu, slot, value);
 }
 
-void PlanMemory::Replace(uint32_t gpu, const Slot& slot, const Value& value) {
+void PlanMemory::Replace(RankIndex gpu, const Slot& slot, const Value& value) {
   const auto [at, is_new] = slots_[gpu].try_emplace(slot, value);
   if (is_new) return;
   const Value before = std::exchange(at->second, value);
@@ -67,7 +67,7 @@ void PlanMemory::Replace(uint32_t gpu, const Slot& slot, const Value& value) {
   sent.erase(message);
 }
 
-bool PlanMemory::Take(uint32_t gpu, const Slot& from, const Slot& to) {
+bool PlanMemory::Take(RankIndex gpu, const Slot& from, const Slot& to) {
   const auto at = slots_[gpu].find(from);
   if (at == slots_[gpu].end()) return false;
   if (to == from) return true;
@@ -82,13 +82,13 @@ bool PlanMemory::Take(uint32_t gpu, const Slot& from, const Slot& to) {
   return true;
 }
 
-void PlanMemory::NoteRead(uint32_t gpu, const Slot& slot, Value value) {
+void PlanMemory::NoteRead(RankIndex gpu, const Slot& slot, Value value) {
   value.is_sent = false;
   value.is_read = true;
   slots_[gpu][slot] = value;
 }
 
-bool PlanMemory::AddStep(uint32_t gpu, ExplicitStep step, const MscclppPlace& place) {
+bool PlanMemory::AddStep(RankIndex gpu, ExplicitStep step, const MscclppPlace& place) {
   if (++step_count_ > kPlanStepsMax) {
     return Fail(place, fmt::format("more than {} steps", kPlanStepsMax));
   }
@@ -100,21 +100,21 @@ bool PlanMemory::AddStep(uint32_t gpu, ExplicitStep step, const MscclppPlace& pl
   return true;
 }
 
-PlanMemory::Value PlanMemory::Keep(uint32_t gpu, uint32_t chunk) {
+PlanMemory::Value PlanMemory::Keep(RankIndex gpu, uint32_t chunk) {
   Kept& kept = kept_[gpu][chunk];
   ++kept.version;
   kept.step = steps_[gpu].size() - 1;
   return {.chunk = chunk, .version = kept.version};
 }
 
-bool PlanMemory::IsCurrent(uint32_t gpu, const Value& value, const MscclppPlace& place) {
+bool PlanMemory::IsCurrent(RankIndex gpu, const Value& value, const MscclppPlace& place) {
   if (value.is_own || kept_[gpu][value.chunk].version == value.version) return true;
   return Fail(place, fmt::format("needs chunk {} of GPU {} as it was before it was reduced or "
                                  "received again",
                                  value.chunk, gpu));
 }
 
-bool PlanMemory::Send(uint32_t from, uint32_t to, const Value& value, const MscclppPlace& place) {
+bool PlanMemory::Send(RankIndex from, RankIndex to, const Value& value, const MscclppPlace& place) {
   if (!IsCurrent(from, value, place)) return false;
   ExplicitStep step{.chunk = value.chunk};
   step.step.send_to = static_cast<int32_t>(to);
@@ -125,12 +125,12 @@ bool PlanMemory::Send(uint32_t from, uint32_t to, const Value& value, const Mscc
   return true;
 }
 
-uint64_t PlanMemory::PossibleAt(uint32_t gpu, const Value& value) const {
+uint64_t PlanMemory::PossibleAt(RankIndex gpu, const Value& value) const {
   if (value.is_own) return round_begin_;
   return std::max(round_begin_, steps_[gpu][kept_[gpu].at(value.chunk).step].at);
 }
 
-bool PlanMemory::SendHeld(uint32_t gpu, uint32_t chunk, const MscclppPlace& place) {
+bool PlanMemory::SendHeld(RankIndex gpu, uint32_t chunk, const MscclppPlace& place) {
   for (const auto& [to, slot] : std::exchange(held_[gpu][chunk], {})) {
     const auto at = slots_[to].find(slot);
     if (at == slots_[to].end()) continue;
@@ -146,11 +146,12 @@ bool PlanMemory::SendHeld(uint32_t gpu, uint32_t chunk, const MscclppPlace& plac
   return true;
 }
 
-std::deque<PlanMemory::Message>& PlanMemory::UnderWay(uint32_t from, uint32_t to, uint32_t chunk) {
+std::deque<PlanMemory::Message>& PlanMemory::UnderWay(RankIndex from, RankIndex to,
+                                                      uint32_t chunk) {
   return under_way_[{from, to, chunk}];
 }
 
-bool PlanMemory::SendToSlot(uint32_t gpu, const Slot& slot, const Value& value,
+bool PlanMemory::SendToSlot(RankIndex gpu, const Slot& slot, const Value& value,
                             const MscclppPlace& place) {
   if (!value.is_sent) return SendNow(*value.holder, gpu, value, place);
   std::deque<Message>& sent = UnderWay(*value.holder, gpu, value.chunk);
@@ -159,20 +160,20 @@ bool PlanMemory::SendToSlot(uint32_t gpu, const Slot& slot, const Value& value,
   return true;
 }
 
-bool PlanMemory::SendNow(uint32_t from, uint32_t to, const Value& value,
+bool PlanMemory::SendNow(RankIndex from, RankIndex to, const Value& value,
                          const MscclppPlace& place) {
   if (!UnderWay(from, to, value.chunk).empty()) return FailOvertaken(from, value, place);
   return Send(from, to, value, place);
 }
 
-bool PlanMemory::FailOvertaken(uint32_t holder, const Value& value, const MscclppPlace& place) {
+bool PlanMemory::FailOvertaken(RankIndex holder, const Value& value, const MscclppPlace& place) {
   return Fail(place, fmt::format("needs chunk {} of GPU {} before what was put of it earlier, "
                                  "and that GPU has kept anew since",
                                  value.chunk, holder));
 }
 
-bool PlanMemory::Fetch(uint32_t gpu, const Slot& slot, Value& value, const MscclppPlace& place) {
-  const uint32_t holder = *value.holder;
+bool PlanMemory::Fetch(RankIndex gpu, const Slot& slot, Value& value, const MscclppPlace& place) {
+  const RankIndex holder = *value.holder;
   ExplicitStep step{.chunk = value.chunk};
   step.step.recv_from = static_cast<int32_t>(holder);
   step.step.keep = true;
@@ -188,7 +189,7 @@ bool PlanMemory::Fetch(uint32_t gpu, const Slot& slot, Value& value, const Msccl
 bool PlanMemory::StoreResults() {
   const uint32_t chunks = chunks_.OutputCount();
   for (uint32_t i = 0; i < chunks; ++i) {
-    for (uint32_t gpu = 0; gpu < gpu_count_; ++gpu) {
+    for (RankIndex gpu{0}; gpu < gpu_count_; ++gpu) {
       const uint64_t first = uint64_t{gpu} * chunks / gpu_count_;
       const auto index = static_cast<uint32_t>((first + i) % chunks);
       if (!StoreResult(gpu, SlotOf(gpu, MscclppBuffer::kOutput, index), index)) return false;
@@ -197,7 +198,7 @@ bool PlanMemory::StoreResults() {
   return true;
 }
 
-bool PlanMemory::StoreResult(uint32_t gpu, const Slot& slot, uint32_t index) {
+bool PlanMemory::StoreResult(RankIndex gpu, const Slot& slot, uint32_t index) {
   const MscclppPlace& place = gpu_places_[gpu];
   auto value = ValueAt(gpu, slot);
   if (!value) return Fail(place, fmt::format("chunk {} of the result is not written", index));

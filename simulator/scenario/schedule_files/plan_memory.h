@@ -17,6 +17,7 @@
 #include "simulator/scenario/schedule_files/buffer_chunks.h"
 #include "simulator/scenario/schedule_files/mscclpp_plan.h"
 #include "simulator/scenario/schedule_files/timed_steps.h"
+#include "simulator/units/rank_index.h"
 #include "workloads/collectives/explicit_schedule.h"
 
 namespace railyard {
@@ -37,7 +38,7 @@ class PlanMemory {
     uint32_t chunk = 0;
     bool is_own = false;
     uint64_t version = 0;
-    std::optional<uint32_t> holder = {};
+    std::optional<RankIndex> holder = {};
     bool is_sent = false;
     bool is_read = false;
     uint64_t put_at = 0;  // the number of steps after which it could be sent
@@ -51,35 +52,35 @@ class PlanMemory {
   bool Fail(const MscclppPlace& place, const std::string& what);
 
   // Returns the slot of a buffer. In place, chunks of the smaller buffer lie in the larger one.
-  Slot SlotOf(uint32_t gpu, MscclppBuffer buffer, uint32_t index) const;
+  Slot SlotOf(RankIndex gpu, MscclppBuffer buffer, uint32_t index) const;
   // Returns what is in a slot; nullopt if it has not been written.
-  std::optional<Value> ValueAt(uint32_t gpu, const Slot& slot) const;
+  std::optional<Value> ValueAt(RankIndex gpu, const Slot& slot) const;
   // Puts a value into a slot for one of `chunks`, by a GPU that holds it.
-  void Write(const MscclppChunks& chunks, uint32_t element, uint32_t by, Value value);
+  void Write(const MscclppChunks& chunks, uint32_t element, RankIndex by, Value value);
   // Moves what another GPU has put into a slot to another slot; returns false if it is not there
   // yet.
-  bool Take(uint32_t gpu, const Slot& from, const Slot& to);
+  bool Take(RankIndex gpu, const Slot& from, const Slot& to);
   // Notes that a message of a slot was received into a sum: whoever reads it again receives it
   // again.
-  void NoteRead(uint32_t gpu, const Slot& slot, Value value);
+  void NoteRead(RankIndex gpu, const Slot& slot, Value value);
   // Adds a step of the GPU; returns false with a finding if there are too many. `place`, as that of
   // the functions that send, must outlive this.
-  bool AddStep(uint32_t gpu, ExplicitStep step, const MscclppPlace& place);
+  bool AddStep(RankIndex gpu, ExplicitStep step, const MscclppPlace& place);
   // Returns the value that the last step of the GPU keeps.
-  Value Keep(uint32_t gpu, uint32_t chunk);
+  Value Keep(RankIndex gpu, uint32_t chunk);
   // Returns false with a finding if the GPU has kept the chunk anew since.
-  bool IsCurrent(uint32_t gpu, const Value& value, const MscclppPlace& place);
+  bool IsCurrent(RankIndex gpu, const Value& value, const MscclppPlace& place);
   // Sends the values of a chunk that lie in slots of other GPUs, before the GPU replaces the value
   // that it keeps. They receive them when they need them.
-  bool SendHeld(uint32_t gpu, uint32_t chunk, const MscclppPlace& place);
+  bool SendHeld(RankIndex gpu, uint32_t chunk, const MscclppPlace& place);
   // Sends the value of a slot to its GPU, unless that has been done. Two GPUs receive
   // their messages of one chunk in the order in which they were sent.
-  bool SendToSlot(uint32_t gpu, const Slot& slot, const Value& value, const MscclppPlace& place);
+  bool SendToSlot(RankIndex gpu, const Slot& slot, const Value& value, const MscclppPlace& place);
   // Sends a value that is in no slot of the receiver. Returns false with a finding if an earlier
   // message of the chunk is under way.
-  bool SendNow(uint32_t from, uint32_t to, const Value& value, const MscclppPlace& place);
+  bool SendNow(RankIndex from, RankIndex to, const Value& value, const MscclppPlace& place);
   // Sends what another GPU holds to the slot's GPU, which keeps it.
-  bool Fetch(uint32_t gpu, const Slot& slot, Value& value, const MscclppPlace& place);
+  bool Fetch(RankIndex gpu, const Slot& slot, Value& value, const MscclppPlace& place);
   // Begins the next turns of the thread blocks, which put and read at the same time.
   void BeginRound() { round_begin_ = step_count_; }
   // Ends the plan: has each GPU keep its result. Returns false with a finding if it is wrong. Each
@@ -102,13 +103,13 @@ class PlanMemory {
   };
 
   // Writes a slot. A message that was to be received there is not sent, since nobody has read it.
-  void Replace(uint32_t gpu, const Slot& slot, const Value& value);
-  bool Send(uint32_t from, uint32_t to, const Value& value, const MscclppPlace& place);
+  void Replace(RankIndex gpu, const Slot& slot, const Value& value);
+  bool Send(RankIndex from, RankIndex to, const Value& value, const MscclppPlace& place);
   // Thread blocks put and read at the same time in a round, if their values are there.
-  uint64_t PossibleAt(uint32_t gpu, const Value& value) const;
-  std::deque<Message>& UnderWay(uint32_t from, uint32_t to, uint32_t chunk);
-  bool FailOvertaken(uint32_t holder, const Value& value, const MscclppPlace& place);
-  bool StoreResult(uint32_t gpu, const Slot& slot, uint32_t index);
+  uint64_t PossibleAt(RankIndex gpu, const Value& value) const;
+  std::deque<Message>& UnderWay(RankIndex from, RankIndex to, uint32_t chunk);
+  bool FailOvertaken(RankIndex holder, const Value& value, const MscclppPlace& place);
+  bool StoreResult(RankIndex gpu, const Slot& slot, uint32_t index);
 
   const std::string& path_;
   const MscclppPlan& plan_;
@@ -118,13 +119,13 @@ class PlanMemory {
   std::vector<std::map<Slot, Value>> slots_;    // by GPU; own contributions left out
   std::vector<std::map<uint32_t, Kept>> kept_;  // by GPU and chunk
   // By GPU and chunk: slots of others that it is to send to, and may have been written since.
-  std::vector<std::map<uint32_t, std::vector<std::pair<uint32_t, Slot>>>> held_;
+  std::vector<std::map<uint32_t, std::vector<std::pair<RankIndex, Slot>>>> held_;
   // By sender, receiver and chunk: messages that were sent and not received yet.
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::deque<Message>> under_way_;
-  std::map<uint32_t, std::set<size_t>> unread_;  // steps that send in vain, by GPU
-  std::vector<std::vector<TimedStep>> steps_;    // by GPU
-  std::vector<MscclppPlace> gpu_places_;         // "gpus[0]"
-  std::vector<const MscclppPlace*> places_;      // of steps, by ExplicitStep::source less one
+  std::map<std::tuple<RankIndex, RankIndex, uint32_t>, std::deque<Message>> under_way_;
+  std::map<RankIndex, std::set<size_t>> unread_;  // steps that send in vain, by GPU
+  std::vector<std::vector<TimedStep>> steps_;     // by GPU
+  std::vector<MscclppPlace> gpu_places_;          // "gpus[0]"
+  std::vector<const MscclppPlace*> places_;       // of steps, by ExplicitStep::source less one
   uint64_t step_count_ = 0;
   uint64_t round_begin_ = 0;  // the number of steps before the thread blocks' current turns
 };
