@@ -76,8 +76,8 @@ void NicDetours::Close(FlowId id) {
 void NicDetours::Post(FlowId id, const PostedMessage& message) {
   Detour& detour = detours_[id];
   const MessageSize& size = message.size;
-  const uint64_t number = detour.first_message + detour.messages.size();
-  detour.messages.push_back({.size = size, .tolerance_ppm = message.tolerance_ppm});
+  const uint64_t number =
+      detour.messages.Add({.size = size, .tolerance_ppm = message.tolerance_ppm});
   Lane& lane = TakeLane(detour, detour.next_lane);
   if (lane.legs.to_sender == FlowId::kNone || (size.bytes == 0 && lane.to_sender.empty())) {
     SendOn(lane, number);
@@ -93,7 +93,7 @@ void NicDetours::StoreOver(FlowId flow, const MessageSize& size) {
 }
 
 void NicDetours::SendOn(Lane& lane, uint64_t number) {
-  const Message& message = MessageOf(detours_[lane.detour], number);
+  const Message& message = detours_[lane.detour].messages.at(number);
   lane.arriving.push_back(number);
   lane.completing.push_back(number);
   rdma_.Post(lane.legs.queue_pair, {.size = message.size, .tolerance_ppm = message.tolerance_ppm});
@@ -101,7 +101,7 @@ void NicDetours::SendOn(Lane& lane, uint64_t number) {
 
 // Handles a message that is in the memory of the GPU whose NIC received it.
 void NicDetours::Land(Lane& lane, uint64_t number) {
-  Message& message = MessageOf(detours_[lane.detour], number);
+  Message& message = detours_[lane.detour].messages.at(number);
   if (lane.legs.from_receiver == FlowId::kNone ||
       (message.size.bytes == 0 && lane.from_receiver.empty())) {
     message.is_delivered = true;
@@ -123,32 +123,24 @@ void NicDetours::Grant(FlowId id, bool tells_sender) {
 
 void NicDetours::MarkRepeated(FlowId id) {
   Detour& detour = detours_[id];
-  detour.repeated_end = detour.first_message + detour.messages.size();
-  if (detour.messages.empty()) detour.user.sink->OnLossRecovered(detour.user.number);
+  detour.repeated_end = detour.messages.end_number();
+  if (detour.messages.open.empty()) detour.user.sink->OnLossRecovered(detour.user.number);
 }
 
 // The sink may post messages and open connections.
 void NicDetours::Report(FlowId id) {
   Detour& detour = detours_[id];
-  while (!detour.is_closed && detour.delivered < detour.messages.size() &&
-         detour.messages[detour.delivered].is_delivered) {
-    ++detour.delivered;
-    if (detour.first_message + detour.delivered == detour.repeated_end) {
-      detour.user.sink->OnLossRecovered(detour.user.number);
-    }
-    detour.user.sink->OnDelivered(detour.user.number);
-  }
-  while (!detour.is_closed && detour.completed < detour.messages.size() &&
-         detour.messages[detour.completed].is_completed) {
-    ++detour.completed;
-    detour.user.sink->OnCompleted(detour.user.number);
-  }
-  while (detour.delivered > 0 && detour.completed > 0) {
-    detour.messages.pop_front();
-    ++detour.first_message;
-    --detour.delivered;
-    --detour.completed;
-  }
+  const auto is_delivered = [&detour](const Message& message) {
+    return !detour.is_closed && message.is_delivered;
+  };
+  const auto is_completed = [&detour](const Message& message) {
+    return !detour.is_closed && message.is_completed;
+  };
+  const auto report_if_repaired = [&detour](uint64_t number) {
+    if (number + 1 != detour.repeated_end) return;
+    detour.user.sink->OnLossRecovered(detour.user.number);
+  };
+  detour.messages.Report(detour.user, is_delivered, is_completed, report_if_repaired);
 }
 
 // --- Callbacks of transports ---------------------------------------------------------------------
@@ -171,9 +163,9 @@ void NicDetours::OnDelivered(uint32_t part) {
       if (leg == Leg::kToSender) {
         SendOn(lane, message);
       } else {
-        MessageOf(detour, message).is_delivered = true;
+        detour.messages.at(message).is_delivered = true;
       }
-    } while (!under_way.empty() && MessageOf(detour, under_way.front()).size.bytes == 0);
+    } while (!under_way.empty() && detour.messages.at(under_way.front()).size.bytes == 0);
   }
   Report(lane.detour);
 }
@@ -181,7 +173,7 @@ void NicDetours::OnDelivered(uint32_t part) {
 void NicDetours::OnCompleted(uint32_t part) {
   Lane& lane = LaneOf(part);
   if (detours_[lane.detour].is_closed) return;
-  MessageOf(detours_[lane.detour], lane.completing.front()).is_completed = true;
+  detours_[lane.detour].messages.at(lane.completing.front()).is_completed = true;
   lane.completing.pop_front();
   Report(lane.detour);
 }
@@ -269,7 +261,7 @@ RecoveryTimes NicDetours::RecoveryOf(FlowId id, bool of_data) const {
 
 bool NicDetours::HasUnrepairedLoss(FlowId id) const {
   const Detour& detour = detours_[id];
-  if (detour.first_message + detour.delivered < detour.repeated_end) return true;
+  if (detour.messages.delivered_end() < detour.repeated_end) return true;
   return std::ranges::any_of(
       LegsOf(id), [this](const Legs& legs) { return rdma_.HasUnrepairedLoss(legs.queue_pair); });
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "simulator/state/field_table.h"
+#include "simulator/transport/connections/in_order_reports.h"
 #include "simulator/transport/contract/composite_transport.h"
 #include "simulator/transport/contract/message_size.h"
 #include "simulator/transport/load_store/load_store_transport.h"
@@ -114,12 +115,9 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     SinkRef user;
     uint32_t first_lane = 0;
     uint32_t lane_count = 0;
-    uint32_t next_lane = 0;          // of the next message
-    uint32_t next_grant_lane = 0;    // of the next receive
-    std::deque<Message> messages{};  // the first is number first_message
-    uint64_t first_message = 0;
-    uint32_t delivered = 0;  // of `messages`, reported
-    uint32_t completed = 0;
+    uint32_t next_lane = 0;        // of the next message
+    uint32_t next_grant_lane = 0;  // of the next receive
+    InOrderReports<Message> messages{};
     std::deque<bool> cleared{};  // by clear-to-send that is not reported: it has arrived
     uint64_t first_cleared = 0;  // the number of the first of these
     uint64_t repeated_end = 0;   // MarkRepeated() was called for messages before it
@@ -132,10 +130,7 @@ class NicDetours final : public CompositeTransport, public StateOwner {
                         field::Fixed("lane_count", &Detour::lane_count),
                         field::Value("next_lane", &Detour::next_lane),
                         field::Value("next_grant_lane", &Detour::next_grant_lane),
-                        field::Quiescent("messages", &Detour::messages),
-                        field::NoState("first_message", &Detour::first_message, kNumbers),
-                        field::Idle("delivered", &Detour::delivered),
-                        field::Idle("completed", &Detour::completed),
+                        field::Nested("messages", &Detour::messages),
                         field::Quiescent("cleared", &Detour::cleared),
                         field::NoState("first_cleared", &Detour::first_cleared, kNumbers),
                         field::Fixed("repeated_end", &Detour::repeated_end),
@@ -161,9 +156,6 @@ class NicDetours final : public CompositeTransport, public StateOwner {
     Lane& lane = lanes_[detour.first_lane + next];
     next = (next + 1) % detour.lane_count;
     return lane;
-  }
-  Message& MessageOf(Detour& detour, uint64_t number) {
-    return detour.messages[number - detour.first_message];
   }
   void StoreOver(FlowId flow, const MessageSize& size);
   void SendOn(Lane& lane, uint64_t message);

@@ -72,9 +72,10 @@ void StripedConnections::GrantAgain(Stripe& stripe, uint32_t device) {
 // A queue pair that a failover replaced has only losses that are repairs, from the answer to the
 // probe on.
 bool StripedConnections::IsUnrepaired(const Stripe& stripe) const {
-  const bool has_lost_part = std::ranges::any_of(stripe.messages, [this](const Message& message) {
-    return std::ranges::any_of(message, [this](const Part& part) { return IsLost(part); });
-  });
+  const bool has_lost_part =
+      std::ranges::any_of(stripe.messages.open, [this](const Message& message) {
+        return std::ranges::any_of(message, [this](const Part& part) { return IsLost(part); });
+      });
   return stripe.has_failed || stripe.repairs > 0 || has_lost_part ||
          std::ranges::any_of(stripe.uses, [this](uint32_t id) {
            const Use& use = uses_[id];
@@ -97,11 +98,12 @@ void StripedConnections::AskForWhatIsMissing(FlowId id, uint32_t device) {
     uses_[stripe.uses[place]].sending.clear();
   }
   std::vector<uint64_t> messages;
-  for (uint64_t i = 0; i < stripe.messages.size(); ++i) {
-    const Message& message = stripe.messages[i];
+  const InOrderReports<Message>& posted = stripe.messages;
+  for (uint64_t number = posted.first_number; number < posted.end_number(); ++number) {
+    const Message& message = posted.at(number);
     if (std::any_of(message.begin(), message.end(),
                     [this](const Part& part) { return IsLost(part); })) {
-      messages.push_back(stripe.first_message + i);
+      messages.push_back(number);
     }
   }
   if (messages.empty()) return;
@@ -131,7 +133,7 @@ void StripedConnections::Probe(FlowId id, const std::vector<uint64_t>& messages)
 // Handles a probe at the receiver. Parts that have not arrived by now are sent again, and only the
 // new attempt counts.
 void StripedConnections::OnProbe(Use& use, uint64_t number) {
-  for (Part& part : MessageOf(stripes_[use.stripe], number)) {
+  for (Part& part : stripes_[use.stripe].messages.at(number)) {
     if (IsLost(part) && !part.is_delivered) ++part.attempt;
   }
   use.granting.push_back(number);
@@ -145,7 +147,7 @@ void StripedConnections::OnProbeAnswer(Use& use, uint64_t number) {
     stripe.failover_since_ps = -1;
   }
   for (uint32_t index = 0; index < stripe.per_message; ++index) {
-    Part& part = MessageOf(stripe, number)[index];
+    Part& part = stripe.messages.at(number)[index];
     if (!IsLost(part)) continue;
     if (part.is_delivered) {
       part.is_acknowledged = true;

@@ -72,13 +72,12 @@ void StripedConnections::Post(FlowId id, const PostedMessage& posted) {
     begin = end;
     stripe.next_place = (stripe.next_place + 1) % static_cast<uint32_t>(stripe.uses.size());
   }
-  const uint64_t number = stripe.first_message + stripe.messages.size();
-  stripe.messages.push_back(std::move(message));
+  const uint64_t number = stripe.messages.Add(std::move(message));
   for (uint32_t part = 0; part < stripe.per_message; ++part) SendPart(stripe, number, part);
 }
 
 void StripedConnections::SendPart(Stripe& stripe, uint64_t number, uint32_t index) {
-  Part& part = MessageOf(stripe, number)[index];
+  Part& part = stripe.messages.at(number)[index];
   part.use = stripe.sender.active[part.place];
   Use& use = uses_[part.use];
   const PartRef ref = {.message = number, .part = index, .attempt = part.attempt};
@@ -107,33 +106,19 @@ void StripedConnections::SendGrant(Stripe& stripe, uint64_t number) {
 
 // The sink may post messages and open connections.
 void StripedConnections::Report(Stripe& stripe) {
-  const auto is_acknowledged = [](const Part& part) { return part.is_acknowledged; };
-  const auto is_delivered = [](const Part& part) { return part.is_delivered; };
-  const auto is_next = [&stripe](uint32_t reported, const auto& is_done) {
-    if (reported == stripe.messages.size()) return false;
-    const Message& message = stripe.messages[reported];
-    return std::all_of(message.begin(), message.end(), is_done);
+  const auto is_delivered = [](const Message& message) {
+    return std::ranges::all_of(message, &Part::is_delivered);
   };
-  while (is_next(stripe.delivered, is_delivered)) {
-    ++stripe.delivered;
-    stripe.user.sink->OnDelivered(stripe.user.number);
-  }
-  while (is_next(stripe.completed, is_acknowledged)) {
-    ++stripe.completed;
-    stripe.user.sink->OnCompleted(stripe.user.number);
-  }
-  while (stripe.delivered > 0 && stripe.completed > 0) {
-    stripe.messages.pop_front();
-    ++stripe.first_message;
-    --stripe.delivered;
-    --stripe.completed;
-  }
+  const auto is_acknowledged = [](const Message& message) {
+    return std::ranges::all_of(message, &Part::is_acknowledged);
+  };
+  stripe.messages.Report(stripe.user, is_delivered, is_acknowledged);
 }
 
 StripedConnections::Part* StripedConnections::FindPart(const Use& use, const PartRef& ref) {
   Stripe& stripe = stripes_[use.stripe];
-  if (ref.message < stripe.first_message) return nullptr;
-  Part& part = MessageOf(stripe, ref.message)[ref.part];
+  if (ref.message < stripe.messages.first_number) return nullptr;
+  Part& part = stripe.messages.at(ref.message)[ref.part];
   return part.attempt == ref.attempt ? &part : nullptr;
 }
 
@@ -241,10 +226,7 @@ constexpr auto StripedConnections::Stripe::Fields() {
       field::Nested("sender", &Stripe::sender), field::Nested("receiver", &Stripe::receiver),
       field::Value("next_place", &Stripe::next_place),
       field::Value("next_grant_device", &Stripe::next_grant_device),
-      field::Quiescent("messages", &Stripe::messages),
-      field::NoState("first_message", &Stripe::first_message, kNumbers),
-      field::Idle("completed", &Stripe::completed), field::Idle("delivered", &Stripe::delivered),
-      field::Quiescent("grants", &Stripe::grants),
+      field::Nested("messages", &Stripe::messages), field::Quiescent("grants", &Stripe::grants),
       field::NoState("first_grant", &Stripe::first_grant, kNumbers),
       field::Fixed("probes", &Stripe::probes),
       field::QuiescentIf("recoveries", &Stripe::recoveries, are_idle),

@@ -29,6 +29,7 @@
 #include <ns3/event-id.h>
 
 #include "simulator/state/field_table.h"
+#include "simulator/transport/connections/in_order_reports.h"
 #include "simulator/transport/connections/net_ib_settings.h"
 #include "simulator/transport/connections/port_recovery.h"
 #include "simulator/transport/connections/stripe_layout.h"
@@ -137,10 +138,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
     End receiver;
     uint32_t next_place = 0;         // of the next message's first part
     uint32_t next_grant_device = 0;  // of the next clear-to-send
-    std::deque<Message> messages;    // the first is number first_message
-    uint64_t first_message = 0;
-    uint32_t completed = 0;  // of `messages`, reported
-    uint32_t delivered = 0;
+    InOrderReports<Message> messages;
     std::deque<SentGrant> grants;
     uint64_t first_grant = 0;
     std::vector<uint32_t> probes;  // uses, by device; opened when needed
@@ -167,9 +165,6 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   uint32_t OpenUse(FlowId stripe, uint32_t device, uint64_t entropy);
   void SendPart(Stripe& stripe, uint64_t message, uint32_t part);
   void SendGrant(Stripe& stripe, uint64_t grant);
-  Message& MessageOf(Stripe& stripe, uint64_t number) {
-    return stripe.messages[number - stripe.first_message];
-  }
   void Report(Stripe& stripe);
   // Returns null if the part was, or is being, sent again.
   Part* FindPart(const Use& use, const PartRef& ref);
