@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "simulator/transport/contract/message_ring.h"
+#include "simulator/transport/nic/message_ring.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "simulator/transport/contract/message_ring.h"
+#include "simulator/transport/nic/message_ring.h"
 #include "simulator/transport/nic/queue_id.h"
 
 namespace railyard {

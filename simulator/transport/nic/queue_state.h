@@ -10,8 +10,8 @@
 #include "simulator/fabric/fabric_network.h"
 #include "simulator/state/field_table.h"
 #include "simulator/transport/congestion/congestion_control_base.h"
-#include "simulator/transport/contract/message_ring.h"
 #include "simulator/transport/contract/transport.h"
+#include "simulator/transport/nic/message_ring.h"
 #include "simulator/transport/nic/queue_id.h"
 #include "simulator/transport/nic/queue_paths.h"
 
