@@ -15,6 +15,7 @@
 namespace railyard {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr const char* kHead =
@@ -107,6 +108,24 @@ TEST_F(GraphMlTest, ANodeWithoutANameIsCalledAsItsId) {
   const auto fabric = Load(kHead + Gpu("a", 0) + Gpu("b", 1) + Edge("a", "b", "1Gbps") + kTail);
   ASSERT_TRUE(fabric.has_value()) << findings_;
   EXPECT_TRUE(fabric->FindCable("a--b").has_value());
+}
+
+TEST_F(GraphMlTest, TheTextOfDataMayBeInSeveralParts) {
+  const auto fabric =
+      Load(kHead +
+           std::string("<node id='x'><data key='n'>a<![CDATA[1]]><!-- not this -->2</data>"
+                       "<data key='k'>GPU</data><data key='s'>0</data><data key='l'>0</data>"
+                       "</node>\n") +
+           Gpu("b", 1) + Edge("x", "b", "1Gbps") + kTail);
+  ASSERT_TRUE(fabric.has_value()) << findings_;
+  EXPECT_TRUE(fabric->FindCable("a12--b").has_value());
+}
+
+// libxml2 goes on after an undeclared prefix.
+TEST_F(GraphMlTest, FindingsAfterAnErrorOfXmlAreReported) {
+  EXPECT_THAT(FindingsOf("<node id='a' x:y='z'/>\n<hyperedge/>\n"),
+              AllOf(HasSubstr("f.graphml:5:1: error: a hyperedge (expected nodes and edges only)"),
+                    HasSubstr("(expected GraphML)")));
 }
 
 TEST_F(GraphMlTest, ForeignAttributesAreNamedAndLeftOut) {

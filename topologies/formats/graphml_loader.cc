@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <libxml/xmlreader.h>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,21 +28,16 @@ constexpr int kGraphMlFindingsMax = 100;
 class GraphMlReader {
  public:
   GraphMlReader(const std::string& path, Diagnostics& diagnostics)
-      : path_(path), diagnostics_(diagnostics), message_(path) {}
+      : path_(path), diagnostics_(diagnostics), message_(path), xml_(path) {}
 
   std::optional<FabricGraph> Read() {
     const int errors_before = diagnostics_.error_count();
-    XmlError::TakeOthers();
-    reader_.reset(xmlReaderForFile(path_.c_str(), nullptr, XML_PARSE_NONET | XML_PARSE_BIG_LINES));
-    if (reader_ == nullptr) throw EnvironmentError(fmt::format("cannot read {}", path_));
-    xmlTextReaderSetStructuredErrorHandler(reader_.get(), &XmlError::Keep, &xml_error_);
-    int status = xmlTextReaderRead(reader_.get());
-    for (; status == 1 && !is_over_; status = xmlTextReaderRead(reader_.get())) ReadNode();
-    if (status < 0 && xml_error_.what.empty()) xml_error_.what = "not readable as XML";
-    if (!xml_error_.what.empty())
-      Error(xml_error_.line, fmt::format("{} (expected GraphML)", xml_error_.what),
-            xml_error_.column);
-    if (xml_error_.what.empty() && !is_over_ && graphs_ == 0) {
+    XmlStream::Kind kind = xml_.Next();
+    for (; kind != XmlStream::Kind::kOver && !is_over_; kind = xml_.Next()) ReadNode(kind);
+    if (xml_.has_error()) {
+      Error(xml_.error().line, fmt::format("{} (expected GraphML)", xml_.error().what),
+            xml_.error().column);
+    } else if (!is_over_ && graphs_ == 0) {
       Error(1, "there is no graph (expected <graphml> with a <graph>)");
     }
     if (diagnostics_.error_count() > errors_before) return std::nullopt;
@@ -56,11 +49,6 @@ class GraphMlReader {
     std::string part;       // "graph", "node", "edge"
     std::string attribute;  // of ours, or empty
   };
-
-  // Returns the line of the element that is being read; at its end, the line where it began.
-  int Line() const {
-    return static_cast<int>(xmlGetLineNo(xmlTextReaderCurrentNode(reader_.get())));
-  }
 
   void Error(int line, std::string what, int column = 0) {
     diagnostics_.Error({.file = path_, .line = line, .column = column}, "", std::move(what));
@@ -79,46 +67,47 @@ class GraphMlReader {
     return "graph";
   }
 
-  std::string Attribute(const char* name) const {
-    const std::unique_ptr<xmlChar, decltype(xmlFree)> value(
-        xmlTextReaderGetAttribute(reader_.get(), reinterpret_cast<const xmlChar*>(name)), xmlFree);
-    return value == nullptr ? std::string() : reinterpret_cast<const char*>(value.get());
+  void ReadNode(XmlStream::Kind kind) {
+    switch (kind) {
+      case XmlStream::Kind::kStart:
+        StartElement(xml_.name());
+        break;
+      case XmlStream::Kind::kEnd:
+        EndElement(xml_.name());
+        break;
+      case XmlStream::Kind::kText:
+        AddText();
+        break;
+      case XmlStream::Kind::kEntity:
+        Error(xml_.line(), fmt::format("entity {} (expected plain text)", Quote(xml_.name())));
+        break;
+      case XmlStream::Kind::kDocumentType:
+      case XmlStream::Kind::kOver:
+        break;
+    }
   }
 
-  void ReadNode() {
-    const int type = xmlTextReaderNodeType(reader_.get());
-    const auto* raw_name = xmlTextReaderConstLocalName(reader_.get());
-    const std::string name = raw_name == nullptr ? "" : reinterpret_cast<const char*>(raw_name);
-    const bool is_text = type == XML_READER_TYPE_TEXT || type == XML_READER_TYPE_CDATA;
-    if (is_text && key_ != nullptr) {
-      text_ += reinterpret_cast<const char*>(xmlTextReaderConstValue(reader_.get()));
-      if (text_.size() > kGraphMlTextBytesMax) {
-        Error(Line(), fmt::format("a value of more than {} bytes", kGraphMlTextBytesMax));
-        is_over_ = true;
-      }
-    } else if (type == XML_READER_TYPE_ENTITY_REFERENCE) {
-      Error(Line(), fmt::format("entity {} (expected plain text)", Quote(name)));
-    } else if (type == XML_READER_TYPE_ELEMENT) {
-      StartElement(name);
-      if (xmlTextReaderIsEmptyElement(reader_.get()) == 1) EndElement(name);
-    } else if (type == XML_READER_TYPE_END_ELEMENT) {
-      EndElement(name);
-    }
+  void AddText() {
+    if (key_ == nullptr) return;
+    text_ += xml_.text();
+    if (text_.size() <= kGraphMlTextBytesMax) return;
+    Error(xml_.line(), fmt::format("a value of more than {} bytes", kGraphMlTextBytesMax));
+    is_over_ = true;
   }
 
   void StartElement(const std::string& name) {
     if (key_ != nullptr) {
-      Error(Line(), fmt::format("{} in data (expected a text)", Quote(name)));
+      Error(xml_.line(), fmt::format("{} in data (expected a text)", Quote(name)));
       key_ = nullptr;
     }
     if ((name == "node" || name == "edge") && part_ != Part::kFabric) {
-      Error(Line(), fmt::format("{} in a {} (expected nodes and edges in the graph alone)",
-                                Quote(name), NameOf(part_)));
+      Error(xml_.line(), fmt::format("{} in a {} (expected nodes and edges in the graph alone)",
+                                     Quote(name), NameOf(part_)));
     }
     if (name == "key") {
       AddKey();
     } else if (name == "graph") {
-      if (++graphs_ > 1) Error(Line(), "a second graph (expected one, not nested)");
+      if (++graphs_ > 1) Error(xml_.line(), "a second graph (expected one, not nested)");
       part_ = Part::kFabric;
     } else if (name == "node") {
       StartNode();
@@ -127,7 +116,7 @@ class GraphMlReader {
     } else if (name == "data") {
       StartData();
     } else if (name == "hyperedge" || name == "port") {
-      Error(Line(), fmt::format("a {} (expected nodes and edges only)", name));
+      Error(xml_.line(), fmt::format("a {} (expected nodes and edges only)", name));
     }
   }
 
@@ -144,50 +133,50 @@ class GraphMlReader {
   }
 
   void AddKey() {
-    const std::string id = Attribute("id");
-    Key key = {.part = Attribute("for"), .attribute = Attribute("attr.name")};
+    const std::string id = xml_.Attribute("id");
+    Key key = {.part = xml_.Attribute("for"), .attribute = xml_.Attribute("attr.name")};
     if (key.attribute.empty()) key.attribute = id;
     const bool is_known = (key.part == "node" && message_.Knows(Part::kDevice, key.attribute)) ||
                           (key.part == "edge" && message_.Knows(Part::kLink, key.attribute)) ||
                           (key.part == "graph" && message_.Knows(Part::kFabric, key.attribute));
     if (!is_known) {
       diagnostics_.Warning(
-          {.file = path_, .line = Line(), .column = 0}, "",
+          {.file = path_, .line = xml_.line(), .column = 0}, "",
           fmt::format("attribute {} of {} is not used", Quote(key.attribute), Quote(key.part)));
       key.attribute.clear();
     }
     if (!keys_.emplace(id, std::move(key)).second) {
-      Error(Line(), fmt::format("there is already a key {}", Quote(id)));
+      Error(xml_.line(), fmt::format("there is already a key {}", Quote(id)));
     }
   }
 
   void StartNode() {
-    id_ = Attribute("id");
+    id_ = xml_.Attribute("id");
     if (message_.device_count() >= kMaxTopologyDevices) {
-      Error(Line(), fmt::format("more than {} nodes", kMaxTopologyDevices));
+      Error(xml_.line(), fmt::format("more than {} nodes", kMaxTopologyDevices));
       is_over_ = true;
     } else if (id_.empty()) {
-      Error(Line(), "a node without an id");
-    } else if (!line_of_node_.emplace(id_, Line()).second) {
-      Error(Line(), fmt::format("there is already a node {}, at line {}", Quote(id_),
-                                line_of_node_.at(id_)));
+      Error(xml_.line(), "a node without an id");
+    } else if (!line_of_node_.emplace(id_, xml_.line()).second) {
+      Error(xml_.line(), fmt::format("there is already a node {}, at line {}", Quote(id_),
+                                     line_of_node_.at(id_)));
     }
-    message_.StartDevice(Line());
+    message_.StartDevice(xml_.line());
     part_ = Part::kDevice;
   }
 
   void StartEdge() {
     if (message_.link_count() >= static_cast<int>(kMaxFabricCables)) {
-      Error(Line(), fmt::format("more than {} edges", kMaxFabricCables));
+      Error(xml_.line(), fmt::format("more than {} edges", kMaxFabricCables));
       is_over_ = true;
     }
-    message_.StartLink(Line());
+    message_.StartLink(xml_.line());
     part_ = Part::kLink;
     for (const auto& [attribute, field] : {std::pair{"source", "from"}, {"target", "to"}}) {
-      const std::string id = Attribute(attribute);
+      const std::string id = xml_.Attribute(attribute);
       const auto found = name_of_id_.find(id);
       if (found == name_of_id_.end()) {
-        Error(Line(),
+        Error(xml_.line(),
               fmt::format("{} {} is no node above (expected a node's id)", attribute, Quote(id)));
       } else {
         message_.Set(Part::kLink, field, found->second);
@@ -196,14 +185,15 @@ class GraphMlReader {
   }
 
   void StartData() {
-    const auto found = keys_.find(Attribute("key"));
+    const auto found = keys_.find(xml_.Attribute("key"));
     if (found == keys_.end()) {
-      Error(Line(), fmt::format("data of key {}, which is not declared", Quote(Attribute("key"))));
+      Error(xml_.line(),
+            fmt::format("data of key {}, which is not declared", Quote(xml_.Attribute("key"))));
       return;
     }
     if (found->second.part != NameOf(part_)) {
-      Error(Line(), fmt::format("key {} is for {}, not for {}", Quote(found->first),
-                                Quote(found->second.part), NameOf(part_)));
+      Error(xml_.line(), fmt::format("key {} is for {}, not for {}", Quote(found->first),
+                                     Quote(found->second.part), NameOf(part_)));
       return;
     }
     text_.clear();
@@ -215,17 +205,16 @@ class GraphMlReader {
     key_ = nullptr;
     if (key.attribute.empty() || text_.empty()) return;
     if (message_.Has(part_, key.attribute)) {
-      Error(Line(), fmt::format("{} is given twice", key.attribute));
+      Error(xml_.line(), fmt::format("{} is given twice", key.attribute));
     } else if (std::string what = message_.Set(part_, key.attribute, text_); !what.empty()) {
-      Error(Line(), std::move(what));
+      Error(xml_.line(), std::move(what));
     }
   }
 
   const std::string& path_;
   Diagnostics& diagnostics_;
   TopologyMessage message_;
-  std::unique_ptr<xmlTextReader, decltype(&xmlFreeTextReader)> reader_{nullptr, xmlFreeTextReader};
-  XmlError xml_error_;
+  XmlStream xml_;
   int errors_ = 0;
   bool is_over_ = false;
   int graphs_ = 0;

@@ -26,7 +26,7 @@ class NcclTopologyTreeReader {
 
   std::optional<NcclTopologyTree> Read() {
     ReadElements();
-    if (!xml_.error().what.empty()) {
+    if (xml_.has_error()) {
       findings_.Error(xml_.error().line, xml_.error().column,
                       fmt::format("{} (expected NCCL's topology XML)", xml_.error().what));
     } else if (!findings_.HasErrors() && !has_system_) {
@@ -46,9 +46,14 @@ class NcclTopologyTreeReader {
 
   void ReadElements() {
     while (!findings_.IsFull()) {
-      switch (xml_.Next()) {
+      const XmlStream::Kind kind = xml_.Next();
+      if (xml_.has_error()) return;
+      switch (kind) {
         case XmlStream::Kind::kOver:
           return;
+        case XmlStream::Kind::kText:
+        case XmlStream::Kind::kEntity:
+          break;
         case XmlStream::Kind::kDocumentType:
           findings_.Error(xml_.line(), "a document type declaration (expected none)");
           return;

@@ -47,25 +47,38 @@ XmlStream::Kind XmlStream::Next() {
     is_end_due_ = false;
     return Kind::kEnd;
   }
-  while (error_.what.empty()) {
-    const int status = xmlTextReaderRead(reader_.get());
-    if (status < 0 && error_.what.empty()) error_.what = "not readable as XML";
-    if (status != 1 || !error_.what.empty()) break;
-    const int type = xmlTextReaderNodeType(reader_.get());
+  int status = xmlTextReaderRead(reader_.get());
+  for (; status == 1; status = xmlTextReaderRead(reader_.get())) {
     const xmlChar* const raw = xmlTextReaderConstLocalName(reader_.get());
     name_ = raw == nullptr ? "" : reinterpret_cast<const char*>(raw);
-    if (type == XML_READER_TYPE_DOCUMENT_TYPE) return Kind::kDocumentType;
-    if (type == XML_READER_TYPE_END_ELEMENT) return Kind::kEnd;
-    if (type == XML_READER_TYPE_ELEMENT) {
-      is_end_due_ = xmlTextReaderIsEmptyElement(reader_.get()) == 1;
-      return Kind::kStart;
+    switch (xmlTextReaderNodeType(reader_.get())) {
+      case XML_READER_TYPE_ELEMENT:
+        is_end_due_ = xmlTextReaderIsEmptyElement(reader_.get()) == 1;
+        return Kind::kStart;
+      case XML_READER_TYPE_END_ELEMENT:
+        return Kind::kEnd;
+      case XML_READER_TYPE_TEXT:
+      case XML_READER_TYPE_CDATA:
+        return Kind::kText;
+      case XML_READER_TYPE_ENTITY_REFERENCE:
+        return Kind::kEntity;
+      case XML_READER_TYPE_DOCUMENT_TYPE:
+        return Kind::kDocumentType;
+      default:
+        break;
     }
   }
+  if (status < 0 && error_.what.empty()) error_.what = "not readable as XML";
   return Kind::kOver;
 }
 
 int XmlStream::line() const {
   return static_cast<int>(xmlGetLineNo(xmlTextReaderCurrentNode(reader_.get())));
+}
+
+std::string_view XmlStream::text() const {
+  const xmlChar* const value = xmlTextReaderConstValue(reader_.get());
+  return value == nullptr ? "" : reinterpret_cast<const char*>(value);
 }
 
 std::string XmlStream::Attribute(const char* name) const {

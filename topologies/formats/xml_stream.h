@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads an XML file as a stream of elements with libxml2, without network or entities and within
-// libxml2's limits on depth and size.
+// Reads an XML file as a stream of elements and texts with libxml2, without network or entities and
+// within libxml2's limits on depth and size.
 #pragma once
 
 #include <libxml/xmlreader.h>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace railyard {
 
@@ -31,21 +32,27 @@ struct XmlError {
 
 class XmlStream {
  public:
-  enum class Kind { kStart, kEnd, kDocumentType, kOver };
+  enum class Kind { kStart, kEnd, kText, kEntity, kDocumentType, kOver };
 
   // Throws EnvironmentError if the file cannot be read.
   explicit XmlStream(const std::string& path);
 
-  // Advances to the next start or end of an element (an empty element has both) or document type
-  // declaration. Returns kOver at the end and after an error.
+  // Advances to the next start or end of an element (an empty element has both), text (CDATA
+  // included), reference to an entity, or document type declaration. Returns kOver at the end and
+  // where libxml2 cannot go on. libxml2 reads ahead, and goes on after some errors, so error() may
+  // be set before this function returns kOver.
   Kind Next();
   const std::string& name() const { return name_; }
+  // Returns the line of what was read last; at the end of an element, the line where it began.
   int line() const;
+  // Returns the text that was read last. It is valid until Next() is called.
+  std::string_view text() const;
   // Returns an attribute of the element whose start was read last; empty if it is absent or has no
   // value.
   std::string Attribute(const char* name) const;
   bool HasAttribute(const char* name) const;
 
+  bool has_error() const { return !error_.what.empty(); }
   const XmlError& error() const { return error_; }
 
  private:
