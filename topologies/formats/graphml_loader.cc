@@ -2,7 +2,6 @@
 #include "topologies/formats/graphml_loader.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/text_proto/text_proto.h"
+#include "topologies/formats/file_size.h"
 #include "topologies/formats/topology_file_loader.h"
 #include "topologies/formats/topology_message_loader.h"
 #include "topologies/formats/xml_stream.h"
@@ -230,13 +230,7 @@ class GraphMlReader {
 }  // namespace
 
 std::optional<FabricGraph> LoadGraphMl(const std::string& path, Diagnostics& diagnostics) {
-  std::error_code failure;
-  const uint64_t bytes = std::filesystem::file_size(path, failure);
-  if (!failure && bytes > kGraphFileBytesMax) {
-    diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
-                      fmt::format("{} bytes (expected at most {})", bytes, kGraphFileBytesMax));
-    return std::nullopt;
-  }
+  if (!IsWithinSize(path, kGraphFileBytesMax, diagnostics)) return std::nullopt;
   return GraphMlReader(path, diagnostics).Read();
 }
 

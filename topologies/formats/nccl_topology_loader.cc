@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include "simulator/diagnostics/names.h"
 #include "simulator/units/units.h"
+#include "topologies/formats/file_size.h"
 #include "topologies/formats/line_findings.h"
 #include "topologies/formats/nccl_topology_tree.h"
 #include "topologies/graph/nvlink.h"
@@ -260,13 +260,7 @@ class NcclTopologyConverter {
 }  // namespace
 
 std::optional<ServerLayout> LoadNcclTopology(const std::string& path, Diagnostics& diagnostics) {
-  std::error_code failure;
-  const uint64_t bytes = std::filesystem::file_size(path, failure);
-  if (!failure && bytes > kFileBytesMax) {
-    diagnostics.Error({.file = path, .line = 1, .column = 1}, "",
-                      fmt::format("{} bytes (expected at most {})", bytes, kFileBytesMax));
-    return std::nullopt;
-  }
+  if (!IsWithinSize(path, kFileBytesMax, diagnostics)) return std::nullopt;
   LineFindings findings(path, diagnostics);
   std::optional<NcclTopologyTree> tree = ReadNcclTopologyTree(path, findings);
   if (!tree) return std::nullopt;
