@@ -46,7 +46,7 @@ class NvlinkPlanesTest : public ::testing::Test {
 
 TEST_F(NvlinkPlanesTest, PlacesAreInTheOrderOfSwitches) {
   const NvlinkPlanes planes(graph_);
-  for (uint32_t gpu = 0; gpu < 3; ++gpu) {
+  for (GpuIndex gpu{0}; gpu < 3; ++gpu) {
     for (uint32_t plane = 0; plane < 2; ++plane) {
       const uint32_t place = planes.FirstPlaceOf(gpu) + plane;
       EXPECT_EQ(graph_.link_source(planes.Up(place)), graph_.gpus()[gpu]);
@@ -55,8 +55,9 @@ TEST_F(NvlinkPlanesTest, PlacesAreInTheOrderOfSwitches) {
     }
   }
   // The fourth GPU has one plane.
-  EXPECT_EQ(graph_.link_target(planes.Up(planes.FirstPlaceOf(3))), switches_[1]);
-  EXPECT_EQ(planes.Up(planes.FirstPlaceOf(3) + 1), LinkId::kNone);
+  const uint32_t fourth = planes.FirstPlaceOf(GpuIndex{3});
+  EXPECT_EQ(graph_.link_target(planes.Up(fourth)), switches_[1]);
+  EXPECT_EQ(planes.Up(fourth + 1), LinkId::kNone);
 }
 
 TEST_F(NvlinkPlanesTest, OnlyLikeGpusUseAllTheirPlanes) {

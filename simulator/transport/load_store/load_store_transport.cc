@@ -196,7 +196,7 @@ void LoadStoreTransport::FetchLinks(FlowId flow_id) const {
   const std::vector<uint8_t>& planes = planes_.interleave(flow.interleave).plane_of_position;
   uint32_t position = flow.position;
   for (uint32_t i = 0; i < kFetchedLinks; ++i) {
-    network_.FetchLink(planes_.Up(planes_.FirstPlaceOf(flow.port) + planes[position]));
+    network_.FetchLink(planes_.Up(planes_.FirstPlaceOf(flow.nvlink_gpu()) + planes[position]));
     if (++position == planes.size()) position = 0;
   }
 }
@@ -232,7 +232,7 @@ inline uint32_t LoadStoreTransport::SendPacket(StoreFlow& flow, FlowId flow_id) 
   packet.kind = flow.kind;
   packet.hop_count = flow.path_links;
   if (flow.way == StoreWay::kAllPlanes) [[likely]] {
-    network_.InjectOver(index, planes_.Up(planes_.FirstPlaceOf(flow.port) + plane),
+    network_.InjectOver(index, planes_.Up(planes_.FirstPlaceOf(flow.nvlink_gpu()) + plane),
                         planes_.Down(flow.target + plane));
     return wire_bytes;
   }

@@ -25,7 +25,7 @@ class NvlinkPlanes {
   bool AreAll(GpuIndex source_gpu, GpuIndex destination_gpu,
               const std::vector<FabricGraph::NvlinkPath>& paths) const;
   // Returns the place of a GPU's first plane in the tables of links. The GPU's others follow.
-  uint32_t FirstPlaceOf(uint32_t gpu) const { return gpu * planes_max_; }
+  uint32_t FirstPlaceOf(GpuIndex gpu) const { return gpu * planes_max_; }
   // These return the link between the GPU and the NVSwitch of a place.
   LinkId Up(uint32_t place) const { return up_links_[place]; }
   LinkId Down(uint32_t place) const { return down_links_[place]; }

@@ -8,6 +8,7 @@
 
 #include "simulator/fabric/tables/packet.h"
 #include "simulator/state/field_table.h"
+#include "topologies/graph/graph_ids.h"
 
 namespace railyard {
 
@@ -46,6 +47,10 @@ struct alignas(64) StoreFlow {
   uint8_t start = 0;          // in the interleaving, of a program's first packet
   uint32_t unsent_bytes = 0;  // of the message being sent; 0 before its first packet
   std::array<uint32_t, kStoreSlots> missing_bytes{};  // not yet arrived
+
+  // Returns the GPU that sends the flow's packets over NVLink. Precondition: the way is not kPcie;
+  // the ports of NVLinks have the numbers of their GPUs.
+  GpuIndex nvlink_gpu() const { return GpuIndex{port}; }
 
   bool is_of_group() const {
     return kind == PacketKind::kNvlinkMulticast || kind == PacketKind::kNvlinkOperand;
