@@ -12,7 +12,7 @@
 namespace railyard {
 namespace {
 
-// A text as gnuplot's single-quoted string, in which nothing has a meaning but the quote.
+// Returns a text as gnuplot's single-quoted string, in which nothing has a meaning but the quote.
 std::string Quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : ToTerminalText(text, 120)) quoted += c == '\'' ? "''" : std::string(1, c);
@@ -24,7 +24,7 @@ size_t ColumnOf(const ChartTable& table, std::string_view name) {
   return static_cast<size_t>(at - table.columns.begin()) + 1;  // gnuplot counts from 1
 }
 
-// The texts of a column, each once, in the order in which they occur.
+// Returns the texts of a column, each once, in the order in which they occur.
 std::vector<std::string> TextsOf(const ChartTable& table, std::string_view column) {
   std::vector<std::string> texts;
   for (const auto& row : table.rows) {
@@ -55,7 +55,8 @@ bool IsWide(const ChartTable& table, std::string_view column) {
 constexpr const char* kAsPoints = "points ls {} pt 7 ps 0.5";
 constexpr const char* kAsSteps = "steps ls {} lw 1.5";
 
-// `y` over `x`, one colour for each text of `group`; `with` is one of the two above.
+// Returns the commands that draw `y` over `x`, in one colour for each text of `group`. `with` is
+// one of the two above.
 std::string Grouped(const ChartTable& table, const char* group, const std::string& x,
                     const std::string& y, const char* with) {
   std::string plots;
@@ -76,7 +77,8 @@ std::string Seconds(const ChartTable& table, const char* name) {
   return fmt::format("(column({})*1e-12)", ColumnOf(table, name));
 }
 
-// Horizontal bars, one row below the other, labelled by the text of a column; `parts` are stacked.
+// Returns the commands that draw horizontal bars, one row below the other, which the text of a
+// column labels. Each bar is a stack of `parts`.
 std::string Bars(const std::string& label,
                  const std::vector<std::pair<std::string, std::string>>& parts) {
   std::string script =
@@ -151,7 +153,7 @@ std::string Fabric(const Chart& chart) {
 
 std::string Faults(const ChartTable& table) {
   const std::string from = Seconds(table, "from_ps");
-  // One that is not over lasts to the end of the run.
+  // A fault that is not over lasts to the end of the run.
   const std::string until = fmt::format("(strcol({}) eq '' ? {} : {})", ColumnOf(table, "until_ps"),
                                         Seconds(table, "run_ps"), Seconds(table, "until_ps"));
   return fmt::format(
@@ -164,7 +166,8 @@ std::string Faults(const ChartTable& table) {
       Seconds(table, "first_retransmission_ps"), Seconds(table, "recovered_ps"));
 }
 
-// Sums of one kind as a row: what is stacked are the causes, each a row of the table.
+// Returns the commands that draw the time that each cause has added. A cause is a row of the table,
+// and its bar's label begins with its kind.
 std::string AddedTime(const ChartTable& table) {
   return fmt::format(
       "set xlabel 'added time (s)'\nset style fill solid 0.9\nset yrange [*:*] reverse\n"
@@ -231,7 +234,7 @@ std::string Body(const Chart& chart) {
   if (id == "slowest") {
     return "set xlabel 'time (s)'\n" + Bars(strcol("part"), {{"time", Seconds(table, "time_ps")}});
   }
-  // waits
+  // The chart is that of waits.
   return "set xlabel 'waited, all ranks (s)'\n" +
          Bars(fmt::format("sprintf('%.0f to %.0f', {}, {})", Column(table, "source_rank"),
                           Column(table, "destination_rank")),
@@ -241,7 +244,7 @@ std::string Body(const Chart& chart) {
 }  // namespace
 
 std::string GnuplotScript(const Chart& chart) {
-  // Okabe and Ito's colours.
+  // These are Okabe and Ito's colours.
   static constexpr const char* kColors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                             "#e69f00", "#56b4e9", "#5b646c", "#7a5195"};
   std::string script = fmt::format(

@@ -11,8 +11,9 @@ namespace {
 
 constexpr double kMeasuredMsMax = 1e9;
 
-// Elements of tensors with these dimensions, and in `parts` of each, where there are several;
-// nullopt where none are stated. A dimension that is no number of 64 bits is put into `wrong`.
+// Returns the number of elements of tensors with these dimensions, or nullopt if none are stated.
+// If there are several tensors, the number of each is added to `parts`. A dimension that is no
+// number of 64 bits is put into `wrong`.
 std::optional<uint64_t> ElementsOf(const Value* sizes, std::vector<uint64_t>& parts,
                                    std::string& wrong) {
   if (sizes == nullptr || !sizes->IsList() || sizes->items.empty()) return std::nullopt;
@@ -48,9 +49,9 @@ std::optional<uint32_t> PeerIn(std::string_view name) {
   return peer;
 }
 
-// The times at which the watchdog discovered that a call had started and completed are no measure:
-// it looks every 100 ms.
-// nullopt for a stated duration that is none.
+// Returns the recorded duration, 0 if there is none, and nullopt if what is recorded is no
+// duration. The times at which the watchdog discovered that a call had started and completed are no
+// measure: it looks every 100 ms.
 std::optional<int64_t> MeasuredPs(const Value& value) {
   const Value* const duration = value.Find("duration_ms");
   if (duration == nullptr || duration->text.empty()) return 0;
@@ -82,7 +83,7 @@ std::optional<FlightRecorderEntry> ParseFlightRecorderEntry(const Value& value) 
   const std::optional<int64_t> measured_ps = MeasuredPs(value);
   entry.measured_ps = measured_ps.value_or(0);
   entry.duration_is_none = !measured_ps;
-  // The group's name and description, or of old versions the name alone.
+  // New versions record a list of the group's name and description, old ones the name alone.
   record.group_name = FirstText(value.Find("process_group"));
   if (record.group_name.empty()) record.group_name = value.TextOf("pg_name");
   if (record.group_name.empty()) record.group_name = value.TextOf("pg_id");

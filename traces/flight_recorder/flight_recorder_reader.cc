@@ -25,7 +25,7 @@
 namespace railyard {
 namespace {
 
-// Protocol 2 to 5, as pickles have begun since 2003.
+// Returns whether a file begins with protocol 2 to 5, as pickles have done since 2003.
 bool IsPickle(std::string_view head) {
   return head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
 }
@@ -42,7 +42,8 @@ bool LooksLikeFlightRecorder(std::string_view head) {
          (holds("\"entries\"") && holds("\"profiling_name\""));
 }
 
-// The number behind "rank" in the file's name, else the last one: "nccl_trace_rank_3".
+// Returns the number behind "rank" in the file's name, or else the last number in the name. It is 3
+// for "nccl_trace_rank_3".
 std::optional<uint32_t> RankInName(std::string_view name) {
   name = name.substr(name.rfind('/') == std::string_view::npos ? 0 : name.rfind('/') + 1);
   size_t begin = name.rfind("rank");
@@ -92,7 +93,7 @@ void NoteCall(SequenceField sequence, std::map<std::string, std::vector<size_t>>
   last.push_back(dump.entries.size() - 1);
 }
 
-// Takes the last calls of the entry's group and number; none if they have another.
+// Takes the last calls of the entry's group, or none if they have another number than the entry.
 std::vector<size_t> TakeCalls(const FlightRecorderEntry& coalesced, SequenceField sequence,
                               std::map<std::string, std::vector<size_t>>& last_calls,
                               const DumpFile& dump) {
