@@ -18,6 +18,7 @@
 #include "simulator/scenario/schedule_files/schedule_file_loader.h"
 #include "simulator/units/quantity_errors.h"
 #include "simulator/units/units.h"
+#include "traces/trace/collective_blocks.h"
 
 namespace railyard {
 namespace {
@@ -113,7 +114,7 @@ class ScheduleCommand : public Command {
     const auto algorithm = LoadScheduleFile(file_, diagnostics);
     fmt::print(stderr, "{}", diagnostics.ToString());
     if (!algorithm) return std::nullopt;
-    if (algorithm->HasBlocks()) bytes -= bytes % algorithm->rank_count;
+    if (IsMadeOfBlocks(algorithm->kind)) bytes -= bytes % algorithm->rank_count;
     if (bytes == 0) {
       PrintError(fmt::format("--bytes: {} leaves the {} ranks nothing (expected more)",
                              Quote(bytes_), algorithm->rank_count));

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "simulator/diagnostics/check.h"
+#include "traces/trace/collective_blocks.h"
 #include "workloads/collectives/replayable.h"
 #include "workloads/collectives/schedule_check.h"
 #include "workloads/experts/expert_schedule.h"
@@ -150,7 +151,8 @@ PlannedCollective PlanOf(const std::shared_ptr<const ExplicitAlgorithm>& algorit
   planned.collective.bytes = bytes;
   planned.collective.is_planned_whole = algorithm->kind == CollectiveKind::kAllToAll;
   planned.in_place = algorithm->is_in_place;
-  planned.collective.count = algorithm->HasBlocks() ? bytes / algorithm->rank_count : bytes;
+  planned.collective.count =
+      IsMadeOfBlocks(algorithm->kind) ? bytes / algorithm->rank_count : bytes;
   planned.schedules.assign(
       algorithm->rank_count,
       std::make_shared<ExplicitSchedule>(algorithm, planned.collective.count,

@@ -3,6 +3,8 @@
 
 #include <cctype>
 
+#include "traces/trace/collective_blocks.h"
+
 namespace railyard {
 
 std::string_view CollectiveKindName(CollectiveKind kind) {
@@ -193,22 +195,7 @@ std::vector<GlobalRank> GlobalRanksOf(const std::vector<uint32_t>& numbers) {
 
 uint64_t OperationBytes(const TraceOperation& operation, uint32_t communicator_size) {
   const uint64_t bytes = operation.count * DatatypeBytes(operation.datatype);
-  switch (operation.kind) {
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll:
-    case CollectiveKind::kGather:
-    case CollectiveKind::kScatter:
-      return bytes * communicator_size;
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kReduce:
-    case CollectiveKind::kSend:
-    case CollectiveKind::kRecv:
-    case CollectiveKind::kCompute:
-      return bytes;
-  }
-  return 0;
+  return IsMadeOfBlocks(operation.kind) ? bytes * communicator_size : bytes;
 }
 
 }  // namespace railyard

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "traces/trace/collective_blocks.h"
 #include "traces/trace/trace.h"
 #include "workloads/collectives/schedule.h"
 
@@ -42,15 +43,10 @@ struct ExplicitAlgorithm {
   // Lanes by rank and channel; each lane is a list of steps.
   std::map<std::pair<RankIndex, uint32_t>, std::vector<std::vector<ExplicitStep>>> lanes;
 
-  // Returns true if a call's count is that of a block, of which each rank has or sends one.
-  bool HasBlocks() const {
-    return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
-           kind == CollectiveKind::kAllToAll;
-  }
   // Returns the number of blocks that chunks are numbered in. Block r x rank_count + s of an
   // AllToAll is what rank s sends to rank r.
   uint64_t BlockCount() const {
-    const uint64_t ranks = HasBlocks() ? rank_count : 1;
+    const uint64_t ranks = IsMadeOfBlocks(kind) ? rank_count : 1;
     return kind == CollectiveKind::kAllToAll ? ranks * ranks : ranks;
   }
 };
