@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "traces/nccl_log/nccl_log_call_record.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -16,25 +19,31 @@ struct NamedKind {
   std::string_view name;
   std::optional<CollectiveKind> kind;  // nullopt: a one-sided operation, which moves no trace data
 };
-// ncclFuncToString and the API's names; longer names before those they end with.
-constexpr std::array<NamedKind, 16> kNames = {{
-    {"AllReduce", CollectiveKind::kAllReduce},
-    {"AllGather", CollectiveKind::kAllGather},
-    {"ReduceScatter", CollectiveKind::kReduceScatter},
-    {"Broadcast", CollectiveKind::kBroadcast},
-    {"Reduce", CollectiveKind::kReduce},
-    {"Send", CollectiveKind::kSend},
-    {"Recv", CollectiveKind::kRecv},
-    {"AlltoAll", CollectiveKind::kAllToAll},
+// Names that calls have beside those of CollectiveKindName.
+constexpr std::array<NamedKind, 6> kOtherNames = {{
     {"AllToAll", CollectiveKind::kAllToAll},       // RCCL up to 2.27
     {"AllToAllPivot", CollectiveKind::kAllToAll},  // RCCL, in its own way
     {"AlltoAllPivot", CollectiveKind::kAllToAll},
-    {"Gather", CollectiveKind::kGather},
-    {"Scatter", CollectiveKind::kScatter},
     {"PutSignal", std::nullopt},
     {"WaitSignal", std::nullopt},
     {"Signal", std::nullopt},
 }};
+
+// ncclFuncToString and the API's names; longer names before those they end with.
+const std::vector<NamedKind>& CallNames() {
+  static const std::vector<NamedKind> kNames = [] {
+    std::vector<NamedKind> names;
+    for (int number = 0; number < kCollectiveKindCount; ++number) {
+      const auto kind = static_cast<CollectiveKind>(number);
+      if (kind != CollectiveKind::kCompute) names.push_back({CollectiveKindName(kind), kind});
+    }
+    names.insert(names.end(), kOtherNames.begin(), kOtherNames.end());
+    std::ranges::stable_sort(names, std::ranges::greater(),
+                             [](const NamedKind& named) { return named.name.size(); });
+    return names;
+  }();
+  return kNames;
+}
 
 constexpr std::string_view kOpCount = "opCount";
 
@@ -63,7 +72,7 @@ std::optional<CallMark> MarkAt(std::string_view text, size_t op_count) {
       --name_begin;
     }
     mark.name = text.substr(name_begin, name_end - name_begin);
-    for (const NamedKind& candidate : kNames) {
+    for (const NamedKind& candidate : CallNames()) {
       if (!mark.name.ends_with(candidate.name)) continue;
       is_named = true;
       mark.kind = candidate.kind;
@@ -156,7 +165,7 @@ bool EndsWithinCallMark(std::string_view text) {
   if (info == std::string_view::npos) return false;
   const std::string_view message = text.substr(info + kInfo.size());
   if (message.empty() || message.size() > kNcclCallMarkBytesMax) return false;
-  for (const NamedKind& named : kNames) {
+  for (const NamedKind& named : CallNames()) {
     const std::string_view name = message.substr(0, named.name.size());
     if (!named.name.starts_with(name)) continue;
     std::string_view rest = message.substr(name.size());

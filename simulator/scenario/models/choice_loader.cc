@@ -38,13 +38,15 @@ std::vector<Named<Value>> ChoicesNamed(std::span<const std::string_view> names,
 }
 
 // ncclFuncStr: the collectives that NCCL tunes.
-constexpr std::array kTunedKinds = {
-    Named<CollectiveKind>{"Broadcast", CollectiveKind::kBroadcast},
-    Named<CollectiveKind>{"Reduce", CollectiveKind::kReduce},
-    Named<CollectiveKind>{"AllGather", CollectiveKind::kAllGather},
-    Named<CollectiveKind>{"ReduceScatter", CollectiveKind::kReduceScatter},
-    Named<CollectiveKind>{"AllReduce", CollectiveKind::kAllReduce},
-};
+constexpr std::array kTunedKinds = {CollectiveKind::kBroadcast, CollectiveKind::kReduce,
+                                    CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
+                                    CollectiveKind::kAllReduce};
+
+std::vector<Named<CollectiveKind>> TunedKindsNamed() {
+  std::vector<Named<CollectiveKind>> named;
+  for (const CollectiveKind kind : kTunedKinds) named.emplace_back(CollectiveKindName(kind), kind);
+  return named;
+}
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
   return std::ranges::equal(
@@ -94,8 +96,8 @@ class ChoiceLoader {
         if (const auto mask = MaskOf(list, known)) allowed.AllowOnly(*mask);
         continue;
       }
-      const auto kind = Find(list.substr(0, colon), "collective",
-                             std::span<const Named<CollectiveKind>>(kTunedKinds));
+      const auto kind =
+          Find<CollectiveKind>(list.substr(0, colon), "collective", TunedKindsNamed());
       const auto mask = MaskOf(list.substr(colon + 1), known);
       if (kind && mask) allowed.AllowOnly(*kind, *mask);
     }
@@ -140,7 +142,7 @@ class ChoiceLoader {
 // it that ALGO or PROTO names (ncclTuningCostModelInit, src/tuning/cost_model.cc).
 void ForbidUnnamed(NcclSettings& settings) {
   if (!settings.algorithms.IsStated()) return;
-  for (const auto& [name, kind] : kTunedKinds) {
+  for (const CollectiveKind kind : kTunedKinds) {
     if (!settings.algorithms.IsStatedFor(kind) && settings.protocols.IsStatedFor(kind)) {
       settings.algorithms.AllowOnly(kind, 0);
     }
