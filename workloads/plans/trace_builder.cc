@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace railyard {
 namespace {
 
@@ -30,6 +32,15 @@ TraceBuilder::TraceBuilder(uint32_t rank_count) {
 uint32_t TraceBuilder::AddCommunicator(std::string name, std::vector<GlobalRank> ranks) {
   trace_.communicators.push_back({.name = std::move(name), .ranks = std::move(ranks)});
   return static_cast<uint32_t>(trace_.communicators.size()) - 1;
+}
+
+uint32_t TraceBuilder::FindCommunicator(const std::string& kind, std::vector<GlobalRank> ranks) {
+  const auto [it, is_new] = found_.try_emplace({kind, ranks}, 0);
+  if (is_new) {
+    uint32_t& of_kind = found_of_kind_[kind];
+    it->second = AddCommunicator(fmt::format("{} {}", kind, of_kind++), std::move(ranks));
+  }
+  return it->second;
 }
 
 void TraceBuilder::SetCommunicators(GlobalRank rank, std::vector<uint32_t> communicators) {

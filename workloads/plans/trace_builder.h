@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "traces/trace/trace.h"
@@ -17,6 +19,9 @@ class TraceBuilder {
 
   // Adds a communicator and returns its number.
   uint32_t AddCommunicator(std::string name, std::vector<GlobalRank> ranks);
+  // Returns the number of the communicator of this kind and these ranks, in this order. The first
+  // call for them adds it, named by its kind and its number among those of that kind.
+  uint32_t FindCommunicator(const std::string& kind, std::vector<GlobalRank> ranks);
   // Sets the communicators to which the numbers in the rank's program refer
   // (Trace::communicators_of_rank).
   void SetCommunicators(GlobalRank rank, std::vector<uint32_t> communicators);
@@ -28,6 +33,8 @@ class TraceBuilder {
 
  private:
   Trace trace_;
+  std::map<std::pair<std::string, std::vector<GlobalRank>>, uint32_t> found_;
+  std::map<std::string, uint32_t> found_of_kind_;  // how many
   std::unordered_multimap<uint64_t, GlobalRank> first_rank_by_hash_;
 };
 

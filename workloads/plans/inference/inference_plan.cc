@@ -5,11 +5,8 @@
 #include <map>
 #include <memory>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "simulator/units/divide_up.h"
 #include "workloads/plans/inference/inference_schedule.h"
@@ -89,30 +86,37 @@ class PlanBuilder {
     // Lists a group's ranks once, not once for each of them.
     const auto [tensor, is_new_tensor] = tensor_groups_.try_emplace({rank.stage, rank.replica}, 0);
     if (is_new_tensor) {
-      tensor->second = Find("tensor", groups_.GroupOf(place, Dimension::kTensor));
+      tensor->second =
+          builder_.FindCommunicator("tensor", groups_.GroupOf(place, Dimension::kTensor));
     }
     of.tensor = tensor->second;
     if (parts_.expert > 1) {
       const auto [expert, is_new_expert] =
           expert_groups_.try_emplace({rank.stage, groups_.ExpertPlaceOf(place).group}, 0);
-      if (is_new_expert) expert->second = Find("expert", groups_.ExpertGroupOf(place));
+      if (is_new_expert) {
+        expert->second = builder_.FindCommunicator("expert", groups_.ExpertGroupOf(place));
+      }
       of.expert = expert->second;
     }
     const uint32_t last = parts_.pipeline() - 1;
-    if (rank.stage > 0)
-      of.activation_in = Find("activations", {at(rank.stage - 1), at(rank.stage)});
+    if (rank.stage > 0) {
+      of.activation_in =
+          builder_.FindCommunicator("activations", {at(rank.stage - 1), at(rank.stage)});
+    }
     if (rank.stage < last) {
-      of.activation_out = Find("activations", {at(rank.stage), at(rank.stage + 1)});
+      of.activation_out =
+          builder_.FindCommunicator("activations", {at(rank.stage), at(rank.stage + 1)});
     }
     if (last > 0 && (rank.stage == 0 || rank.stage == last)) {
-      of.tokens = Find("tokens", {at(last), at(0)});
+      of.tokens = builder_.FindCommunicator("tokens", {at(last), at(0)});
     }
     if (inference_.prefill_tensor == 0) return of;
     of.caches.resize(1);
     for (uint32_t prefill = 0; prefill < inference_.prefill_tensor; ++prefill) {
       const uint64_t elements = CacheElements(rank, prefill);
       if (elements > 0) {
-        of.caches[0].emplace_back(Find("cache", {PrefillRank(prefill), at(rank.stage)}), elements);
+        of.caches[0].emplace_back(
+            builder_.FindCommunicator("cache", {PrefillRank(prefill), at(rank.stage)}), elements);
       }
     }
     return of;
@@ -142,7 +146,7 @@ class PlanBuilder {
     std::vector<GlobalRank> ranks(inference_.prefill_tensor);
     std::iota(ranks.begin(), ranks.end(), PrefillRank(0));
     InferenceCommunicators of;
-    of.tensor = Find("prefill", ranks);
+    of.tensor = builder_.FindCommunicator("prefill", ranks);
     of.caches.resize(parts_.data());
     for (uint32_t replica = 0; replica < parts_.data(); ++replica) {
       for (uint32_t stage = 0; stage < parts_.pipeline(); ++stage) {
@@ -151,20 +155,13 @@ class PlanBuilder {
           const uint64_t elements = CacheElements(rank, place);
           if (elements == 0) continue;
           of.caches[replica].emplace_back(
-              Find("cache", {PrefillRank(place), groups_.RankAt(PlaceOf(rank))}), elements);
+              builder_.FindCommunicator("cache",
+                                        {PrefillRank(place), groups_.RankAt(PlaceOf(rank))}),
+              elements);
         }
       }
     }
     builder_.SetProgram(PrefillRank(place), PrefillProgram(plan_, schedule_, of));
-  }
-
-  uint32_t Find(const char* kind, std::vector<GlobalRank> ranks) {
-    const auto [it, is_new] = communicators_.try_emplace({kind, ranks}, 0);
-    if (is_new) {
-      uint32_t& number = numbers_[kind];
-      it->second = builder_.AddCommunicator(fmt::format("{} {}", kind, number++), std::move(ranks));
-    }
-    return it->second;
   }
 
   const Plan& plan_;
@@ -175,8 +172,6 @@ class PlanBuilder {
   TraceBuilder builder_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> tensor_groups_;  // by stage and replica
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> expert_groups_;  // by stage and group
-  std::map<std::pair<std::string, std::vector<GlobalRank>>, uint32_t> communicators_;
-  std::map<std::string, uint32_t> numbers_;
 };
 
 }  // namespace

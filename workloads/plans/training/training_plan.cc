@@ -5,12 +5,9 @@
 #include <initializer_list>
 #include <map>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "workloads/plans/parallelism/rank_groups.h"
 #include "workloads/plans/parallelism/stage_group.h"
@@ -131,33 +128,37 @@ class TrainingSynthesis {
   uint32_t CommunicatorOf(StageGroup group, const PlanPlace& place) {
     switch (group) {
       case StageGroup::kTensor:
-        return Find("tensor", groups_.GroupOf(place, Dimension::kTensor));
+        return builder_.FindCommunicator("tensor", groups_.GroupOf(place, Dimension::kTensor));
       case StageGroup::kContext:
-        return Find("context", groups_.GroupOf(place, Dimension::kContext));
+        return builder_.FindCommunicator("context", groups_.GroupOf(place, Dimension::kContext));
       case StageGroup::kData:
-        return Find("data", groups_.GroupOf(place, Dimension::kContext, Dimension::kData));
+        return builder_.FindCommunicator(
+            "data", groups_.GroupOf(place, Dimension::kContext, Dimension::kData));
       case StageGroup::kEmbedding:
-        return Find("embedding", {AtStage(place, 0), AtStage(place, stages() - 1)});
+        return builder_.FindCommunicator("embedding",
+                                         {AtStage(place, 0), AtStage(place, stages() - 1)});
       case StageGroup::kActivationIn:
-        return Find("activations",
-                    {AtStage(place, StageOf(place) + stages() - 1), groups_.RankAt(place)});
+        return builder_.FindCommunicator(
+            "activations", {AtStage(place, StageOf(place) + stages() - 1), groups_.RankAt(place)});
       case StageGroup::kActivationOut:
-        return Find("activations", {groups_.RankAt(place), AtStage(place, StageOf(place) + 1)});
+        return builder_.FindCommunicator(
+            "activations", {groups_.RankAt(place), AtStage(place, StageOf(place) + 1)});
       case StageGroup::kGradientIn:
-        return Find("gradients", {AtStage(place, StageOf(place) + 1), groups_.RankAt(place)});
+        return builder_.FindCommunicator(
+            "gradients", {AtStage(place, StageOf(place) + 1), groups_.RankAt(place)});
       case StageGroup::kExpert:
-        return Find("expert", groups_.ExpertGroupOf(place));
+        return builder_.FindCommunicator("expert", groups_.ExpertGroupOf(place));
       case StageGroup::kExpertData:
-        return Find("expert-data", groups_.ExpertDataGroupOf(place));
+        return builder_.FindCommunicator("expert-data", groups_.ExpertDataGroupOf(place));
       case StageGroup::kNorm:
-        return Find("norm", NormGroupOf(place));
+        return builder_.FindCommunicator("norm", NormGroupOf(place));
       case StageGroup::kAll:
-        return Find("all", AllRanks());
+        return builder_.FindCommunicator("all", AllRanks());
       case StageGroup::kGradientOut:
         break;
     }
-    return Find("gradients",
-                {groups_.RankAt(place), AtStage(place, StageOf(place) + stages() - 1)});
+    return builder_.FindCommunicator(
+        "gradients", {groups_.RankAt(place), AtStage(place, StageOf(place) + stages() - 1)});
   }
 
   // The ranks that hold a replica's gradients between them, as Megatron-LM's model-parallel group;
@@ -184,24 +185,11 @@ class TrainingSynthesis {
     return groups_.RankAt(place);
   }
 
-  // Groups of one kind differ in their first two ranks.
-  uint32_t Find(const char* kind, std::vector<GlobalRank> ranks) {
-    const auto [it, is_new] =
-        communicators_.try_emplace({kind, uint64_t{ranks[0]} << 32 | ranks[1]}, 0);
-    if (is_new) {
-      uint32_t& number = numbers_[kind];
-      it->second = builder_.AddCommunicator(fmt::format("{} {}", kind, number++), std::move(ranks));
-    }
-    return it->second;
-  }
-
   static constexpr uint32_t kUnknown = UINT32_MAX;
 
   const Plan& plan_;
   const RankGroups groups_;
   TraceBuilder builder_;
-  std::map<std::pair<std::string, uint64_t>, uint32_t> communicators_;
-  std::map<std::string, uint32_t> numbers_;
   std::map<std::pair<StageGroup, PlanPlace>, uint32_t> known_;  // communicators
 };
 
