@@ -5,7 +5,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,13 +20,13 @@
 #include "simulator/run/baseline.h"
 #include "simulator/run/baseline_file.h"
 #include "simulator/run/divided_run.h"
+#include "simulator/run/paired_runs.h"
 #include "simulator/run/recordings.h"
 #include "simulator/run/run_monitor.h"
 #include "simulator/run/simulation.h"
 #include "simulator/scenario/check/run_size.h"
 #include "simulator/units/time_end.h"
 #include "simulator/units/units.h"
-#include "workloads/job/job_parts.h"
 
 namespace railyard {
 namespace {
@@ -136,13 +135,9 @@ class ScenarioRun {
     if (stored_baseline_) return;
     baseline_ =
         std::make_unique<Baseline>("the fault-free run", job.collectives.size(), job.parts.size());
-    if (baseline_->Fork()) {
-      monitor_.BecomeChild(*baseline_);
-      recordings_.LeaveToParent();
-      simulation_.faults().Disarm();
-    } else {
-      monitor_.AddPaired(*baseline_);
-    }
+    if (!ForkPaired(*baseline_, monitor_)) return;
+    recordings_.LeaveToParent();
+    simulation_.faults().Disarm();
   }
 
   std::vector<CollectiveOutcome> Outcomes() const {
@@ -295,96 +290,6 @@ std::string SimulateDivided(const Scenario& scenario, RunOptions options, RunMon
   return {};
 }
 
-// Runs each of several jobs alone, in separate processes, as many at a time as there are
-// processors.
-class AloneRuns {
- public:
-  AloneRuns(const Scenario& scenario, const RunOptions& options, RunMonitor& monitor)
-      : monitor_(monitor) {
-    const Job& job = scenario.job;
-    if (!options.baseline || job.parts.size() < 2) return;
-    const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
-    for (PartIndex part{}; part < job.parts.size(); ++part) {
-      if (part >= at_once && !WaitForNext()) return;
-      runs_.push_back(
-          std::make_unique<Baseline>(fmt::format("the run of job {} alone", job.parts[part].name),
-                                     job.collectives.size(), job.parts.size()));
-      if (!runs_.back()->Fork()) {
-        monitor_.AddPaired(*runs_.back());
-        continue;
-      }
-      monitor_.BecomeChild(*runs_.back());
-      const Job alone = AloneOf(job, part);
-      Simulate(scenario, alone, {.baseline = false, .replay_cache = options.replay_cache}, monitor_,
-               [&](ScenarioRun& simulation) { simulation.RunPaired(*runs_.back(), false); });
-    }
-  }
-
-  // Waits for those that have not ended.
-  void Pair(const Job& job, RunResult& result) {
-    while (outcomes_.size() < runs_.size()) {
-      if (!WaitForNext()) return;
-    }
-    for (PartIndex part{}; part < outcomes_.size(); ++part) {
-      result.jobs[part].alone_end_ps = outcomes_[part].job_end_ps[part];
-      result.baseline_cpu_seconds += outcomes_[part].cpu_seconds;
-    }
-    for (size_t i = 0; i < result.collectives.size() && !outcomes_.empty(); ++i) {
-      const PartIndex part = job.PartOf(job.collectives[i].communicator);
-      result.collectives[i].alone_duration_ps = outcomes_[part].collectives[i].duration_ps;
-    }
-  }
-
- private:
-  // False: the run is to end.
-  bool WaitForNext() {
-    auto outcome = monitor_.WaitFor(*runs_[outcomes_.size()]);
-    if (!outcome) return false;
-    outcomes_.push_back(std::move(*outcome));
-    return true;
-  }
-
-  RunMonitor& monitor_;
-  std::vector<std::unique_ptr<Baseline>> runs_;  // by part
-  std::vector<Baseline::Outcome> outcomes_;      // of the first of them
-};
-
-// Simulates the job once more with every lost byte retransmitted, if receivers tolerate losses.
-class ReliableRun {
- public:
-  ReliableRun(const Scenario& scenario, const RunOptions& options, RunMonitor& monitor)
-      : monitor_(monitor) {
-    if (!options.baseline || !ToleratesLoss(scenario.job)) return;
-    const Job reliable = ReliableOf(scenario.job);
-    run_ = std::make_unique<Baseline>("the run without tolerated loss", reliable.collectives.size(),
-                                      reliable.parts.size());
-    if (!run_->Fork()) {
-      monitor_.AddPaired(*run_);
-      return;
-    }
-    monitor_.BecomeChild(*run_);
-    Simulate(scenario, reliable, {.baseline = false, .replay_cache = options.replay_cache},
-             monitor_, [this](ScenarioRun& simulation) { simulation.RunPaired(*run_, true); });
-  }
-
-  // A run that is cut short has no time to compare.
-  void Pair(RunResult& result) {
-    if (!run_) return;
-    const auto outcome = monitor_.WaitFor(*run_);
-    if (!outcome) return;
-    result.baseline_cpu_seconds += outcome->cpu_seconds;
-    const bool is_whole = std::all_of(outcome->job_end_ps.begin(), outcome->job_end_ps.end(),
-                                      [](int64_t end_ps) { return end_ps != 0; });
-    if (is_whole && result.status == RunStatus::kCompleted) {
-      result.reliable_simulated_time_ps = outcome->simulated_time_ps;
-    }
-  }
-
- private:
-  RunMonitor& monitor_;
-  std::unique_ptr<Baseline> run_;
-};
-
 // A run that has come to its end, but not all that it was to be paired with.
 void MarkCutShort(const RunMonitor& monitor, RunResult& result) {
   if (!monitor.has_given_up() || result.status == RunStatus::kInterrupted) return;
@@ -403,8 +308,12 @@ RunResult RunScenario(const Scenario& scenario, const RunOptions& options) {
     throw EnvironmentError(fmt::format("{}: {}", scenario.path, why));
   }
   RunMonitor monitor(options.progress, options.saving);
-  AloneRuns alone_runs(scenario, options, monitor);
-  ReliableRun reliable_run(scenario, options, monitor);
+  const PairedSimulation simulate = [&](const Job& job, bool with_faults, Baseline& baseline) {
+    Simulate(scenario, job, {.baseline = false, .replay_cache = options.replay_cache}, monitor,
+             [&](ScenarioRun& simulation) { simulation.RunPaired(baseline, with_faults); });
+  };
+  AloneRuns alone_runs(scenario.job, options, monitor, simulate);
+  ReliableRun reliable_run(scenario.job, options, monitor, simulate);
   std::optional<RunResult> divided;
   const std::string why_one_thread = SimulateDivided(scenario, options, monitor, divided);
   const bool is_divided = divided.has_value();
