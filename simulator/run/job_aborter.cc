@@ -22,11 +22,11 @@ constexpr int64_t kCollectiveTimeoutPs = 600 * kPsPerSecond;
 
 }  // namespace
 
-int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t now_ps,
-                       const ReplayEngine& replay, PartIndex part) {
-  const int64_t polled_ps = now_ps + kErrorPollPs;
+int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t error_ps,
+                       int64_t last_begin_ps) {
+  const int64_t polled_ps = error_ps + kErrorPollPs;
   if (detection == RestartSettings::Detection::kLauncher) return polled_ps;
-  return std::max(polled_ps, replay.streams().LastBeginPs(part) + kCollectiveTimeoutPs);
+  return std::max(polled_ps, last_begin_ps + kCollectiveTimeoutPs);
 }
 
 void JobAborter::OnRankError(GlobalRank rank, const std::string& why) {
@@ -41,7 +41,8 @@ void JobAborter::OnRankError(GlobalRank rank, const std::string& why) {
 // Without a launcher a rank may begin another collective meanwhile, and hang in that.
 void JobAborter::TryToAbort() {
   const int64_t now_ps = engine_.NowPs();
-  const int64_t gone_ps = AllRanksGonePs(detection_, result_.first_error_ps, replay_, part_);
+  const int64_t gone_ps =
+      AllRanksGonePs(detection_, result_.first_error_ps, replay_.streams().LastBeginPs(part_));
   if (gone_ps > now_ps) {
     ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(gone_ps - now_ps)),
                              &JobAborter::TryToAbort, this);

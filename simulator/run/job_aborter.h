@@ -15,10 +15,10 @@
 
 namespace railyard {
 
-// Returns when the last rank of a job with an error at `now_ps` will have been ended, as far as
-// known now.
-int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t now_ps,
-                       const ReplayEngine& replay, PartIndex part);
+// Returns when the last rank of a job with an error at `error_ps` will have been ended, as far as
+// known now. `last_begin_ps` is the latest start of the job's running calls; 0 if none runs.
+int64_t AllRanksGonePs(RestartSettings::Detection detection, int64_t error_ps,
+                       int64_t last_begin_ps);
 
 class JobAborter {
  public:

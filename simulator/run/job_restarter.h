@@ -42,16 +42,11 @@ class JobRestarter {
   const RestartResult& result() const { return result_; }
 
  private:
-  // Returns the time at which all ranks had saved the checkpoint of that number, from 0; kNeverPs
-  // if a collective before it has not ended. Computation counts from the end of the collective
-  // before it on its stream or, if there is none, from the previous checkpoint.
-  int64_t SavedPs(uint64_t checkpoint) const;
   void FindLastCheckpoint();
   void TryToEnd();
   void Restart();
-  // Moves the job's ranks from broken servers to spares that are not broken, rank by rank; the
-  // broken servers become spares.
-  ReplayEngine::SwappedRanks MoveToSpares();
+  // Moves the job's ranks from broken servers to spares (MoveToSpares).
+  ReplayEngine::SwappedRanks MoveRanks();
 
   const RestartSettings& settings_;
   PartIndex part_;
