@@ -5,8 +5,8 @@
 usage: documents.py RAILYARD SOURCE_DIR fast|slow
 
 A block ```console holds lines "$ railyard ..." with what they print (standard output and error)
-beneath, and lines "$ cat FILE" with the file that later commands of the block read. Blocks of a
-document share no files. A line "..." stands for any lines, "..." within a line for any text. What
+beneath, and lines "$ cat FILE" with the file that later commands of the block read. A block in a list is
+indented, its lines as its fence. Blocks of a document share no files. A line "..." stands for any lines, "..." within a line for any text. What
 depends on the machine (run time, CPU time, memory) is masked on both sides, and lines of progress are
 left out. Commands run in a directory that looks like the clone. ```console slow is left to "slow".
 
@@ -93,10 +93,13 @@ def read_plain_command(block, place, line, errors):
 
 def read_blocks(name, text):
     """The console blocks of a document, and what is wrong with it."""
-    blocks, errors, block, in_fence, given = [], [], None, False, []
+    blocks, errors, block, in_fence, given, indentation = [], [], None, False, [], ""
     for number, line in enumerate(text.splitlines(), 1):
         place = f"{name}:{number}"
+        if in_fence:
+            line = line.removeprefix(indentation)
         if line.lstrip().startswith("```"):
+            indentation = line[:len(line) - len(line.lstrip())]
             info = line.lstrip()[3:].split()
             block = None
             if not in_fence and info[:1] in (["console"], ["sh"], ["python"]):

@@ -55,6 +55,13 @@ class ReadBlocks(unittest.TestCase):
         self.assertTrue(blocks[0].is_slow)
         self.assertEqual([c.shown for c in blocks[0].commands], [["a: 1"], ["b"]])
 
+    def test_blocks_in_lists_are_indented(self):
+        blocks, errors = documents.read_blocks(
+            "a.md", "- text\n\n  ```console\n  $ railyard x\n    b\n\n  c\n  ```\n- text\n```console\n$ railyard y\n  d\n```\n")
+        self.assertEqual(errors, [])
+        self.assertEqual([(c.text, c.shown) for block in blocks for c in block.commands],
+                         [("railyard x", ["  b", "", "c"]), ("railyard y", ["  d"])])
+
     def test_a_python_program_is_one_command(self):
         blocks, errors = documents.read_blocks("a.md", "```python\nx = 1\nprint(x)\n```\n")
         self.assertEqual(errors, [])
