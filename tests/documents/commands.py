@@ -5,6 +5,9 @@
 usage: commands.py RAILYARD SOURCE_DIR
 
 - `railyard ...` in text, and every synopsis in a block: the command exists, and `--help` lists its options.
+- A command in text that can be run as it stands, since it reads a file of the tree or has a --fabric, in a
+  paragraph with figures that have units: a block ```console of the page runs it, so that figures are compared,
+  or <!-- not run: REASON --> above the paragraph says why none does.
 - A path below scripts/, and one of a Python program: the file is there and can be executed.
 - A block without a language that runs programs of the tree, cmake or the like: a line
   <!-- run by FILE[, FILE][, REMARK] --> above it names files of the tree that have each of these programs,
@@ -24,10 +27,14 @@ import shlex
 import subprocess
 import sys
 
+from documents import is_synopsis, read_blocks
+
 FENCE = re.compile(r"^\s*```.*?^\s*```[^\S\n]*$", re.M | re.S)
 RUNNER = re.compile(r"<!-- (run by|not run:) (.+) -->")
 # A program of the tree or of its builds, by its path, or one that builds.
 PROGRAM = re.compile(r"(?<![\w/.-])(?:(?:scripts|tests|docs|build)/[\w./-]+|cmake|cpack|ctest|ninja|git clone)(?= |$)", re.M)
+PARAGRAPH_END = re.compile(r"\s*(?:$|[-*] |\d+\. |\||#|<!--)")  # before a line of this form
+FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*\s?(?:%|(?:[pnum]?s|min|h|days?|[kKMGT]?i?B|[kMG]?bit|[MGT]b/s|[kMG]?Hz)(?![\w]))")
 FOLDERS = ("analysis", "cmake", "simulator", "tests", "topologies", "traces", "workloads")
 PRESET_KINDS = {"ctest": "testPresets", "cmake --build": "buildPresets", "cmake": "configurePresets"}
 
@@ -88,6 +95,46 @@ def named_railyard_commands(text):
     for fence in FENCE.finditer(text):
         for match in re.finditer(r"^\s*(?:\$ )?(railyard .*)$", fence.group(0), re.M):
             yield fence.start() + match.start(1), match.group(1)
+
+
+def paragraphs(text):
+    """(offset, reason not to run its commands or None, text) of each outside of blocks."""
+    at = offset = 0
+    reason, lines = None, []
+    for line in blanked(text, FENCE).splitlines(keepends=True) + ["\n"]:
+        if PARAGRAPH_END.match(line) and lines:
+            yield at, reason, "".join(lines)
+            reason, lines = None, []
+        runner = RUNNER.fullmatch(line.strip())
+        if runner:
+            reason = runner.group(2) if runner.group(1) == "not run:" else None
+        elif not line.strip():
+            reason = None
+        else:
+            at = at if lines else offset
+            lines.append(line)
+        offset += len(line)
+
+
+def unchecked_figures(source, name, text):
+    """Commands beside figures that no block runs."""
+    blocks, _ = read_blocks(name, text)
+    shown = [set(words_of(command.text)) for block in blocks if block.shows_output for command in block.commands]
+    errors = []
+    for offset, reason, paragraph in paragraphs(text):
+        if reason is not None or not FIGURE.search(re.sub(r"`[^`]*`", "``", paragraph)):
+            continue
+        for match in re.finditer(r"`(railyard [^`]*)`", paragraph):
+            command = " ".join(match.group(1).split())
+            words = words_of(command)
+            is_complete = "--fabric" in words[:-1] or any(
+                os.path.isfile(os.path.join(source, word)) for word in words[1:])
+            if not is_complete or "…" in command or "..." in command or is_synopsis(command):
+                continue
+            if not any(set(words) <= others for others in shown):
+                errors.append(f"{place(name, text, offset + match.start())}: no block ```console runs {command}, "
+                              "which figures stand beside (or <!-- not run: REASON --> above the paragraph)")
+    return errors
 
 
 def blocks_without_language(text):
@@ -166,6 +213,7 @@ def check(source, documents, help_of):
             errors += [f"{place(name, text, offset)}: {error}"
                        for error in railyard_errors(help_of, words_of(command))]
         errors += unrun_errors(source, name, text)
+        errors += unchecked_figures(source, name, text)
         for match in re.finditer(r"(?<![\w/.-])(?:cmake --build|cmake|ctest) -[^`\n&|#]*", text):
             errors += [f"{place(name, text, match.start())}: {error}"
                        for error in builds.errors(match.group(0))]

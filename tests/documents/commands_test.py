@@ -8,7 +8,7 @@ import unittest
 
 import commands
 
-HELP = {("run",): "--out TEXT\n--set FIELD=VALUE\n-h,--help", ("topo", "show"): "--json FILE", ("compare",): "--json"}
+HELP = {("run",): "--out TEXT\n--set FIELD=VALUE\n-h,--help", ("topo", "show"): "--json FILE", ("compare",): "--json --fabric"}
 CMAKE = "add_executable(tool a.cc)\nadd_test(NAME documents.fast COMMAND lint --few)\n"
 PRESETS = """{"configurePresets": [{"name": "base", "hidden": true}, {"name": "release"}],
               "buildPresets": [{"name": "release"}], "testPresets": [{"name": "dev"}]}"""
@@ -58,6 +58,23 @@ class CommandsTest(unittest.TestCase):
                           "a.md:6: scripts/lint is not run by tests/a_test.cc",
                           "a.md:10: scripts/lint is not run by tests/gone",
                           "a.md:14: there is no program in the block"])
+
+    def test_commands_beside_figures_are_run(self):
+        self.assertEqual(self.errors("`railyard run tests/a_test.cc` takes 3 us.\n\n"
+                                     "```console\n$ railyard run tests/a_test.cc --out b\n3 us\n```\n"), [])
+        self.assertEqual(self.errors("`railyard run mine.textproto` or `railyard run SCENARIO` takes 3 us.\n\n"
+                                     "`railyard run tests/a_test.cc` is a command of 2 servers, `--set at=3us`.\n\n"
+                                     "- It takes 3 us.\n- `railyard run tests/a_test.cc`\n\n"
+                                     "<!-- not run: it takes hours -->\nIt takes 3 h:\n`railyard run tests/a_test.cc`.\n"), [])
+        self.assertEqual(self.errors("Text.\n\nIt loses 1.5 %:\n`railyard run\ntests/a_test.cc`.\n"
+                                     "- At 24.1 GB/s `railyard compare --json --fabric x` ends.\n\n"
+                                     "<!-- not run: it takes hours -->\nText.\n\nThese 8 KiB: `railyard run tests/a_test.cc`\n\n"
+                                     "```sh\nrailyard run tests/a_test.cc\n```\n"
+                                     "```console\n$ railyard run tests/module.py\n3 us\n```\n"),
+                         [f"a.md:{line}: no block ```console runs railyard {command}, which figures stand beside "
+                          "(or <!-- not run: REASON --> above the paragraph)"
+                          for line, command in ((4, "run tests/a_test.cc"), (6, "compare --json --fabric x"),
+                                                (11, "run tests/a_test.cc"))])
 
     def test_presets_targets_and_tests_exist(self):
         self.assertEqual(self.errors("cmake --preset release && cmake --build --preset release --target tool && "
