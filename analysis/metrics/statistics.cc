@@ -38,10 +38,6 @@ class Percentiles {
 
 }  // namespace
 
-double Percentile(std::vector<double> values, uint32_t permille) {
-  return Percentiles(values).At(permille);
-}
-
 std::optional<DurationStatistics> SummarizeDurations(std::vector<int64_t> durations_ps) {
   if (durations_ps.empty()) return std::nullopt;
   const auto [min, max] = std::ranges::minmax(durations_ps);

@@ -14,9 +14,6 @@ namespace railyard {
 // value such that at least permille/1000 of all values do not exceed it. Precondition: count > 0
 // and permille in 1..1000.
 size_t NearestRankIndex(size_t count, uint32_t permille);
-// Returns that percentile of values in any order; of an even number, the median is the smaller of
-// the two in the middle. Precondition: `values` is not empty.
-double Percentile(std::vector<double> values, uint32_t permille);
 
 struct DurationStatistics {
   int64_t min_ps = 0;

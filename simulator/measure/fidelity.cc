@@ -8,11 +8,9 @@
 #include <map>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "analysis/metrics/statistics.h"
 #include "simulator/measure/platform_scenario.h"
 #include "simulator/units/divide_up.h"
 #include "traces/trace/nccl_version.h"
@@ -295,10 +293,12 @@ FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_
   return result;
 }
 
-double ErrorPercentile(const std::vector<double>& errors, uint32_t permille) {
-  std::vector<double> sizes;
-  for (const double error : errors) sizes.push_back(std::abs(error));
-  return Percentile(std::move(sizes), permille);
+double ErrorQuantile(const std::vector<double>& errors, double quantile) {
+  std::vector<double> sorted;
+  for (const double error : errors) sorted.push_back(std::abs(error));
+  std::sort(sorted.begin(), sorted.end());
+  const auto index = static_cast<size_t>(quantile * static_cast<double>(sorted.size()));
+  return sorted[std::min(index, sorted.size() - 1)];
 }
 
 }  // namespace railyard

@@ -48,8 +48,9 @@ struct FidelityResult {
 FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_max,
                            const std::function<void(size_t, size_t)>& progress);
 
-// Returns the nearest-rank percentile (Percentile) of |error|. Precondition: `errors` is not empty.
-double ErrorPercentile(const std::vector<double>& errors, uint32_t permille);
+// Returns the smallest |error| that more than a share of `quantile` does not exceed: of an even
+// number, the median is the larger of the two in the middle. Precondition: `errors` is not empty.
+double ErrorQuantile(const std::vector<double>& errors, double quantile);
 
 std::string FidelityTable(const FidelityResult& result);
 std::string FidelityJson(const FidelityResult& result);

@@ -34,8 +34,8 @@ std::vector<std::pair<std::string, std::vector<const FidelityRow*>>> ByTable(
 
 std::string Summary(const std::vector<double>& errors) {
   if (errors.empty()) return "-";
-  return fmt::format("{:.1f} %, p90 {:.1f} % ({})", 100 * ErrorPercentile(errors, 500),
-                     100 * ErrorPercentile(errors, 900), errors.size());
+  return fmt::format("{:.1f} %, p90 {:.1f} % ({})", 100 * ErrorQuantile(errors, 0.5),
+                     100 * ErrorQuantile(errors, 0.9), errors.size());
 }
 
 }  // namespace
@@ -124,9 +124,9 @@ std::string FidelityJson(const FidelityResult& result) {
   json.StartObject("summary");
   json.Number("rows", result.rows.size());
   json.Real("median_abs_error",
-            errors.empty() ? std::nullopt : std::optional(ErrorPercentile(errors, 500)));
+            errors.empty() ? std::nullopt : std::optional(ErrorQuantile(errors, 0.5)));
   json.Real("p90_abs_error",
-            errors.empty() ? std::nullopt : std::optional(ErrorPercentile(errors, 900)));
+            errors.empty() ? std::nullopt : std::optional(ErrorQuantile(errors, 0.9)));
   json.EndObject();
   json.EndObject();
   return json.Take();

@@ -13,7 +13,7 @@
 namespace railyard {
 namespace {
 
-double Median(const std::vector<double>& errors) { return ErrorPercentile(errors, 500); }
+double Median(const std::vector<double>& errors) { return ErrorQuantile(errors, 0.5); }
 
 }  // namespace
 

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/metrics/statistics.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -37,12 +36,18 @@ std::string ProtocolOf(const std::string& replayed) {
   return slash == std::string::npos ? replayed : replayed.substr(slash + 1);
 }
 
+double MedianOf(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 Score ScoreOf(const std::string& simulator, const std::vector<double>& errors) {
   return {.simulator = simulator,
           .rows = errors.size(),
-          .median_abs_error = ErrorPercentile(errors, 500),
-          .p90_abs_error = ErrorPercentile(errors, 900),
-          .median_error = Percentile(errors, 500)};
+          .median_abs_error = ErrorQuantile(errors, 0.5),
+          .p90_abs_error = ErrorQuantile(errors, 0.9),
+          .median_error = MedianOf(errors)};
 }
 
 // Errors by simulator, in the order of first appearance, which begins with this one.
@@ -85,7 +90,7 @@ std::map<SizeKey, double> SpreadsOf(
     double least = INFINITY;
     double greatest = 0;
     for (const auto& entry : by_source) {
-      const double time_us = Percentile(entry.second, 500);
+      const double time_us = MedianOf(entry.second);
       least = std::min(least, time_us);
       greatest = std::max(greatest, time_us);
     }
@@ -155,7 +160,7 @@ Scoreboard MakeScoreboard(const FidelityResult& result, const std::vector<OtherT
          .bytes_min = kClasses[number],
          .scores = cell.errors.Scores(),
          .sources = cell.sources.size(),
-         .spread = of_sizes.empty() ? std::nullopt : std::optional(Percentile(of_sizes, 500))});
+         .spread = of_sizes.empty() ? std::nullopt : std::optional(MedianOf(of_sizes))});
   }
   board.totals = totals.Scores();
   return board;

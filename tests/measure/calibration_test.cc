@@ -160,9 +160,9 @@ TEST_F(CalibratedPlatformTest, WhatIsWrittenIsReadAgain) {
   result.errors_after = {0.01, 0.02};
   result.errors_left_out = {0.03, 0.04};
   const std::string block = CalibrationBlock(result, "a \"table\"");
-  EXPECT_THAT(block, HasSubstr("median_abs_error_before: 0.25\n"));
-  EXPECT_THAT(block, HasSubstr("median_abs_error_after: 0.01\n"));
-  EXPECT_THAT(block, HasSubstr("median_abs_error_left_out: 0.03\n"));
+  EXPECT_THAT(block, HasSubstr("median_abs_error_before: 0.5\n"));
+  EXPECT_THAT(block, HasSubstr("median_abs_error_after: 0.02\n"));
+  EXPECT_THAT(block, HasSubstr("median_abs_error_left_out: 0.04\n"));
   const auto platform = Load(block);
   ASSERT_TRUE(platform.has_value()) << findings_;
   EXPECT_EQ(platform->calibration, (PlatformCalibration{.launch_latency_scale = 1.2599,
