@@ -49,8 +49,8 @@ FidelityResult RunFidelity(const std::vector<MeasuredRow>& rows, uint64_t bytes_
                            const std::function<void(size_t, size_t)>& progress);
 
 // Returns the smallest |error| that more than a share of `quantile` does not exceed: of an even
-// number, the median is the larger of the two in the middle, so that few rows do not look better than
-// they are. Precondition: `errors` is not empty.
+// number, the median is the larger of the two in the middle, so that few rows do not look better
+// than they are. Precondition: `errors` is not empty.
 double ErrorQuantile(const std::vector<double>& errors, double quantile);
 
 std::string FidelityTable(const FidelityResult& result);
