@@ -45,8 +45,8 @@ class FabricSimulation : public ns3::Object {
   // Builds the fabric. Returns false if the scenario has errors; `diagnostics` then has every
   // finding. Must be called once, before Simulator::Run(); RailyardHelper::UseEngine() must have
   // been called. Attributes of the network, of switches, NICs and the routing can be set until the
-  // simulator runs: they are read at its time 0. ns-3's seed and run number determine the scenario's seed, unless
-  // both have their default, 1.
+  // simulator runs: they are read at its time 0. ns-3's seed and run number determine the
+  // scenario's seed, unless both have their default, 1.
   bool Build(const ScenarioBuilder& scenario, Diagnostics& diagnostics);
 
   // Returns true if all calls have ended, or if none can continue.
