@@ -26,30 +26,22 @@ railyard_find(RapidJSON "rapidjson-dev")
 railyard_find(SQLite3 "libsqlite3-dev")
 railyard_find(LibXml2 "libxml2-dev")
 
-# xxHash (BSD-2-Clause) comes without a package file.
-find_path(XXHASH_INCLUDE_DIR xxhash.h)
-find_library(XXHASH_LIBRARY xxhash)
-if(NOT XXHASH_INCLUDE_DIR OR NOT XXHASH_LIBRARY)
-  message(FATAL_ERROR "xxHash was not found: install the Debian package libxxhash-dev (scripts/setup does).")
-endif()
-add_library(railyard_xxhash INTERFACE)
-target_include_directories(railyard_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
-target_link_libraries(railyard_xxhash INTERFACE ${XXHASH_LIBRARY})
-# Zstandard (BSD-3-Clause): its package file names its target differently from version to version.
-find_path(ZSTD_INCLUDE_DIR zstd.h)
-find_library(ZSTD_LIBRARY zstd)
-if(NOT ZSTD_INCLUDE_DIR OR NOT ZSTD_LIBRARY)
-  message(FATAL_ERROR "Zstandard was not found: install the Debian package libzstd-dev (scripts/setup does).")
-endif()
-add_library(railyard_zstd INTERFACE)
-target_include_directories(railyard_zstd SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
-target_link_libraries(railyard_zstd INTERFACE ${ZSTD_LIBRARY})
-# LEMON (Boost Software License 1.0): its headers alone.
-find_path(LEMON_INCLUDE_DIR lemon/matching.h)
-if(NOT LEMON_INCLUDE_DIR)
-  message(FATAL_ERROR "LEMON was not found: install the Debian package liblemon-dev (scripts/setup does).")
-endif()
-add_library(railyard_lemon INTERFACE)
-target_include_directories(railyard_lemon SYSTEM INTERFACE ${LEMON_INCLUDE_DIR})
+# railyard_find_plain(NAME HEADER DEBIAN_PACKAGE [LIBRARY]): a library that comes without a package file, or with one that
+# differs from version to version, as railyard_NAME.
+function(railyard_find_plain name header debian)
+  find_path(RAILYARD_${name}_INCLUDE_DIR ${header})
+  foreach(library IN LISTS ARGN)
+    find_library(RAILYARD_${name}_LIBRARY ${library})
+  endforeach()
+  if(NOT RAILYARD_${name}_INCLUDE_DIR OR (ARGN AND NOT RAILYARD_${name}_LIBRARY))
+    message(FATAL_ERROR "${name} was not found: install the Debian package ${debian} (scripts/setup does).")
+  endif()
+  add_library(railyard_${name} INTERFACE)
+  target_include_directories(railyard_${name} SYSTEM INTERFACE ${RAILYARD_${name}_INCLUDE_DIR})
+  target_link_libraries(railyard_${name} INTERFACE ${RAILYARD_${name}_LIBRARY})
+endfunction()
+railyard_find_plain(xxhash xxhash.h libxxhash-dev xxhash)  # BSD-2-Clause
+railyard_find_plain(zstd zstd.h libzstd-dev zstd)          # BSD-3-Clause
+railyard_find_plain(lemon lemon/matching.h liblemon-dev)   # Boost Software License 1.0: its headers alone
 add_library(railyard_rapidjson INTERFACE)
 target_include_directories(railyard_rapidjson SYSTEM INTERFACE ${RapidJSON_INCLUDE_DIRS} ${RAPIDJSON_INCLUDE_DIRS})
