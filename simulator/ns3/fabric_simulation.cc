@@ -228,6 +228,11 @@ bool FabricSimulation::Build(const ScenarioBuilder& scenario, Diagnostics& diagn
   ns3::Simulator::ScheduleDestroy(&FabricSimulation::End, this);
   ns3::Simulator::ScheduleNow(&FabricSimulation::Begin, this);
   TraceLinkStates();  // devices follow their NIC's links
+  // Sinks may have connected before there was a fabric.
+  if (!packet_dropped_.IsEmpty()) TraceDrops();
+  if (!ecn_marked_.IsEmpty()) TraceMarks();
+  if (!pause_sent_.IsEmpty()) TracePauses();
+  if (!timeout_.IsEmpty() || !cnp_sent_.IsEmpty() || !rate_changed_.IsEmpty()) TraceNics();
   TraceWhatIsLogged();
   NS_LOG_INFO("built " << parts_->scenario->name << " with seed " << parts_->scenario->seed);
   return true;

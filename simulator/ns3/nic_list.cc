@@ -7,7 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <ns3/abort.h>
+#include <ns3/double.h>
+#include <ns3/object-factory.h>
 
 #include "simulator/transport/congestion/congestion_control_base.h"
 #include "simulator/transport/congestion/cubic.h"
@@ -20,30 +25,43 @@ namespace {
 constexpr std::array<std::string_view, 4> kOfAllNics = {
     "MtuBytes", "Recovery", "ReorderTolerancePackets", "LinkAggregation"};
 
-// Returns the values of a NIC's attributes, as texts in the order of its type.
-std::vector<std::string> AttributesOf(const Nic& nic) {
-  const ns3::TypeId type = Nic::GetTypeId();
+bool IsControl(const ns3::ObjectFactory& factory) {
+  return factory.IsTypeIdSet() && factory.GetTypeId().IsChildOf(CongestionControl::GetTypeId()) &&
+         factory.GetTypeId().HasConstructor();
+}
+
+// Returns the values of an object's attributes, as texts in the order of its type. Different values
+// have different texts; ns-3's own lose digits.
+std::vector<std::string> AttributesOf(const ns3::Object& object) {
+  const ns3::TypeId type = object.GetInstanceTypeId();
   std::vector<std::string> texts;
   for (size_t i = 0; i < type.GetAttributeN(); ++i) {
     const ns3::TypeId::AttributeInformation attribute = type.GetAttribute(i);
     const ns3::Ptr<ns3::AttributeValue> value = attribute.checker->Create();
-    nic.GetAttribute(attribute.name, *value);
-    texts.push_back(value->SerializeToString(attribute.checker));
+    object.GetAttribute(attribute.name, *value);
+    const auto real = ns3::DynamicCast<ns3::DoubleValue>(value);
+    const auto factory = ns3::DynamicCast<ns3::ObjectFactoryValue>(value);
+    if (real != nullptr) {
+      texts.push_back(fmt::format("{:a}", real->Get()));
+    } else if (factory != nullptr && IsControl(factory->Get())) {
+      const auto control = factory->Get().Create<CongestionControl>();
+      texts.push_back(fmt::format("{}[{}]", control->GetInstanceTypeId().GetName(),
+                                  fmt::join(AttributesOf(*control), "|")));
+    } else {
+      texts.push_back(value->SerializeToString(attribute.checker));
+    }
   }
   return texts;
 }
 
-std::vector<std::string> AttributesOf(const NicSettings& settings) {
+std::vector<std::string> AttributesOfSettings(const NicSettings& settings) {
   const auto nic = ns3::CreateObject<Nic>();
   nic->SetSettings(settings);
   return AttributesOf(*nic);
 }
 
 void CheckControl(const ns3::ObjectFactory& factory, const std::string& name) {
-  const bool is_control = factory.IsTypeIdSet() &&
-                          factory.GetTypeId().IsChildOf(CongestionControl::GetTypeId()) &&
-                          factory.GetTypeId().HasConstructor();
-  NS_ABORT_MSG_IF(!is_control || factory.GetTypeId() == Cubic::GetTypeId(),
+  NS_ABORT_MSG_IF(!IsControl(factory) || factory.GetTypeId() == Cubic::GetTypeId(),
                   name << ": CongestionControl is no congestion control of RDMA");
   const std::string why = factory.Create<CongestionControl>()->Contradiction();
   NS_ABORT_MSG_IF(!why.empty(), name << ": CongestionControl: " << why);
@@ -82,7 +100,7 @@ NetworkStackSettings NicList::Settings() const {
   NetworkStackSettings settings = stated_;
   settings.nics = nics_;
   const ns3::TypeId type = Nic::GetTypeId();
-  const std::vector<std::string> common = AttributesOf(stated_.nic);
+  const std::vector<std::string> common = AttributesOfSettings(stated_.nic);
   std::map<std::vector<std::string>, NicVariant> variants;
   for (uint32_t i = 0; i < size(); ++i) {
     std::vector<std::string> attributes = AttributesOf(*nic(i));

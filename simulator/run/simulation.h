@@ -64,7 +64,7 @@ class Simulation {
     // Delays the start of the job, but not the faults.
     int64_t job_delay_ps = 0;
     ReplayScope replay_scope = ReplayScope::kPartitions;
-    // Take the place of the scenario's, if an ns-3 program has changed attributes of these models.
+    // Take the place of the scenario's, for an ns-3 program may have changed attributes.
     std::optional<NetworkStackSettings> stack{};
     std::optional<RoutingDelays> routing{};
   };

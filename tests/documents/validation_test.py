@@ -5,7 +5,7 @@
 usage: validation_test.py RAILYARD [JSON]
 
 JSON is what `railyard fidelity` has printed over all tables; without it the command runs, for about
-7 minutes on two cores. The tables are in RAILYARD_REFERENCE_DIR (../shared/reference).
+9 minutes on two cores. The tables are in RAILYARD_REFERENCE_DIR (../shared/reference).
 """
 
 import json

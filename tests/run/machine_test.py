@@ -281,6 +281,8 @@ class Machine(unittest.TestCase):
 
     def test_figures_on_a_disk_that_is_full(self):
         """All figures are there, or none, and what was in the directory before is left."""
+        if shutil.which("gnuplot") is None:
+            lack(self, "gnuplot is not installed")
         disk = self.here / "disk"
         disk.mkdir()
         self.assertEqual(self.run_to_end("run", "flap.textproto", "--out", "out", "--quiet"), (0, ""))

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
@@ -85,8 +86,10 @@ TEST_F(OutputTest, ATraceOnStandardOutputIsAloneThere) {
 
 TEST_F(OutputTest, ADeviceIsWrittenToAndStays) {
   std::string device = scratch_.Path("null");
-  // A user without the right to make one cannot replace the machine's either.
-  if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) device = "/dev/null";
+  if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) {
+    if (access("/dev", W_OK) == 0) GTEST_SKIP() << "the machine's device could be replaced";
+    device = "/dev/null";
+  }
   for (const std::vector<std::string>& writer : Writers(device)) {
     const ProgramExit exit = Railyard(writer);
     EXPECT_EQ(exit.status, 0) << fmt::format("{}", fmt::join(writer, " ")) << "\n" << exit.errors;

@@ -36,6 +36,9 @@ TEST(JsonLinesTest, OtherTextsAndDeepOnesAreNoTrouble) {
   EXPECT_EQ(JsonLines("\n{\"gpus\": [\n{\"id\"").LineOf("gpus[0]"), 3);
   const JsonLines deep(std::string(1'000'000, '['));
   EXPECT_EQ(deep.LineOf("[0][0]"), 1);
+  std::string many = "{\"a\":\n[";
+  for (int i = 0; i < 1'500'000; ++i) many += "{},";
+  EXPECT_EQ(JsonLines(many + "{}]}").LineOf("a[1400000]"), 2) << "that of the list";
   const std::string key(100'000, 'k');
   EXPECT_EQ(JsonLines("{\"" + key + "\":\n[{},{}]}").LineOf(key), 1);
 }

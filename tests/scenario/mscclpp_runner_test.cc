@@ -331,7 +331,10 @@ TEST_F(MscclppRunnerTest, MistakesAreFoundAtTheirPlaces) {
       {"{}", "collective: \"\" cannot be run"},
       {with("allreduce", "sendrecv"), "collective: \"sendrecv\" cannot be run"},
       {with("recspkt", "glres"),
-       ":1: error: gpus[0].threadblocks[1].ops[0]: \"glres\" is not read"},
+       fmt::format(
+           ":{}:1: error: gpus[0].threadblocks[1].ops[0]: \"glres\" is not read",
+           1 + std::count(good.begin(),
+                          good.begin() + static_cast<std::ptrdiff_t>(good.find("recspkt")), '\n'))},
       {with("\"input_chunks\"", "\"inputChunks\""), "older version of MSCCL++"},
       {with("\"output_chunks\": 2", "\"output_chunks\": 3"), "do not become 3 output chunks"},
       {with("\"buffer_id\": 0", "\"buffer_id\": 7"), "buffer_id is missing or out of range"},

@@ -12,8 +12,11 @@
 namespace railyard {
 namespace {
 
-// Longer places are not noted, so that hostile texts do not make many of them.
+// Hostile texts do not take more memory than these: longer places, and places beyond that number,
+// are not noted, and deeper texts are not read on.
 constexpr size_t kPlaceBytesMax = 256;
+constexpr size_t kPlacesMax = size_t{1} << 20;
+constexpr size_t kDepthMax = 1'000;
 
 class LineNotes : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LineNotes> {
  public:
@@ -57,7 +60,7 @@ class LineNotes : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LineNot
     Note();
     // Deep inside, places no longer grow.
     levels_.push_back({is_list, std::min(place_.size(), kPlaceBytesMax + 1)});
-    return true;
+    return levels_.size() < kDepthMax;
   }
   bool Close() {
     levels_.pop_back();
@@ -68,7 +71,8 @@ class LineNotes : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, LineNot
     line_ += static_cast<int>(std::count(text_.begin() + static_cast<ptrdiff_t>(counted_),
                                          text_.begin() + static_cast<ptrdiff_t>(offset), '\n'));
     counted_ = offset;
-    if (place_.size() <= kPlaceBytesMax) lines_.emplace(place_, line_);
+    if (place_.size() > kPlaceBytesMax || lines_.size() >= kPlacesMax) return;
+    lines_.emplace(place_, line_);
   }
 
   const std::string& text_;

@@ -33,7 +33,8 @@ inline constexpr uint32_t kTcpHeaderBytes = 90;
 inline constexpr uint32_t kTcpHeaderBytesInMtu = 52;
 inline constexpr uint32_t kSackBytes = 12;  // of an ACK with one block (RFC 2018, with padding)
 
-// The largest window of a queue pair is half of its 24-bit packet sequence numbers.
+// The largest window of a queue pair is a quarter of its 24-bit packet sequence numbers, of which
+// half may be in flight (InfiniBand Architecture Specification 1.7, chapter 9).
 inline constexpr uint64_t kWindowPacketsMax = 1u << 22;
 
 // Names the receiver's treatment of packets beyond a gap.
