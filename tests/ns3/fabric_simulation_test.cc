@@ -4,7 +4,6 @@
 #include "railyard/ns3/fabric_simulation.h"
 
 #include <cstdint>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -22,7 +21,6 @@
 #include <ns3/double.h>
 #include <ns3/drop-tail-queue.h>
 #include <ns3/inet-socket-address.h>
-#include <ns3/integer.h>
 #include <ns3/internet-stack-helper.h>
 #include <ns3/ipv4-address-helper.h>
 #include <ns3/log.h>
@@ -47,6 +45,7 @@
 #include "railyard/ns3/trace_events.h"
 #include "simulator/scenario/schema/scenario.h"
 #include "simulator/transport/nic/nic_events.h"
+#include "tests/ns3/fabric_program.h"
 
 namespace railyard {
 namespace {
@@ -61,32 +60,8 @@ using ::testing::SizeIs;
 constexpr int64_t kBytePs = 20;  // at 400 Gb/s
 const std::vector<std::string> kNics = {"server0/nic0", "server1/nic0"};
 
-class FabricSimulationTest : public ::testing::Test {
+class FabricSimulationTest : public testing::FabricProgramTest {
  protected:
-  void SetUp() override {
-    RailyardHelper::UseEngine();
-    // ns-3 waits up to 10 ms before it asks for an address.
-    ns3::Config::SetDefault("ns3::ArpL3Protocol::RequestJitter",
-                            ns3::StringValue("ns3::ConstantRandomVariable[Constant=0]"));
-  }
-  void TearDown() override {
-    fabric_ = nullptr;
-    ns3::Simulator::Destroy();
-    ns3::RngSeedManager::SetSeed(1);
-  }
-
-  static ScenarioBuilder TwoServers(uint32_t repeat = 2, uint64_t mebibytes = 16) {
-    ScenarioBuilder scenario("test");
-    scenario.Fabric(scenario::RailOptimized{.servers = 2})
-        .Add(scenario::Collective{.size = DataSize::MiB(mebibytes), .repeat = repeat})
-        .Set("workload.algorithm", "RING");
-    return scenario;
-  }
-  void Create(const RailyardHelper& helper) {
-    Diagnostics diagnostics;
-    fabric_ = helper.Create(diagnostics);
-    ASSERT_NE(fabric_, nullptr) << diagnostics.ToString();
-  }
   // Hosts with ns-3's stacks at the two NICs of rail 0.
   void InstallHosts(const RailyardHelper& helper) {
     devices_ = helper.Install(fabric_, hosts_, kNics);
@@ -98,7 +73,6 @@ class FabricSimulationTest : public ::testing::Test {
     ns3::Simulator::Run();
   }
 
-  ns3::Ptr<FabricSimulation> fabric_;
   ns3::NodeContainer hosts_{2};
   ns3::NetDeviceContainer devices_;
   ns3::Ipv4InterfaceContainer addresses_;
@@ -316,114 +290,6 @@ TEST_F(FabricSimulationTest, AttributesByPathDecide) {
   EXPECT_NE(times_ps[0], times_ps[1]);
 }
 
-// The time of an AllReduce between two servers after `set` has set attributes.
-class NicAttributesTest : public FabricSimulationTest {
- protected:
-  int64_t TimePs(const std::function<void()>& set) {
-    Create(RailyardHelper(TwoServers(1)));
-    set();
-    ns3::Simulator::Run();
-    const int64_t time_ps = fabric_->GetResult().simulated_time_ps;
-    fabric_ = nullptr;
-    ns3::Simulator::Destroy();
-    return time_ps;
-  }
-  // Messages of a ring wait for the slowest of its hops.
-  int64_t TimeWithWindowPs(const std::string& nics, uint64_t bytes) {
-    return TimePs([&] {
-      ns3::Config::Set("/Railyard/NicList/" + nics + "/WindowBytes", ns3::UintegerValue(bytes));
-    });
-  }
-};
-
-TEST_F(NicAttributesTest, AnAttributeByPathIsAsInTheScenario) {
-  const auto in_the_scenario = [this](const std::string& field, const FieldValue& value) {
-    ScenarioBuilder scenario = TwoServers(1);
-    scenario.Set(field, value);
-    Create(RailyardHelper(scenario));
-    ns3::Simulator::Run();
-    const int64_t time_ps = fabric_->GetResult().simulated_time_ps;
-    fabric_ = nullptr;
-    ns3::Simulator::Destroy();
-    return time_ps;
-  };
-  const int64_t plain_ps = TimePs([] {});
-  const int64_t narrow_ps = TimeWithWindowPs("*", 64u << 10);
-  EXPECT_GT(narrow_ps, plain_ps);
-  EXPECT_EQ(narrow_ps, in_the_scenario("nic.window", "64KiB"));
-  const int64_t of_one_ps = TimeWithWindowPs("0", 64u << 10);
-  EXPECT_GT(of_one_ps, plain_ps);
-  EXPECT_LE(of_one_ps, narrow_ps);
-  EXPECT_EQ(TimeWithWindowPs("*", 512u << 10), plain_ps);  // the default
-}
-
-TEST_F(NicAttributesTest, CongestionControlByPathIsAsInTheScenario) {
-  const auto marked = [this](bool by_path) {
-    ScenarioBuilder scenario("incast");
-    scenario.Fabric(scenario::RailOptimized{.servers = 4})
-        .Add(scenario::Collective{.operation = scenario::Operation::kGather,
-                                  .size = DataSize::MiB(8)});
-    if (!by_path) scenario.Set("nic.congestion_control.dcqcn.alpha_gain", 0.5);
-    Create(RailyardHelper(scenario));
-    if (by_path) {
-      ns3::Config::Set("/Railyard/NicList/*/CongestionControl",
-                       ns3::StringValue("railyard::Dcqcn[AlphaGain=0.5]"));
-    }
-    ns3::Simulator::Run();
-    const RunResult result = fabric_->GetResult();
-    fabric_ = nullptr;
-    ns3::Simulator::Destroy();
-    EXPECT_GT(result.transport.cnp, 0u);
-    return result.simulated_time_ps;
-  };
-  EXPECT_EQ(marked(true), marked(false));
-}
-
-TEST_F(NicAttributesTest, DelaysOfRoutesByPathDecide) {
-  // Each server has leaves of its own, so rings cross spines.
-  ScenarioBuilder scenario("test");
-  scenario.Fabric(scenario::RailOptimized{.servers = 2, .servers_per_leaf = 1, .spines = 2})
-      .Add(scenario::Collective{.size = DataSize::MiB(16)})
-      .Set("workload.algorithm", "RING")
-      .Set("nccl.IB_TIMEOUT", 14)
-      .Add(scenario::Fault{.name = "cut",
-                           .kind = scenario::Fault::Kind::kLinkDown,
-                           .link = "group0/leaf0--spine0",
-                           .at = Duration::Us(50)});
-  std::vector<int64_t> times_ps;
-  for (const int64_t delay_ps : {int64_t{1'000'000'000}, int64_t{300'000'000'000}}) {
-    Create(RailyardHelper(scenario));
-    ns3::Config::Set("/Railyard/Routing/ConvergenceDelayPs", ns3::IntegerValue(delay_ps));
-    ns3::Simulator::Run();
-    times_ps.push_back(fabric_->GetResult().simulated_time_ps);
-    fabric_ = nullptr;
-    ns3::Simulator::Destroy();
-  }
-  EXPECT_LT(times_ps[0], times_ps[1]);
-}
-
-TEST_F(NicAttributesTest, WhatAProgramSetsWronglyAborts) {
-  const auto set = [this](const std::string& attribute, const std::string& value) {
-    Create(RailyardHelper(TwoServers(1)));
-    ns3::Config::Set("/Railyard/NicList/9/" + attribute, ns3::StringValue(value));
-    ns3::Simulator::Run();
-  };
-  EXPECT_DEATH(set("MtuBytes", "1024"),
-               "server1/nic1: MtuBytes is of all NICs and checked with the scenario");
-  EXPECT_DEATH(set("WindowBytes", "4096"), "server1/nic1: a WindowBytes of 4096 .expected 16384");
-  EXPECT_DEATH(set("CongestionControl", "railyard::Cubic"), "no congestion control of RDMA");
-  EXPECT_DEATH(set("CongestionControl", "railyard::RegisteredControl[Name=mine]"),
-               "\"mine\" is not registered");
-}
-
-TEST_F(NicAttributesTest, WithTcpNicsHaveNoAttributesOfTheirOwn) {
-  ScenarioBuilder scenario = TwoServers(1);
-  scenario.Set("nccl.NET", "Socket");
-  Create(RailyardHelper(scenario));
-  ns3::Config::Set("/Railyard/NicList/0/WindowBytes", ns3::UintegerValue(4u << 20));
-  EXPECT_DEATH(ns3::Simulator::Run(), "with TCP sockets NICs differ in their rate alone");
-}
-
 // Seven senders overrun a receiver whose switch has little room, and a cable is unplugged
 // meanwhile.
 ScenarioBuilder IncastWithACut() {
@@ -468,8 +334,7 @@ TEST_F(FabricSimulationTest, ALogHasWhatHappensInTheFabric) {
     Create(RailyardHelper(IncastWithACut()));
     ns3::Config::Set("/Railyard/SwitchList/*/Alpha", ns3::DoubleValue(1.0 / 128));
     ns3::Simulator::Run();
-    fabric_ = nullptr;
-    ns3::Simulator::Destroy();
+    TearDown();
     return log.text();
   };
   const std::string of_info = logged(ns3::LOG_LEVEL_INFO);

@@ -14,6 +14,4 @@ std::optional<std::string> ReferenceDir() {
   return dir;
 }
 
-bool ReferenceRequired() { return std::getenv("CI") != nullptr; }
-
 }  // namespace railyard::testing

@@ -5,23 +5,19 @@
 #include <optional>
 #include <string>
 
+#include "tests/support/lacking.h"
+
 namespace railyard::testing {
 
 // RAILYARD_REFERENCE_DIR, by default ../shared/reference beside the source tree; nullopt if absent.
 std::optional<std::string> ReferenceDir();
 
-// True where a missing reference directory must fail the test instead of skipping it.
-bool ReferenceRequired();
-
 }  // namespace railyard::testing
 
 // First statement of a test that needs the reference directory; declares `reference_dir`.
-#define RAILYARD_REQUIRE_REFERENCE_DIR()                                           \
-  const auto reference_dir_or_none = ::railyard::testing::ReferenceDir();          \
-  if (!reference_dir_or_none) {                                                    \
-    if (::railyard::testing::ReferenceRequired()) {                                \
-      FAIL() << "the reference inputs are absent: set RAILYARD_REFERENCE_DIR";     \
-    }                                                                              \
-    GTEST_SKIP() << "the reference inputs are absent: set RAILYARD_REFERENCE_DIR"; \
-  }                                                                                \
+#define RAILYARD_REQUIRE_REFERENCE_DIR()                                          \
+  const auto reference_dir_or_none = ::railyard::testing::ReferenceDir();         \
+  if (!reference_dir_or_none) {                                                   \
+    RAILYARD_LACK("the reference inputs are absent: set RAILYARD_REFERENCE_DIR"); \
+  }                                                                               \
   const std::string& reference_dir = *reference_dir_or_none
