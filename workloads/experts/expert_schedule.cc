@@ -2,6 +2,7 @@
 #include "workloads/experts/expert_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
@@ -59,7 +60,16 @@ ExpertSchedule::ExpertSchedule(const CommunicatorLayout& layout, RankIndex rank,
     server_ranks_ = call_.server_ranks;
     if (server_ranks_ == 0) server_ranks_ = std::max(1u, rank_count_ / layout.node_count());
     servers_ = static_cast<uint32_t>(DivideUp(rank_count_, server_ranks_));
+    if (servers_ > 1 && !call_.combines) {
+      chunks_.nvlink_tokens =
+          std::min(chunks_.nvlink_tokens, ForwardedTokens(chunks_.network_tokens, server_ranks_));
+    }
     channels_.resize(size_t{call_.channels} * servers_);
+    const TokenTime time = TokenTimeOf(call_);
+    const auto per_mille = [&](double time_ns) {
+      return static_cast<uint32_t>(std::llround(1000 * time_ns / time.usual_ns));
+    };
+    work_ = {per_mille(time.once_ns), per_mille(time.copy_ns)};
     AddNormal(calls);
   }
 }
@@ -153,6 +163,12 @@ void ExpertSchedule::AddNormal(std::span<const P2pCall> calls) {
 
 void ExpertSchedule::AddDirect(const Hop& hop) {
   const uint64_t chunk = hop.network ? chunks_.network_tokens : chunks_.nvlink_tokens;
+  // With hybrid-ep a relay loads tokens from and stores them into the other GPU's tensors, and the
+  // NIC reads tokens where they are. Only sums from other servers are terms that remain.
+  uint32_t work_per_mille = 1000;
+  if (call_.kernel == ExpertKernel::kHybridEp) {
+    work_per_mille = call_.combines && hop.network ? work_.copy_per_mille : 0;
+  }
   for (uint32_t channel = 0; channel < call_.channels; ++channel) {
     const Messages messages{PartOf(hop.tokens, channel, call_.channels), chunk};
     const LanePeer peer{hop.peer,
@@ -163,7 +179,9 @@ void ExpertSchedule::AddDirect(const Hop& hop) {
     (hop.is_send ? lane.peers.send_to : lane.peers.recv_from) = {peer};
     const auto step = [&](uint64_t tokens) {
       const uint64_t bytes = tokens * call_.token_bytes;
-      return hop.is_send ? Sends(hop.peer, bytes) : Receives(hop.peer, bytes);
+      Step made = hop.is_send ? Sends(hop.peer, bytes) : Receives(hop.peer, bytes);
+      made.work_per_mille = work_per_mille;
+      return made;
     };
     const uint64_t whole = messages.tokens / chunk;
     AddSteps(lane, whole, step(chunk));
@@ -217,7 +235,9 @@ void ExpertSchedule::FillRelay(RankIndex owner, uint32_t channel, const Relay& r
   const auto move_chunk = [&](uint64_t round) {
     if (chunks.tokens == 0) return;
     const uint64_t bytes = chunks.TokensOf(round) * call_.token_bytes;
-    AddSteps(lane, 1, call_.combines ? Sends(owner, bytes) : Receives(owner, bytes));
+    Step step = call_.combines ? Sends(owner, bytes) : Receives(owner, bytes);
+    step.work_per_mille = work_.once_per_mille;
+    AddSteps(lane, 1, step);
   };
   for (uint64_t round = 0; round < rounds; ++round) {
     if (!call_.combines) move_chunk(round);
@@ -227,10 +247,11 @@ void ExpertSchedule::FillRelay(RankIndex owner, uint32_t channel, const Relay& r
           call_.combines ? DivideUp((round + 1) * count, rounds) : (round + 1) * count / rounds;
       for (; at.done < until; ++at.done) {
         const uint64_t bytes = at.messages.TokensOf(at.done) * call_.token_bytes;
-        AddSteps(lane, 1,
-                 at.peer == rank_ ? Copies(bytes)
-                 : call_.combines ? Receives(at.peer, bytes)
-                                  : Sends(at.peer, bytes));
+        Step step = at.peer == rank_ ? Copies(bytes)
+                    : call_.combines ? Receives(at.peer, bytes)
+                                     : Sends(at.peer, bytes);
+        if (chunks.tokens > 0) step.work_per_mille = work_.copy_per_mille;
+        AddSteps(lane, 1, step);
       }
     }
     if (call_.combines) move_chunk(round);

@@ -64,6 +64,11 @@ class ExpertSchedule final : public CollectiveSchedule {
     uint64_t own_tokens = 0;  // for its own experts
     std::vector<std::pair<RankIndex, uint64_t>> local;
   };
+  // Holds Step::work_per_mille of tokens that cross to another server, for a relay (TokenTime).
+  struct Work {
+    uint32_t once_per_mille = 0;
+    uint32_t copy_per_mille = 1000;
+  };
   struct Hop;
 
   void AddLowLatency(std::span<const P2pCall> calls);
@@ -85,6 +90,7 @@ class ExpertSchedule final : public CollectiveSchedule {
   uint32_t servers_ = 1;
   uint32_t server_ranks_ = 1;
   TokenChunks chunks_;
+  Work work_;
   MessageRule network_rule_;
   MessageRule nvlink_rule_;
   std::vector<std::vector<Lane>> channels_;

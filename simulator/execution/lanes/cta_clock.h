@@ -19,9 +19,9 @@ namespace railyard {
 
 // Holds a lane's share of a CTA and the number of its cost class.
 struct CtaShare {
-  uint8_t costs = 0;       // CtaClock::AddCosts
-  uint8_t warp_parts = 1;  // WarpShare's
-  uint8_t warps_of = 1;
+  uint8_t costs = 0;          // CtaClock::AddCosts
+  uint8_t warp_parts = 1;     // WarpShare's
+  uint8_t warps_of = 1;       // 0: slices take no time
   uint8_t steps_at_once = 1;  // that share one overhead
 };
 

@@ -85,8 +85,9 @@ struct LaneProgram {
   const CollectiveSchedule* schedule = nullptr;
   LaneId id;
   uint64_t step_count = 0;
-  uint64_t next_step = 0;  // the first one that the lane has not loaded
-  GrantCursor grants{};    // to the sender of receive_connection
+  uint64_t next_step = 0;          // the first one that the lane has not loaded
+  uint32_t work_per_mille = 1000;  // of the steps that it has loaded (Step)
+  GrantCursor grants{};            // to the sender of receive_connection
   ChannelIndex channel;
   LaneIndex next_free = LaneIndex::kNone;
 };

@@ -1,11 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "simulator/execution/lanes/lane_table.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
 
 namespace railyard {
+namespace {
+
+uint8_t AtMost255(uint64_t count) {
+  return static_cast<uint8_t>(std::min<uint64_t>(count, UINT8_MAX));
+}
+
+// Sets the share at which a slice's bytes take the given work. It is exact without other work than
+// the bytes', and else the nearest fraction whose larger term is about 255.
+void SetShare(const WarpShare& warps, uint32_t work_per_mille, CtaShare& share) {
+  share.warp_parts = AtMost255(warps.parts);
+  share.warps_of = AtMost255(warps.of);
+  if (work_per_mille == 1000) return;
+  const double time = static_cast<double>(warps.of) / warps.parts * work_per_mille / 1000;
+  share.warp_parts = AtMost255(static_cast<uint64_t>(UINT8_MAX / std::max(1.0, time)));
+  if (share.warp_parts == 0) share.warp_parts = 1;
+  share.warps_of = AtMost255(static_cast<uint64_t>(std::llround(share.warp_parts * time)));
+}
+
+}  // namespace
 
 // --- Channels ------------------------------------------------------------------------------------
 
@@ -81,16 +102,12 @@ LaneIndex LaneTable::OpenLane(ChannelIndex channel_id, uint32_t number) {
       uint64_t{channel.batch} << 32 | number);
   lane.slices_per_chunk = static_cast<uint8_t>(rule.slices_per_chunk);
   lane.in_flight_messages = static_cast<uint8_t>(rule.in_flight_messages);
-  const auto at_most_255 = [](uint32_t count) {
-    return static_cast<uint8_t>(std::min<uint32_t>(count, UINT8_MAX));
-  };
   const WarpShare warps = schedule.WarpShareOf(position.id);
   const uint32_t steps_at_once = schedule.StepsAtOnce(position.id);
   const bool has_rounds = schedule.AreOneRound(position.id);  // the first step has their overhead
   lane.cta = {.costs = rule.line_payload_bytes == 1 ? program.costs : program.line_costs,
-              .warp_parts = at_most_255(warps.parts),
-              .warps_of = at_most_255(warps.of),
-              .steps_at_once = has_rounds ? uint8_t{1} : at_most_255(steps_at_once)};
+              .steps_at_once = has_rounds ? uint8_t{1} : AtMost255(steps_at_once)};
+  SetShare(warps, position.work_per_mille, lane.cta);
   // There is no slice before the first.
   lane.free_ps -= clock_.AtSpeedOfPs(gpu, clock_.OverheadPs(lane.cta));
   lane.in_use = true;
@@ -163,6 +180,10 @@ void LaneTable::LoadSteps(LaneIndex id) {
       SliceOf(position.schedule->MessageRuleOf(position.id), step.bytes, 0).bytes);
   lane.receives = step.recv_from != kNoPeer;
   lane.sends = step.send_to != kNoPeer;
+  if (step.work_per_mille != position.work_per_mille) [[unlikely]] {
+    position.work_per_mille = step.work_per_mille;
+    SetShare(position.schedule->WarpShareOf(position.id), step.work_per_mille, lane.cta);
+  }
   if (lane.HasSeveralPeers() && lane.has_claimed) SetStepConnections(id);
   BeginStep(lane);
 }

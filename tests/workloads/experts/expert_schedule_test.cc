@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "workloads/collectives/schedule_check.h"
@@ -159,6 +160,43 @@ TEST(ExpertScheduleTest, ARelayFollowsItsChunks) {
   using Steps = std::vector<std::pair<int32_t, uint64_t>>;
   EXPECT_EQ(steps_of_relay(false), (Steps{{0, 64}, {3, 8}, {3, 8}, {0, 64}, {3, 8}, {3, 8}}));
   EXPECT_EQ(steps_of_relay(true), (Steps{{3, 8}, {3, 8}, {0, 64}, {3, 8}, {3, 8}, {0, 64}}));
+}
+
+// The work of all steps of each rank, in tokens that it copies. With DeepEP warps copy tokens into
+// a buffer from which the NIC or the other GPU's warps take them, and a relay's warps take no time
+// for what arrives or leaves over the network. With hybrid-ep relays alone load and store
+// (hybrid_ep_backend.cuh), and add up the other servers' sums.
+TEST(ExpertScheduleTest, WarpsTakeTimeForWhatTheyMove) {
+  const auto work = [](ExpertKernel kernel, bool combines) {
+    Calls calls(kernel, combines, 1);
+    calls.Add(0, 2, 2);     // to the other server
+    calls.Add(2, 2, 2, 1);  // rank 2's own, which it copies
+    calls.Add(2, 3, 1, 1);
+    std::vector<double> tokens(4);
+    const auto schedules = calls.Schedules();
+    for (RankIndex rank{0}; rank < 4; ++rank) {
+      ForEachLaneOf(*schedules[rank], rank, [&](const LaneId& lane) {
+        for (uint64_t i = 0; i < schedules[rank]->StepCount(lane); ++i) {
+          const Step step = schedules[rank]->StepAt(lane, i);
+          tokens[rank] += static_cast<double>(step.bytes * step.work_per_mille) / 1000 / kToken;
+        }
+      });
+    }
+    return tokens;
+  };
+  using ::testing::DoubleNear;
+  using ::testing::ElementsAre;
+  EXPECT_THAT(work(ExpertKernel::kDeepEp, false), ElementsAre(2, 0, 3, 1));
+  EXPECT_THAT(work(ExpertKernel::kDeepEp, true), ElementsAre(2, 0, 3, 1));
+  for (const bool combines : {false, true}) {
+    const TokenTime time = TokenTimeOf(
+        {.token_bytes = kToken, .kernel = ExpertKernel::kHybridEp, .combines = combines});
+    const double once = time.once_ns / time.usual_ns;
+    const double copy = time.copy_ns / time.usual_ns;
+    EXPECT_THAT(work(ExpertKernel::kHybridEp, combines),
+                ElementsAre(DoubleNear(combines ? 2 * copy : 0, 0.01), 0,
+                            DoubleNear(2 * once + 3 * copy, 0.01), 0));
+  }
 }
 
 // Every pair of token and expert goes by its own write, within a server too; a rank's own is

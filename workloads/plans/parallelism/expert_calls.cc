@@ -68,9 +68,11 @@ ExpertCall ExpertCalls::KernelCall(const ExpertExchange& exchange, bool is_dispa
     default:
       channels = std::min<uint32_t>(UINT8_MAX, experts.count / exchange.ranks);
   }
-  return {.token_bytes =
-              TokenBytes(experts.kernel, !is_dispatch, model_.hidden,
-                         DatatypeBytes(is_dispatch ? dispatch_ : combine_), experts.per_token),
+  const TokenShape token{.hidden = model_.hidden,
+                         .element_bytes = DatatypeBytes(is_dispatch ? dispatch_ : combine_),
+                         .per_token = experts.per_token,
+                         .server_experts = experts.count / exchange.ranks * exchange.server_ranks};
+  return {.token_bytes = TokenBytes(experts.kernel, !is_dispatch, token),
           .kernel = experts.kernel,
           .combines = !is_dispatch,
           .channels = static_cast<uint8_t>(channels),
