@@ -89,13 +89,15 @@ class LaneExecutorTest : public ::testing::Test, public testing::LaneObserverDou
   static FabricSimulatorImpl& engine() { return FabricSimulatorImpl::Get(); }
 
   // The rank's program, whose operation has the rank's number.
-  void Start(const CollectiveSchedule& schedule, uint32_t rank, uint64_t round_rate_bps = 0) {
+  void Start(const CollectiveSchedule& schedule, uint32_t rank, uint64_t round_rate_bps = 0,
+             uint64_t iteration_bytes = 0) {
     const uint8_t costs = executor_->clock().AddCosts({.nvlink_step_latency_ps = kNvlinkStepPs,
                                                        .slice_overhead_ps = kOverheadPs,
                                                        .network_step_latency_ps = kNetworkStepPs,
                                                        .channel_rate_bps = kCtaRateBps,
                                                        .round_rate_bps = round_rate_bps,
-                                                       .round_overhead_ps = kOverheadPs},
+                                                       .round_overhead_ps = kOverheadPs,
+                                                       .iteration_bytes = iteration_bytes},
                                                       schedule.message_rule());
     executor_->Start({.operation = RunningIndex{rank},
                       .rank = RankIndex{rank},
@@ -207,6 +209,15 @@ TEST_F(LaneExecutorTest, ARoundIsPostedAtItsEnd) {
   const int64_t sent_ps = 4 * kSlicePs + kOverheadPs;
   const int64_t taken_ps = sent_ps + kFlagPs + kNvlinkStepPs + kSlicePs;
   EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, sent_ps), Pair(1, taken_ps), Pair(2, taken_ps)));
+}
+
+// The warps copy each peer's chunk in a loop of its own (ScatterGatherOp): two chunks of one and a
+// half iterations take four.
+TEST_F(LaneExecutorTest, ARoundTakesTheWholeIterationsOfEachOfItsSteps) {
+  const RoundSchedule schedule({.others = 2, .chunk_bytes = 3 * kSliceBytes / 2, .rounds = 1});
+  for (const uint32_t rank : {0u, 1u, 2u}) Start(schedule, rank, 0, kSliceBytes);
+  engine().Run();
+  EXPECT_EQ(ends_ps_.find(0)->second, 4 * kSlicePs);
 }
 
 // Rank 2 takes twice as long for its chunk, and rank 0 begins with neither before.

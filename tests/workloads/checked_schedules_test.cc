@@ -200,37 +200,57 @@ std::vector<uint32_t> WarpsOf(const CollectiveSchedule& schedule, uint32_t rank)
   return warps;
 }
 
-// src/device/all_reduce.h: scatterWarps, reduceWarps, bcastWarps and gatherWarps.
+// src/device/all_reduce.h: scatterWarps, reduceWarps, bcastWarps and gatherWarps are 8, 5, 0 and 7,
+// or 6, 5, 4 and 5. Where three warps or more send, one of them does not copy
+// (src/device/prims_simple.h: nworkers).
 TEST(NvlsSchedule, HasTheWarpsOfNcclsAllReduce) {
   const auto plan = [](const NcclPlanner& planner, Algorithm algorithm) {
     return planner.Plan(Collective(CollectiveKind::kAllReduce, 100'000'000),
                         {algorithm, Protocol::kSimple});
   };
   const auto one = plan(NcclPlanner(Nodes(1, 8), {}), Algorithm::kNvls);
-  EXPECT_THAT(WarpsOf(*one, 0), ElementsAre(8, 5, 7));
+  EXPECT_THAT(WarpsOf(*one, 0), ElementsAre(7, 4, 7));
   const auto six = plan(NcclPlanner(Nodes(1, 6, 8), {}), Algorithm::kNvls);
-  EXPECT_THAT(WarpsOf(*six, 5), ElementsAre(7, 7, 6));
+  EXPECT_THAT(WarpsOf(*six, 5), ElementsAre(6, 6, 6));
   // A tree's root has no broadcast; one of two servers has it, and the other one a leaf.
   const auto tree = plan(NcclPlanner(Nodes(2, 8), {}), Algorithm::kNvlsTree);
   const uint32_t root = tree->LaneCount(RankIndex{0}, 0, 0) == 3 ? 0 : 8;
-  EXPECT_THAT(WarpsOf(*tree, root), ElementsAre(8, 5, 7));
-  EXPECT_THAT(WarpsOf(*tree, 8 - root), ElementsAre(6, 5, 4, 5));
+  EXPECT_THAT(WarpsOf(*tree, root), ElementsAre(7, 4, 7));
+  EXPECT_THAT(WarpsOf(*tree, 8 - root), ElementsAre(5, 4, 3, 5));
   NcclSettings collnet;
   collnet.collnet_enable = true;
   const auto sum = plan(NcclPlanner(Nodes(2, 8), collnet), Algorithm::kNvls);
-  EXPECT_THAT(WarpsOf(*sum, 0), ElementsAre(8, 3, 2, 7));
+  EXPECT_THAT(WarpsOf(*sum, 0), ElementsAre(7, 2, 2, 7));
 }
 
 // src/device/all_gather.h and reduce_scatter.h: nThreadsGather and nThreadsScatter are 8 warps of
-// 20.
+// 20, and what sends has one that does not copy.
 TEST(NvlsSchedule, HasTheWarpsOfNcclsAllGatherAndReduceScatter) {
   const NcclPlanner planner(Nodes(1, 8), {});
   const auto gather = planner.Plan(Collective(CollectiveKind::kAllGather, 10'000'000),
                                    {Algorithm::kNvls, Protocol::kSimple});
-  EXPECT_THAT(WarpsOf(*gather, 3), ElementsAre(12, 8));
+  EXPECT_THAT(WarpsOf(*gather, 3), ElementsAre(11, 8));
   const auto scatter = planner.Plan(Collective(CollectiveKind::kReduceScatter, 10'000'000),
                                     {Algorithm::kNvls, Protocol::kSimple});
-  EXPECT_THAT(WarpsOf(*scatter, 3), ElementsAre(8, 12));
+  EXPECT_THAT(WarpsOf(*scatter, 3), ElementsAre(7, 12));
+}
+
+// src/device/all_reduce.h: lastChunkSize is a multiple of 16 KiB where NVLS is in one server, so
+// the last heads may have nothing.
+TEST(NvlsSchedule, TheLastChunksInOneServerAreMultiplesOf16KiB) {
+  const auto chunks = [](uint64_t count) {
+    const auto schedule = NcclPlanner(Nodes(1, 8), {})
+                              .Plan(Collective(CollectiveKind::kAllReduce, count),
+                                    {Algorithm::kNvls, Protocol::kSimple});
+    const LaneId scatter{.rank = RankIndex{0}};
+    std::vector<uint64_t> bytes;
+    for (uint64_t i = 0; i < schedule->StepCount(scatter); ++i) {
+      bytes.push_back(schedule->StepAt(scatter, i).bytes);
+    }
+    return bytes;
+  };
+  // 640 KiB on 16 channels: 40 KiB each.
+  EXPECT_THAT(chunks(640 << 10), ElementsAre(16 << 10, 16 << 10, 8 << 10, 0, 0, 0, 0, 0));
 }
 
 // NVLS is for servers that are equally full, or for one.

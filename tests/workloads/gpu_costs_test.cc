@@ -67,11 +67,9 @@ TEST(GpuCostsTest, AKernelIsLaunchedOnBlackwellAsFastWithLl128AsWithLl) {
 TEST(GpuCostsTest, ACtaMovesLinesOfLlOnBlackwellAsFastAsOnHopper) {
   CommunicatorLayout layout;
   layout.generation = GpuGeneration::kBlackwell;
-  EXPECT_EQ(GpuCosts().Of(layout, {Algorithm::kRing, Protocol::kLl}).channel_rate_bps,
-            47'000'000'000u);
-  // Send and Recv: 282 GB/s of 32 CTAs.
-  EXPECT_EQ(GpuCosts().Of(layout, {Algorithm::kDirect, Protocol::kLl}).channel_rate_bps,
-            70'500'000'000u);
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kDirect}) {
+    EXPECT_EQ(GpuCosts().Of(layout, {algorithm, Protocol::kLl}).channel_rate_bps, 47'000'000'000u);
+  }
 }
 
 // RCCL's baseLat and tuning_model_5 (src/graph/tuning.cc): LL 12 and 0.8 us, Simple 17 and 2.1.
@@ -112,18 +110,22 @@ TEST(GpuCostsTest, OverEfaAStepTakesWhatAmazonsTunerCounts) {
 }
 
 // NCCL's 25 us (hwLat, NVLS) are the launch of the other algorithms, three hand-overs, of which the
-// first is in the launch, and four times 0.5 us on the wire. Between servers there are two.
+// first is in the launch, three iterations of 4 KiB a warp, and four times 0.5 us on the wire.
+// Between servers there are two hand-overs.
 TEST(GpuCostsTest, NvlsTakesNcclsLatencyOverall) {
   CommunicatorLayout layout;
   layout.ranks.resize(8);
   const StepCosts costs = GpuCosts().Of(layout, {Algorithm::kNvls, Protocol::kSimple});
-  EXPECT_NEAR(static_cast<double>(costs.launch_latency_ps + 2 * costs.nvlink_step_latency_ps), 23e6,
-              2);
+  EXPECT_EQ(costs.iteration_bytes, 16u * 4096);
+  const double iteration_ps = 16.0 * 4096 / (65.0 * (1 << 30)) * 1e12;
+  EXPECT_NEAR(static_cast<double>(costs.launch_latency_ps + 2 * costs.nvlink_step_latency_ps) +
+                  3 * iteration_ps,
+              23e6, 4);
   EXPECT_EQ(costs.launch_latency_ps - 8'400'000, costs.nvlink_step_latency_ps);
   layout.ranks.resize(16, {.node = 1});
   const StepCosts tree = GpuCosts().Of(layout, {Algorithm::kNvlsTree, Protocol::kSimple});
   EXPECT_EQ(tree.launch_latency_ps, 8'400'000);
-  EXPECT_EQ(tree.nvlink_step_latency_ps, 7'300'000);
+  EXPECT_NEAR(static_cast<double>(tree.nvlink_step_latency_ps), 7.3e6 - 1.5 * iteration_ps, 2);
 }
 
 // perChMaxNVLSTreeBws (src/graph/tuning.cc): 57.7 GB/s of bus bandwidth for each of the 8 channels
@@ -162,6 +164,23 @@ TEST(GpuCostsTest, TheLargestRoundOfNvlsInOneServerKeepsNcclsPace) {
                     round_bytes * 8e12 / static_cast<double>(costs.round_rate_bps),
                 round_bytes / data_gb_per_s * 1e3, 10);
   }
+}
+
+// nvlsEfficiency is a share of a server's links: 32 channels of NCCL 2.26 have together what 24
+// have.
+TEST(GpuCostsTest, MoreChannelsOfNvlsShareNcclsPace) {
+  CommunicatorLayout layout;
+  layout.ranks.resize(8);
+  layout.generation = GpuGeneration::kBlackwell;
+  const ReplayChoice nvls{Algorithm::kNvls, Protocol::kSimple};
+  const auto round_ps = [&](uint32_t channels) {
+    const StepCosts costs = GpuCosts().Of(layout, nvls, channels);
+    return static_cast<double>(costs.round_overhead_ps) +
+           (1 << 20) * 8e12 / static_cast<double>(costs.round_rate_bps);
+  };
+  EXPECT_NEAR(round_ps(32), round_ps(24) * 32 / 24, 10);
+  EXPECT_EQ(round_ps(16), round_ps(24));
+  EXPECT_EQ(round_ps(0), round_ps(24));
 }
 
 // Eight steps of LL are between 12.83 us of four and 23.09 us of eight B200 (simllm 242), twelve

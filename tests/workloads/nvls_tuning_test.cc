@@ -47,6 +47,16 @@ TEST(NvlsTuningTest, BlackwellHasMoreBetweenNodesThanInOne) {
   Expect(Tuned(Blackwells(4, 8, 400), 22705), 32, 128, 64);
 }
 
+// 2.26.2 has NVLS_NCHANNELS_SM100 = 32 alone; later versions have NVLS_NCHANNELS_SM100_NVL = 24 for
+// one NVLink domain.
+TEST(NvlsTuningTest, OneNodeOfBlackwellHasFewerChannelsFrom227On) {
+  for (const uint32_t gpus : {8u, 72u}) {
+    EXPECT_EQ(Tuned(Blackwells(1, gpus, 400), 22602).channel_count, 32u);
+    EXPECT_EQ(Tuned(Blackwells(1, gpus, 400), 22703).channel_count, 24u);
+  }
+  EXPECT_EQ(Tuned(testing::Nodes(1, 8), 22602).channel_count, 16u);
+}
+
 TEST(NvlsTuningTest, From230OnTreesAreTunedByNodesGpusAndNics) {
   Expect(Tuned(Blackwells(2, 4, 400)), 32, 256, 256);
   Expect(Tuned(Blackwells(2, 8, 400)), 32, 128, 64);

@@ -151,6 +151,24 @@ TEST(P2pSchedule, UsesFourChannelsPerPeerOfAServer) {
   EXPECT_EQ(LanesOf(*planner.PlanP2p(RankIndex{0}, &large, 1), 0).size(), 4u);
 }
 
+// addP2pToPlan (src/enqueue.cc): up to 2.28 a part has at least an eighth of a slot of the
+// message's protocol, 64 KiB with LL (LL's buffer of 512 KiB has 8) and 512 KiB with Simple; later
+// of Simple's.
+TEST(P2pSchedule, ThePartsOfAMessageDependOnItsProtocolUpTo228) {
+  const auto parts = [](uint32_t version, RankIndex peer, uint64_t bytes) {
+    const NcclPlanner planner(Nodes(1, 8), Version(version));
+    const P2pCall call{true, peer, bytes};
+    return LanesOf(*planner.PlanP2p(RankIndex{0}, &call, 1), 0).size();
+  };
+  EXPECT_EQ(parts(22602, RankIndex{1}, 8 << 10), 1u);
+  EXPECT_EQ(parts(22602, RankIndex{1}, 16 << 10), 2u);
+  EXPECT_EQ(parts(22602, RankIndex{1}, 32 << 10), 4u);
+  EXPECT_EQ(parts(22602, RankIndex{1}, 64 << 10), 4u);
+  EXPECT_EQ(parts(23007, RankIndex{1}, 64 << 10), 1u);
+  // What a rank copies to itself does not go by LL.
+  EXPECT_EQ(parts(22602, RankIndex{0}, 64 << 10), 1u);
+}
+
 TEST(P2pSchedule, SendsAMessageOfNoBytes) {
   const NcclPlanner planner(Nodes(2, 8), Version(22705));
   const P2pCall call{true, RankIndex{9}, 0};

@@ -111,9 +111,7 @@ double ProxiesUs(CommunicatorCpu cpu) { return (1 + kArrivalShare) * NetOverhead
 // exchange 697 GB/s with Send and Recv of NCCL 2.27, over 32 channels, where copies reach 780
 // (openfabric-systems/simllm pull request 242): a chunk of 512 KiB takes 24.1 us, of which 2.9 pass
 // between chunks (ADR 0133). LL on Blackwell: as on Hopper, for the loop has as many threads and
-// loads under way; NCCL's 282 GB/s are written as twice Hopper's 141. Loops that only send or only
-// receive (Send, Recv, direct exchange) keep them, for they do half as much with each line (ADR
-// 0162).
+// loads under way; NCCL's 282 GB/s are written as twice Hopper's 141 (ADR 0162).
 constexpr double kGiB = 1.073741824;
 constexpr double kBlackwellChunkBytes = 512 << 10;
 constexpr double kBlackwellChunkNs = kBlackwellChunkBytes / (697.0 / 32) - 2.9e3;
@@ -123,21 +121,24 @@ constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
     {141.0 / 24, 36.7 / 2, 44 * kGiB / 2},
     {141.0 / 24, 40.0 / 2, kBlackwellChunkBytes / kBlackwellChunkNs},
 }};
-constexpr double kBlackwellOneWayLlGbPerS = 282.0 / 32;
 
-double CtaGbPerS(size_t generation, const ReplayChoice& choice) {
-  if (generation == static_cast<size_t>(GpuGeneration::kBlackwell) &&
-      choice.algorithm == Algorithm::kDirect && choice.protocol == Protocol::kLl) {
-    return kBlackwellOneWayLlGbPerS;
-  }
-  return kCtaGbPerS[generation]
-                   [static_cast<size_t>(choice.protocol) - static_cast<size_t>(Protocol::kLl)];
+double CtaGbPerS(size_t generation, Protocol protocol) {
+  return kCtaGbPerS[generation][static_cast<size_t>(protocol) - static_cast<size_t>(Protocol::kLl)];
 }
 
 // Payload of one iteration of a CTA. LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS,
 // src/device/prims_ll.h). LL128: 20 warps with 16 lines, of whose 128 bytes 120 are payload
 // (NCCL_LL128_MAX_NTHREADS, NCCL_LL128_SHMEM_ELEMS_PER_THREAD, src/device/prims_ll128.h).
 constexpr std::array<uint64_t, 3> kIterationBytes = {512ULL * 8, 20ULL * 16 * 120, 0};
+
+// A CTA of 16 warps that loads and stores moves this, in GB/s: smBw of NCCL's AllReduce kernels of
+// symmetric memory (src/sym_kernels.cc; src/symmetric.cc in 2.27.3), on Hopper and on Blackwell.
+// NVLS's warps have shares of it (ADR 0168).
+constexpr std::array<double, kGpuGenerationCount> kLocalCtaGbPerS = {0, 0, 65 * kGiB, 55 * kGiB};
+// A warp moves whole hunks of 8 packs of 16 bytes for each of its 32 lanes (reduceCopyPacks,
+// src/device/common_kernel.h; ncclCollUnroll, src/include/device.h). An iteration of those 16 warps
+// is this.
+constexpr double kNvlsIterationBytes = kWarpsOfRate * 8 * 16 * 32;
 
 // Latencies of NVLS: 25 us through one server and 20.9 us for each hop between servers, both
 // without a base (hwLat, Simple; 2.28). The launch, which is part of the 25 us, is assumed to be
@@ -147,12 +148,18 @@ constexpr std::array<uint64_t, 3> kIterationBytes = {512ULL * 8, 20ULL * 16 * 12
 // there are only the last two (ADR 0133).
 constexpr double kNvlsLaunchUs = 8.4;
 constexpr double kNvlsHandOversUs = kNvlsUs - kNvlsLaunchUs - 4 * kNvlinkWireUs;
-double NvlsHandOverUs(const CommunicatorLayout& layout) {
-  return kNvlsHandOversUs / (layout.node_count() == 1 ? 3 : 2);
+// Even the least call has an iteration in each of its three parts. The latency contains them, and
+// they are simulated, so the hand-overs share the rest (ADR 0188).
+constexpr double kNvlsIterations = 3;
+double NvlsHandOverUs(const CommunicatorLayout& layout, size_t row) {
+  const double rate_gb_per_s = kLocalCtaGbPerS[row];
+  const double copying_us =
+      rate_gb_per_s == 0 ? 0 : kNvlsIterations * kNvlsIterationBytes / rate_gb_per_s / 1e3;
+  return (kNvlsHandOversUs - copying_us) / (layout.node_count() == 1 ? 3 : 2);
 }
 // Returns the first of the three hand-overs, which passes before anything is stored.
-double NvlsStartUs(const CommunicatorLayout& layout) {
-  return kNvlsLaunchUs + (layout.node_count() == 1 ? NvlsHandOverUs(layout) : 0);
+double NvlsStartUs(const CommunicatorLayout& layout, size_t row) {
+  return kNvlsLaunchUs + (layout.node_count() == 1 ? NvlsHandOverUs(layout, row) : 0);
 }
 // Maximum throughput of NVLS's channels, in GB/s of a rank's data: nvlsEfficiency x 40 GB/s (80) x
 // 2 x 7/8 of each of 8 channels found. For NVLSTree: perChMaxNVLSTreeBws, for two nodes and for
@@ -177,18 +184,15 @@ double NvlsRoundBytes(const CommunicatorLayout& layout) {
   const auto ranks = static_cast<uint32_t>(layout.ranks.size());
   return std::min(ranks, kNvlsHeadsMax) * 128.0 * 1024;
 }
-// A CTA of 16 warps that loads and stores moves this, in GB/s: smBw of NCCL's AllReduce kernels of
-// symmetric memory (src/sym_kernels.cc; src/symmetric.cc in 2.27.3), on Hopper and on Blackwell.
-// NVLS's warps have shares of it (ADR 0168).
-constexpr std::array<double, kGpuGenerationCount> kLocalCtaGbPerS = {0, 0, 65 * kGiB, 55 * kGiB};
-
 double NvlsChannelGbPerS(const NvlsGbPerS& row, const CommunicatorLayout& layout,
-                         Algorithm algorithm) {
+                         Algorithm algorithm, uint32_t channel_count) {
   const double n = static_cast<double>(layout.ranks.size());
   const uint32_t nodes = layout.node_count();
   const double tree = nodes == 2 ? row.two_nodes : row.more_nodes;
   const double channel = algorithm == Algorithm::kNvls ? row.one_node : tree;
-  const double ctas = nodes == 1 ? row.ctas : row.ctas_between_nodes;
+  // More channels share what is a limit of a server's links.
+  const double ctas =
+      std::max<double>(nodes == 1 ? row.ctas : row.ctas_between_nodes, channel_count);
   return channel * kNvlsGraphChannels * n / (2 * (n - 1)) / ctas;
 }
 
@@ -201,10 +205,11 @@ void SetNvlsRates(double gb_per_s, size_t row, const CommunicatorLayout& layout,
     return static_cast<uint64_t>(std::llround(rate * scale * 8e9));
   };
   costs.channel_rate_bps = bps(kLocalCtaGbPerS[row]);
+  costs.iteration_bytes = static_cast<uint64_t>(kNvlsIterationBytes);
   costs.round_rate_bps = bps(gb_per_s);
   if (layout.node_count() > 1) return;
   const double round_bytes = NvlsRoundBytes(layout);
-  const double overhead_ns = NvlsHandOverUs(layout) * 1e3;
+  const double overhead_ns = NvlsHandOverUs(layout, row) * 1e3;
   costs.round_rate_bps = bps(round_bytes / (round_bytes / gb_per_s - overhead_ns));
   costs.round_overhead_ps = costs.slice_overhead_ps;
 }
@@ -213,7 +218,8 @@ int64_t Ps(double us) { return std::llround(us * 1e6); }
 
 }  // namespace
 
-StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& choice) const {
+StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& choice,
+                       uint32_t channel_count) const {
   SIM_CHECK(choice.algorithm != Algorithm::kUnstated && choice.protocol != Protocol::kUnstated,
             "the costs of an open choice");
   const auto p = static_cast<size_t>(choice.protocol) - static_cast<size_t>(Protocol::kLl);
@@ -226,11 +232,11 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
       !is_rccl && row < static_cast<size_t>(GpuGeneration::kHopper) ? kStepBeforeHopperUs : 0;
   StepCosts costs;
   costs.launch_latency_ps = launch_latency_ps.value_or(
-      Ps((by_switch ? NvlsStartUs(layout) : BaseUs(latencies, choice.protocol, row)) *
+      Ps((by_switch ? NvlsStartUs(layout, row) : BaseUs(latencies, choice.protocol, row)) *
          launch_latency_scale));
   // LL and LL128 carry their flags with the data, so there is no fence and no overhead between
   // slices.
-  const double local_us = by_switch       ? NvlsHandOverUs(layout)
+  const double local_us = by_switch       ? NvlsHandOverUs(layout, row)
                           : layout.nvlink ? latencies.nvlink[p] - kNvlinkWireUs + older_us
                                           : std::max(0.0, latencies.pcie[p] - kPcieWireUs);
   const double way_us = layout.nvlink && row == static_cast<size_t>(GpuGeneration::kBlackwell)
@@ -260,11 +266,11 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
   if (channel_rate_bps) {
     costs.channel_rate_bps = *channel_rate_bps;
   } else if (by_switch) {
-    SetNvlsRates(NvlsChannelGbPerS(kNvlsGbPerS[row], layout, choice.algorithm), row, layout,
-                 channel_rate_scale, costs);
+    SetNvlsRates(NvlsChannelGbPerS(kNvlsGbPerS[row], layout, choice.algorithm, channel_count), row,
+                 layout, channel_rate_scale, costs);
   } else {
-    costs.channel_rate_bps =
-        static_cast<uint64_t>(std::llround(CtaGbPerS(row, choice) * channel_rate_scale * 8e9));
+    costs.channel_rate_bps = static_cast<uint64_t>(
+        std::llround(CtaGbPerS(row, choice.protocol) * channel_rate_scale * 8e9));
   }
   return costs;
 }

@@ -78,7 +78,9 @@ struct GpuCosts {
   std::optional<GpuGeneration> generation;
 
   // Returns the costs of the choice's algorithm and protocol. Precondition: both are set.
-  StepCosts Of(const CommunicatorLayout& layout, const ReplayChoice& choice) const;
+  // `channel_count` matters where it exceeds NCCL's own number of NVLS's channels.
+  StepCosts Of(const CommunicatorLayout& layout, const ReplayChoice& choice,
+               uint32_t channel_count = 0) const;
   // Returns the costs of a proxy on this kind of CPU.
   ProxyCosts OfProxy(CommunicatorCpu cpu) const;
 };

@@ -398,6 +398,7 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
       share_bytes = std::max(share_bytes, share.bytes);
     }
     parameters.chunk_bytes = NvlsChunkBytes(tuning.chunk_bytes, share_bytes, heads);
+    parameters.grain_bytes = 16u << 10;  // of lastChunkSize, src/device/all_reduce.h
   } else {
     parameters.chunk_bytes =
         NvlsTreeChunkBytes(std::min(tuning.chunk_bytes, tuning.tree_chunk_bytes_max),

@@ -21,6 +21,12 @@ inline constexpr uint32_t kFirstPatVersion = 22300;
 inline constexpr uint32_t kFirstStrictChoiceVersion = 22400;
 // The first version for GPUs of compute capability 10: 2.25.
 inline constexpr uint32_t kFirstBlackwellVersion = 22500;
+// The first version that has fewer NVLS channels on Blackwell in one NVLink domain than over
+// several: 2.27. In 2.26.2 they are the same (NVLS_NCHANNELS_SM100, src/transport/nvls.cc).
+inline constexpr uint32_t kFirstFewerNvlsChannelsVersion = 22700;
+// The first version that counts the parts of a message as if it went by Simple, before it chooses
+// the protocol: 2.29 (addP2pToPlan, src/enqueue.cc).
+inline constexpr uint32_t kFirstPartsBeforeProtocolVersion = 22900;
 // The first version that tunes NVLSTree for Blackwell by nodes, GPUs and NICs: 2.30.
 inline constexpr uint32_t kFirstNvlsTreeTuningVersion = 23000;
 // The first version of which only the tuner's rules are modelled: 2.31.

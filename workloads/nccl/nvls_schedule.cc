@@ -145,14 +145,19 @@ SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head)
 }
 
 // The warps of each part are those of src/device/all_reduce.h, all_gather.h and reduce_scatter.h
-// (nThreadsScatter, …).
+// (nThreadsScatter, …). Of three or more warps that send, one does nothing but fence and post
+// (nworkers, src/device/prims_simple.h; NCCL_SIMPLE_EXTRA_GROUP_IF_NTHREADS_GE).
 WarpShare NvlsSchedule::WarpShareOf(const LaneId& lane) const {
   constexpr uint32_t kWarps = 20;  // NCCL_MAX_NTHREADS / WARP_SIZE
+  const auto working = [](uint32_t warps, bool sends) {
+    return WarpShare{.parts = sends && warps >= 3 ? warps - 1 : warps, .of = kWarpsOfRate};
+  };
   const Part part = PartOf(lane);
   if (parameters_.kind != CollectiveKind::kAllReduce) {
     constexpr uint32_t kWarpsOfHeads = 8;
     const bool of_heads = part == Part::kScatter || part == Part::kGather;
-    return {.parts = of_heads ? kWarpsOfHeads : kWarps - kWarpsOfHeads, .of = kWarpsOfRate};
+    return working(of_heads ? kWarpsOfHeads : kWarps - kWarpsOfHeads,
+                   part == Part::kScatter || part == Part::kDown);
   }
   const bool is_root = !parameters_.network_sum && TreeOf(lane.rank, lane.channel).up == kNoPeer;
   const uint32_t down = parameters_.network_sum ? 2 : is_root ? 0 : 4;
@@ -160,15 +165,15 @@ WarpShare NvlsSchedule::WarpShareOf(const LaneId& lane) const {
   const uint32_t others = kWarps - up - down;
   switch (part) {
     case Part::kScatter:
-      return {.parts = (others + 1) / 2, .of = kWarpsOfRate};
+      return working((others + 1) / 2, true);
     case Part::kUp:
-      return {.parts = up, .of = kWarpsOfRate};
+      return working(up, true);
     case Part::kDown:
-      return {.parts = down, .of = kWarpsOfRate};
+      return working(down, true);
     case Part::kGather:
       break;
   }
-  return {.parts = others / 2, .of = kWarpsOfRate};
+  return working(others / 2, false);
 }
 
 bool NvlsSchedule::AreOneRound(const LaneId& lane) const { return StepsAtOnce(lane) > 1; }

@@ -47,9 +47,10 @@ NvlsTuning NvlsTuningOf(const CommunicatorLayout& layout, uint32_t gpus_per_node
                         const NcclSettings& settings) {
   const bool is_blackwell = layout.generation >= GpuGeneration::kBlackwell;
   const bool one_node = layout.node_count() == 1;
+  const bool has_fewer = one_node && settings.version >= kFirstFewerNvlsChannelsVersion;
   NvlsTuning tuning;
   tuning.channel_count = !is_blackwell ? kNvlsChannelsHopper
-                         : one_node    ? kNvlsChannelsOneBlackwellNode
+                         : has_fewer   ? kNvlsChannelsOneBlackwellNode
                                        : kNvlsChannelsBlackwell;
   if (is_blackwell && !one_node && settings.version >= kFirstNvlsTreeTuningVersion) {
     TuneTrees(layout, gpus_per_node, tuning);

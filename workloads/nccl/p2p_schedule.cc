@@ -6,6 +6,7 @@
 
 #include "simulator/units/divide_up.h"
 #include "workloads/nccl/nccl_chunking.h"
+#include "workloads/nccl/nccl_versions.h"
 
 namespace railyard {
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr uint64_t kPartGrainBytes = 4096;
 constexpr uint64_t kLlChunkBytes = 32u << 10;  // payload of a slot: NCCL_LL_LINES_PER_THREAD, …
-constexpr uint64_t kCopyBytesMax = 1u << 30;   // of a step; NCCL copies a part as a whole
+constexpr uint64_t kLlSlotBytes = 2 * kLlChunkBytes;  // flags included
+constexpr uint64_t kCopyBytesMax = 1u << 30;          // of a step; NCCL copies a part as a whole
 
 // A Send or Recv and when its turn comes.
 struct Turn {
@@ -76,10 +78,14 @@ struct P2pSchedule::PartRule {
   uint32_t parts_first = 1;
   uint32_t parts_max = 1;
 
-  uint32_t PartCount(uint64_t bytes) const {
+  // Up to 2.28 the limits of a part's size come from a slot of the message's protocol.
+  uint32_t PartCount(uint64_t bytes, bool has_lines) const {
     if (bytes == 0) return 1;
-    const uint64_t part_bytes_min = many_nodes ? step_bytes / 2 : step_bytes / 8;
-    const uint64_t part_bytes_max = many_nodes ? step_bytes : step_bytes * 32;
+    const bool by_lines =
+        version < kFirstPartsBeforeProtocolVersion && GoesByLines(bytes, has_lines);
+    const uint64_t slot_bytes = by_lines ? kLlSlotBytes : step_bytes;
+    const uint64_t part_bytes_min = many_nodes ? slot_bytes / 2 : slot_bytes / 8;
+    const uint64_t part_bytes_max = many_nodes ? slot_bytes : slot_bytes * 32;
     uint64_t parts = std::min<uint64_t>(parts_first, DivideUp(bytes, part_bytes_min));
     uint64_t part_bytes = std::max(part_bytes_min, DivideUp(bytes, parts));
     while (part_bytes > part_bytes_max && parts <= parts_max / 2) {
@@ -88,14 +94,17 @@ struct P2pSchedule::PartRule {
     }
     return static_cast<uint32_t>(parts);
   }
-  // Over the network there are no buffers for it, unless one asks for them. Up to 2.28 by the
-  // channels that a message can have, from 2.29 on by those it has (2.28's source was not seen).
-  bool GoesByLines(uint64_t bytes, bool network) const {
-    const uint32_t channels = version < 22900 ? parts_max : PartCount(bytes);
-    return !network && bytes <= channels * ll_threshold_bytes;
+  // LL has no buffers over the network, unless one asks for them, and a rank copies to itself
+  // without. Up to 2.28 the limit depends on the channels that a message can have, from 2.29 on on
+  // those it has (2.28's source was not seen).
+  bool GoesByLines(uint64_t bytes, bool has_lines) const {
+    if (!has_lines) return false;
+    const uint32_t channels =
+        version < kFirstPartsBeforeProtocolVersion ? parts_max : PartCount(bytes, has_lines);
+    return bytes <= channels * ll_threshold_bytes;
   }
   uint64_t ChunkBytes(uint64_t bytes, bool network) const {
-    if (GoesByLines(bytes, network)) return kLlChunkBytes;
+    if (GoesByLines(bytes, !network)) return kLlChunkBytes;
     if (network && bytes < step_bytes) return step_bytes / 4;
     if (network && bytes < 8 * step_bytes) return step_bytes / 2;
     return step_bytes;
@@ -132,8 +141,9 @@ struct P2pSchedule::PlacedLane {
 // The part of a message, if it has anything, as the rule cuts it.
 std::optional<P2pSchedule::Lane> P2pSchedule::PartOf(const P2pCall& call, uint32_t part,
                                                      const PartRule& rule, bool network) const {
-  const uint32_t parts = rule.PartCount(call.bytes);
   const bool is_copy = call.peer == rank_;
+  const bool has_lines = !network && !is_copy;
+  const uint32_t parts = rule.PartCount(call.bytes, has_lines);
   if (part >= parts || (is_copy && !call.is_send)) return std::nullopt;
   const uint64_t part_bytes =
       DivideUp(DivideUp(call.bytes, parts), kPartGrainBytes) * kPartGrainBytes;
@@ -148,7 +158,7 @@ std::optional<P2pSchedule::Lane> P2pSchedule::PartOf(const P2pCall& call, uint32
               .bytes = bytes,
               .chunk_bytes = is_copy ? kCopyBytesMax : rule.ChunkBytes(call.bytes, network),
               .network = network,
-              .by_lines = !is_copy && rule.GoesByLines(call.bytes, network)};
+              .by_lines = rule.GoesByLines(call.bytes, has_lines)};
 }
 
 P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& settings,
@@ -170,7 +180,10 @@ P2pSchedule::P2pSchedule(const CommunicatorLayout& layout, const NcclSettings& s
     }
     uint32_t parts_of_work = 0;
     for (size_t t = i; t < end; ++t) {
-      parts_of_work = std::max(parts_of_work, rule.PartCount(turns[t].call->bytes));
+      const P2pCall& call = *turns[t].call;
+      const bool has_lines =
+          call.peer != rank && layout.ranks[rank].node == layout.ranks[call.peer].node;
+      parts_of_work = std::max(parts_of_work, rule.PartCount(call.bytes, has_lines));
     }
     for (uint32_t part = 0; part < parts_of_work; ++part) {
       const uint32_t channel = order.ChannelOfPart(turns[i].round, part);

@@ -108,6 +108,7 @@ struct LaneConnections {
   uint32_t steps_of_round = 1;
   bool begins_round = true;   // the current step is the first of its round
   uint32_t round_bytes = 0;   // of the round's steps; unused if it has one
+  int64_t round_ps = 0;       // that the warps take for the round's steps, one after the other
   int64_t next_round_ps = 0;  // the next round does not begin earlier
   LaneConnectionsIndex next_free = LaneConnectionsIndex::kNone;
 };

@@ -214,15 +214,19 @@ void LaneTable::SetStepConnections(LaneIndex id) {
   select(step.send_to, listed.send_to, connections.send_connections, ConnectionUse::kSwitchResult,
          connections.sends, connections.results);
   connections.aggregation = StepAggregationOf(listed, position.id.rank, step);
-  SetRound(position, position.next_step - lanes_[id].steps_left, connections);
+  SetRound(position, lanes_[id].cta, position.next_step - lanes_[id].steps_left, connections);
 }
 
-void LaneTable::SetRound(const LaneProgram& position, uint64_t step, LaneConnections& connections) {
+void LaneTable::SetRound(const LaneProgram& position, const CtaShare& share, uint64_t step,
+                         LaneConnections& connections) {
   connections.begins_round = step % connections.steps_of_round == 0;
   if (connections.steps_of_round == 1 || !connections.begins_round) return;
   uint64_t bytes = 0;
+  connections.round_ps = 0;
   for (uint64_t i = step; i < step + connections.steps_of_round; ++i) {
-    bytes += position.schedule->StepAt(position.id, i).bytes;
+    const uint64_t step_bytes = position.schedule->StepAt(position.id, i).bytes;
+    bytes += step_bytes;
+    connections.round_ps += clock_.SlicePs(share, static_cast<uint32_t>(step_bytes));
   }
   SIM_CHECK(bytes <= UINT32_MAX, "a round of 4 GiB or more");
   connections.round_bytes = static_cast<uint32_t>(bytes);

@@ -23,7 +23,7 @@ class LaneTable {
  public:
   // Both references must outlive this object. It cannot be moved, since the engine prefetches its
   // records by address.
-  LaneTable(const ConnectionTable& table, const CtaClock& clock) : table_(table), clock_(clock) {}
+  LaneTable(const ConnectionTable& table, CtaClock& clock) : table_(table), clock_(clock) {}
   LaneTable(const LaneTable&) = delete;
   LaneTable& operator=(const LaneTable&) = delete;
 
@@ -103,12 +103,13 @@ class LaneTable {
     lane.slice_bytes = lane.first_bytes;
     lane.rest_bytes = lane.step_bytes - lane.first_bytes;
   }
-  static void SetRound(const LaneProgram& position, uint64_t step, LaneConnections& connections);
+  void SetRound(const LaneProgram& position, const CtaShare& share, uint64_t step,
+                LaneConnections& connections);
   LaneIndex NewLane();
   LaneConnectionsIndex NewConnections(const LanePeers& listed);
 
   const ConnectionTable& table_;
-  const CtaClock& clock_;
+  CtaClock& clock_;
   std::vector<ActiveChannel> channels_;
   std::vector<Lane> lanes_;
   const char* lanes_base_ = nullptr;    // of lanes_, for the engine's prefetches

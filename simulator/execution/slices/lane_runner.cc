@@ -164,7 +164,7 @@ bool LaneRunner::ContinuesRound(const Lane& lane) const {
 int64_t LaneRunner::SlicePs(const Lane& lane) {
   if (ContinuesRound(lane)) return 0;
   if (HasRounds(lane)) {
-    return parts_.clock.SlicePs(lane.cta, parts_.lanes.connections(lane).round_bytes);
+    return parts_.lanes.connections(lane).round_ps;
   }
   return parts_.clock.SlicePs(lane.cta, lane.slice_bytes);
 }

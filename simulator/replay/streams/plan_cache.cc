@@ -99,7 +99,7 @@ PlanCache::Plan& PlanCache::PlanOf(CollectiveIndex id) {
   if (plan.schedule) return plan;
   plan.choice = ChoiceOf(id);
   plan.schedule = communicator.planner->Plan(collective, plan.choice);
-  plan.costs = gpu_.Of(communicator.planner->layout(), plan.choice);
+  plan.costs = gpu_.Of(communicator.planner->layout(), plan.choice, plan.schedule->channel_count());
   return plan;
 }
 
