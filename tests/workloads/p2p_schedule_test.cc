@@ -165,7 +165,7 @@ TEST(P2pSchedule, ThePartsOfAMessageDependOnItsProtocolUpTo228) {
   EXPECT_EQ(parts(22602, RankIndex{1}, 32 << 10), 4u);
   EXPECT_EQ(parts(22602, RankIndex{1}, 64 << 10), 4u);
   EXPECT_EQ(parts(23007, RankIndex{1}, 64 << 10), 1u);
-  // What a rank copies to itself does not go by LL.
+  // A rank's copy to itself does not go by LL.
   EXPECT_EQ(parts(22602, RankIndex{0}, 64 << 10), 1u);
 }
 

@@ -145,7 +145,7 @@ SliceChunk NvlsSchedule::ChunkOf(uint32_t channel, uint64_t loop, uint32_t head)
 }
 
 // The warps of each part are those of src/device/all_reduce.h, all_gather.h and reduce_scatter.h
-// (nThreadsScatter, …). Of three or more warps that send, one does nothing but fence and post
+// (nThreadsScatter, …). If three or more warps send, one of them does nothing but fence and post
 // (nworkers, src/device/prims_simple.h; NCCL_SIMPLE_EXTRA_GROUP_IF_NTHREADS_GE).
 WarpShare NvlsSchedule::WarpShareOf(const LaneId& lane) const {
   constexpr uint32_t kWarps = 20;  // NCCL_MAX_NTHREADS / WARP_SIZE
