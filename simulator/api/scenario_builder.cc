@@ -125,6 +125,7 @@ ScenarioBuilder& ScenarioBuilder::Fabric(
     if (servers.gpus) Set(path + "gpus", *servers.gpus);
     if (servers.nics) Set(path + "nics", *servers.nics);
     if (servers.nic_rate) Set(path + "nic_rate", *servers.nic_rate);
+    if (servers.nic_ports) Set(path + "nic_ports", *servers.nic_ports);
     if (servers.cpu) Set(path + "cpu", *servers.cpu);
   }
   return *this;

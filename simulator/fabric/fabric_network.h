@@ -83,6 +83,8 @@ class FabricNetwork : public ns3::Object {
   void SetReceiveBuffers(const BufferSettings& settings) {
     tables_.settings.receive_buffers = settings;
   }
+  // Makes switches that balance load deliver packets at the port at which their path ends.
+  void GivePortsAddresses() { tables_.settings.ports_have_addresses = true; }
   // Reads the attributes of the network and of its switches, and the settings above, again
   // (configure.cc). Preconditions: no packet has been injected, and no group or aggregation node
   // was added.

@@ -29,6 +29,12 @@ bool FabricNetwork::ChooseNextLink(PacketId index) {
   Packet& packet = tables_.packets[index];
   if (packet.kind != PacketKind::kNetworkData) return true;
   const uint32_t to_nic = LinksToNic({packet.path, packet.hop_count});
+  // The path's last link does not begin at a switch that is only on another path to the NIC.
+  const bool is_last = to_nic - packet.hop == 2;
+  if (is_last && tables_.settings.ports_have_addresses &&
+      tables_.graph->link_source(packet.next_link) == tables_.graph->link_target(packet.link)) {
+    return true;
+  }
   const DeviceId nic = tables_.graph->link_source(paths_.LinkAt(packet.path + to_nic));
   const LinkId next =
       load_balancer_.Choose(tables_.graph->link_target(packet.link), nic, to_nic - packet.hop - 1u,

@@ -190,8 +190,10 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   }
   if (fabric.nodes > 1) {
     const auto nics = ParseNics(row.nics);
-    // The column describes a whole server, of which a row may use some GPUs; several NICs of a GPU
-    // count as one with their total rate (NCCL merges the ports of a NIC, and stripes over them).
+    // The column describes a whole server, of which a row may use some GPUs. Several NICs of a GPU
+    // are the ports of one to Amazon's plug-in; elsewhere they count as one with their total rate
+    // (NCCL merges the ports of a NIC, and stripes over them).
+    const bool efa = Contains(row.nics, "EFA") || Contains(row.notes, "EFA");
     const uint32_t server_gpus = GpusOfHost(*platform);
     const uint64_t total_bps = nics ? uint64_t{nics->count} * nics->gbps * 1'000'000'000 : 0;
     if (nics && nics->count < server_gpus) {
@@ -199,10 +201,12 @@ FidelityPoint PointOf(const MeasuredRow& row) {
       fabric.nics_per_node =
           static_cast<uint32_t>(DivideUp(fabric.gpus_per_node, server_gpus / nics->count));
       fabric.nic_rate_bps = uint64_t{nics->gbps} * 1'000'000'000;
+    } else if (nics && efa && nics->count % server_gpus == 0) {
+      fabric.nic_ports = nics->count / server_gpus;
+      fabric.nic_rate_bps = uint64_t{nics->gbps} * 1'000'000'000;
     } else {
       fabric.nic_rate_bps = total_bps / server_gpus;
     }
-    const bool efa = Contains(row.nics, "EFA") || Contains(row.notes, "EFA");
     const bool infiniband = Contains(row.nics, "IB") || Contains(row.nics, "InfiniBand");
     fabric.network = infiniband ? NetworkKind::kInfiniBand
                      : efa      ? NetworkKind::kEfa

@@ -10,6 +10,7 @@ ScenarioBuilder ScenarioOf(const PlatformFabric& fabric) {
   if (fabric.gpus_per_node != 0) servers.gpus = fabric.gpus_per_node;
   if (fabric.nics_per_node != 0) servers.nics = fabric.nics_per_node;
   if (fabric.nic_rate_bps != 0) servers.nic_rate = DataRate{fabric.nic_rate_bps};
+  if (fabric.nic_ports != 1) servers.nic_ports = fabric.nic_ports;
   if (!fabric.cpu.empty()) servers.cpu = fabric.cpu;
   ScenarioBuilder builder = PerfPoint::CommandScenario();
   builder.Fabric({servers});

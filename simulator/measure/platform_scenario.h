@@ -17,7 +17,8 @@ struct PlatformFabric {
   uint32_t nodes = 1;
   uint32_t gpus_per_node = 0;  // 0: the platform's
   uint32_t nics_per_node = 0;  // 0: the platform's
-  uint64_t nic_rate_bps = 0;   // of each; 0: the platform's
+  uint64_t nic_rate_bps = 0;   // of each port; 0: the platform's
+  uint32_t nic_ports = 1;      // of each NIC
   std::string cpu{};           // its vendor; empty: the platform's
   NetworkKind network = NetworkKind::kRoce;
 };

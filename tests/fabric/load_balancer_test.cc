@@ -21,7 +21,8 @@ constexpr size_t kSpines = 4;
 
 class LoadBalancerTest : public NetworkFixture {
  protected:
-  void Build(const char* policy) {
+  // The NIC of server 4 has so many ports.
+  void Build(const char* policy, int ports = 1) {
     const auto cable = [this](DeviceId from, DeviceId to, Tier tier) {
       graph_.AddCable(from, to, {.tier = tier, .rate_bps = kRateBps, .propagation_ps = 0});
     };
@@ -31,7 +32,9 @@ class LoadBalancerTest : public NetworkFixture {
       const DeviceId gpu = AddInServer(DeviceKind::kGpu, server, 0);
       const DeviceId nic = AddInServer(DeviceKind::kNic, server, 0);
       cable(gpu, nic, Tier::kHost);
-      cable(nic, server < 4 ? source_leaf : destination_leaf, Tier::kNicLeaf);
+      for (int port = 0; port < (server < 4 ? 1 : ports); ++port) {
+        cable(nic, server < 4 ? source_leaf : destination_leaf, Tier::kNicLeaf);
+      }
     }
     for (size_t spine = 0; spine < kSpines; ++spine) {
       const DeviceId device = AddSwitch(Spine(spine));
@@ -95,6 +98,25 @@ TEST_F(LoadBalancerTest, SprayingDrawsForEachPacket) {
     EXPECT_NEAR(static_cast<double>(packets), 1'000, 5 * deviation);
   }
   EXPECT_EQ(network().counters().delivered_bytes, 4'000u * 3'900);
+}
+
+// Ports have addresses, so that spines alone are drawn.
+TEST_F(LoadBalancerTest, SprayedPacketsArriveAtTheirPort) {
+  Build("SPRAYING", 2);
+  network().GivePortsAddresses();
+  const auto port_of = [this](int server, size_t port) {
+    return graph_.WiresOfNic(graph_.NicOfGpu(Gpu(server)).value())[port];
+  };
+  const LinkId second = graph_.ReverseLink(port_of(4, 1));
+  const PathRef path = network().AddPath(
+      routing_->Resolve(Gpu(0), Gpu(4), 7, PortPins{.first = port_of(0, 0), .last = second}));
+  for (uint32_t i = 0; i < 400; ++i) {
+    At(int64_t{i} * kPacketPs, [this, path, i] { Inject(path, i, kWireBytes, 3'900); });
+  }
+  engine().Run();
+  EXPECT_EQ(network().CountersOfLink(second).packets, 400u);
+  const auto packets = PacketsBySpine();
+  EXPECT_LT(*std::max_element(packets.begin(), packets.end()), 400u);
 }
 
 // Four NICs at full rate into four links of the same rate. Sent by the least queued link, a packet

@@ -185,10 +185,14 @@ TEST(FidelityTest, EfaIsAmazonsPlugIn) {
   MeasuredRow row = Row();
   row.nics = "32x100";
   EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("dcqcn"));
+  EXPECT_THAT(TextOf(PointOf(row)), Not(HasSubstr("nic_ports")));
   row.notes = "out-of-place; float; EFA (SRD) transport";
   const FidelityPoint point = PointOf(row);
   EXPECT_EQ(point.modelled_as, "dgx-h100, 2 x 8 GPUs, EFA");
   EXPECT_THAT(TextOf(point), HasSubstr("NET: \"AWS Libfabric\""));
+  // The four NICs of a GPU are four ports.
+  EXPECT_THAT(TextOf(point), HasSubstr("nic_ports: 4"));
+  EXPECT_THAT(TextOf(point), HasSubstr("nic_rate: \"100000000000bps\""));
   // EC2's P5 and P4 instances.
   EXPECT_THAT(TextOf(point), HasSubstr("cpu: \"AMD\""));
   row.gpu = "A100-SXM4-80GB";

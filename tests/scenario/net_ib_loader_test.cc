@@ -97,6 +97,9 @@ TEST(NetIbLoaderTest, WhatHasNoEffectIsRefused) {
 }
 
 TEST(NetIbLoaderTest, PortsThatAreDevicesNeedRoutesBetweenThem) {
+  EXPECT_EQ(FindingsOf("nccl { NET: \"AWS Libfabric\" } nic { link_aggregation: false }\n"
+                       "network { load_balancing: SPRAYING }"),
+            "");
   EXPECT_EQ(FindingsOf("nic { link_aggregation: false }\nnetwork { load_balancing: SPRAYING }"),
             ":4:11: error: network.load_balancing: takes packets to either port of a NIC (expected "
             "ECMP, or nic.link_aggregation: true)\n");

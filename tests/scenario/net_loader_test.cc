@@ -88,8 +88,8 @@ TEST(NetLoaderTest, EfaSpraysPacketsAndRepeatsThemOneByOneUnlessConfiguredOtherw
 TEST(NetLoaderTest, WhatIsOfInfiniBandIsRefusedOverEfa) {
   EXPECT_EQ(
       FindingsBeside("nccl { NET: \"AWS Libfabric\" } nic { link_aggregation: false }"),
-      ":3:37: error: nic.link_aggregation: false is of NCCL's own plug-in, which merges ports "
-      "(expected true with EFA)\n");
+      ":3:37: error: nic.link_aggregation: has no effect on NICs of one port (expected a fabric "
+      "whose NICs have several)\n");
   EXPECT_EQ(LoadedScenario(std::string(kFabric) +
                            "workload { program { collectives { kind: ALL_TO_ALL bytes: \"1MiB\" "
                            "loss_tolerance: 0.01 } } }\n"

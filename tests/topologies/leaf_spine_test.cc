@@ -85,6 +85,8 @@ TEST(CheckLeafSpineTest, EveryParameterHasItsMessage) {
   EXPECT_THAT(Problems({}), IsEmpty());
   EXPECT_THAT(Problems({.planes = 0}), ElementsAre("planes: 0 is out of range (expected 1 to 8)"));
   EXPECT_THAT(Problems({.planes = 9}), ElementsAre("planes: 9 is out of range (expected 1 to 8)"));
+  EXPECT_THAT(Problems({.network = {.servers = {{.nic_ports = 2}}}}),
+              ElementsAre("servers[0].nic_ports: 2 is out of range (expected 1 to 1)"));
   EXPECT_THAT(Problems({.nics_per_leaf = 0}),
               ElementsAre("nics_per_leaf: 0 is out of range (expected 1 to 65536)"));
   EXPECT_THAT(Problems({.spines = 0}),

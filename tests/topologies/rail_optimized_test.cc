@@ -57,6 +57,25 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RailOptimizedShapeTest,
                                            Shape{5, 8, 2, 3, 2}, Shape{16, 4, 16, 1, 8},
                                            Shape{3, 72, 1, 2, 1}));
 
+// As on EC2's p5: four NICs of 100 Gb/s for each GPU.
+TEST(RailOptimizedTest, AllPortsOfANicAreOnTheLeafOfItsRail) {
+  RailOptimizedSpec spec;
+  spec.mixed_servers = {{.count = 2, .nic_rate_bps = 100'000'000'000, .nic_ports = 4}};
+  ASSERT_THAT(Problems(spec), IsEmpty());
+  const FabricGraph graph = MakeRailOptimized(spec);
+  const std::vector<LinkId> ports = graph.WiresOfNic(graph.FindDevice("server1/nic3").value());
+  ASSERT_EQ(ports.size(), 4u);
+  for (const LinkId port : ports) {
+    EXPECT_EQ(graph.device(graph.link_target(port)).name, "leaf3");
+    EXPECT_EQ(graph.link(port).rate_bps, 100'000'000'000u);
+  }
+  // 2 servers x 4 ports x 100 Gb/s are as much as two cables of 400.
+  EXPECT_EQ(NonBlockingSpines(spec), 2u);
+  spec.mixed_servers[0].nic_ports = 17;
+  EXPECT_THAT(Problems(spec),
+              ElementsAre("mixed_servers[0].nic_ports: 17 is out of range (expected 1 to 16)"));
+}
+
 TEST(RailOptimizedTest, DefaultsAreADgxH100) {
   const FabricGraph graph = MakeRailOptimized({.servers = 2});
   const auto link = [&](const char* cable) -> const LinkProperties& {

@@ -99,6 +99,21 @@ TEST_F(StripedConnectionsTest, AMessageGoesOverBothPortsInPartsOf128Bytes) {
   EXPECT_TRUE(errors_.empty());
 }
 
+TEST_F(StripedConnectionsTest, AmazonsPlugInDividesLargeMessagesAlone) {
+  Connect({.rails = RailSettings{.stripe_bytes = 4'096}});
+  for (int i = 0; i < 3; ++i) striped_->Post(stripe_, PostedMessage::OfData(1'000));
+  engine().Run();
+  EXPECT_EQ(PayloadOver("leaf0"), 2'000u);
+  EXPECT_EQ(PayloadOver("leaf1"), 1'000u);
+  // The second port is next: ceil(5000 / 2) to a multiple of 128, and the rest.
+  striped_->Post(stripe_, PostedMessage::OfData(5'000));
+  engine().Run();
+  EXPECT_EQ(PayloadOver("leaf1"), 1'000 + 2'560u);
+  EXPECT_EQ(PayloadOver("leaf0"), 2'000 + 2'440u);
+  EXPECT_THAT(delivered_, SizeIs(4));
+  EXPECT_THAT(completed_, SizeIs(4));
+}
+
 TEST_F(StripedConnectionsTest, TwoPortsTakeHalfTheTime) {
   Connect({});
   striped_->Post(stripe_, PostedMessage::OfData(200 * kMtu));

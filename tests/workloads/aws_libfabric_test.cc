@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Expected values: aws-ofi-nccl (src/platform-aws.cpp, src/tuner/nccl_ofi_model.c) and NCCL's
+// Expected values: aws-ofi-nccl (src/platform-aws.cpp, src/nccl_ofi_scheduler.cpp) and NCCL's
 // calcCollChunking (src/enqueue.cc).
 #include "workloads/nccl/aws_libfabric.h"
 
@@ -101,10 +101,36 @@ TEST(AwsLibfabricTest, NvlsTreesChunksAreLarger) {
   }
 }
 
-TEST(AwsLibfabricTest, AStepTakesWhatAmazonsTunerCounts) {
-  EXPECT_EQ(AwsLibfabricStepUs(Protocol::kLl), 20);
-  EXPECT_EQ(AwsLibfabricStepUs(Protocol::kLl128), 20);
-  EXPECT_EQ(AwsLibfabricStepUs(Protocol::kSimple), 23);  // and 3 us for the completion
+// Pull request 332 sets NVLSTREE_MAX_CHUNKSIZE, and 372, two months later, NVLS_CHUNKSIZE.
+TEST(AwsLibfabricTest, ThePlugInIsAsOldAsNccl) {
+  const auto settings_of = [](uint32_t version) {
+    NcclSettings settings;
+    settings.version = version;
+    ApplyAwsLibfabric(settings);
+    return settings;
+  };
+  const NcclSettings defaults;
+  EXPECT_EQ(settings_of(21904).nvlstree_max_chunksize_bytes, defaults.nvlstree_max_chunksize_bytes);
+  EXPECT_EQ(settings_of(22003).nvlstree_max_chunksize_bytes, 512u << 10);
+  EXPECT_EQ(settings_of(22003).nvls_chunksize_bytes, defaults.nvls_chunksize_bytes);
+  EXPECT_EQ(settings_of(22105).nvls_chunksize_bytes, 512u << 10);
+  EXPECT_EQ(settings_of(22602).buffsize_bytes, defaults.buffsize_bytes);
+  EXPECT_EQ(settings_of(22703).buffsize_bytes, 8u << 20);
+}
+
+// ROUND_ROBIN_THRESHOLD was 8 KiB, then 256 KiB (pull request 295); MIN_STRIPE_SIZE is 128 KiB.
+TEST(AwsLibfabricTest, MessagesAreDividedAsInTheVersionOfThePlugIn) {
+  EXPECT_EQ(AwsLibfabricStripesOf(21805).bytes, 8u << 10);
+  EXPECT_EQ(AwsLibfabricStripesOf(21904).bytes, 256u << 10);
+  EXPECT_TRUE(AwsLibfabricStripesOf(22304).are_on_all_rails);
+  EXPECT_EQ(AwsLibfabricStripesOf(22403).bytes, 128u << 10);
+  EXPECT_FALSE(AwsLibfabricStripesOf(22705).are_on_all_rails);
+}
+
+// fi_pingpong between two p4de and between two p5.
+TEST(AwsLibfabricTest, EfasLatencyIsThatOfTheInstance) {
+  EXPECT_EQ(EfaLatencyUs(GpuGeneration::kAmpere), 19.8);
+  EXPECT_EQ(EfaLatencyUs(GpuGeneration::kHopper), 17.3);
 }
 
 }  // namespace

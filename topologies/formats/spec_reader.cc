@@ -151,6 +151,7 @@ ServerSpec SpecReader::ReadServers(const ProtoCursor& cursor) {
   if (cursor.Has("gpus")) spec.gpus = ReadNumber(cursor, "gpus", diagnostics_);
   if (cursor.Has("nics")) spec.nics = ReadNumber(cursor, "nics", diagnostics_);
   spec.nic_rate_bps = cursor.RateBps(diagnostics_, "nic_rate", spec.nic_rate_bps);
+  if (cursor.Has("nic_ports")) spec.nic_ports = ReadNumber(cursor, "nic_ports", diagnostics_);
   if (cursor.Has("compute_capability")) {
     spec.compute_capability = ReadNumber(cursor, "compute_capability", diagnostics_);
   }

@@ -51,7 +51,7 @@ uint64_t LeafCount(const RailOptimizedSpec& spec) {
 
 uint64_t CableCount(const RailOptimizedSpec& spec) {
   const NetworkSpec network = NetworkOf(spec);
-  return network.cables_in_servers() + network.nic_count() +
+  return network.cables_in_servers() + network.nic_port_count() +
          SaturatingProduct(SaturatingProduct(LeafCount(spec), SpinesPerPod(spec)),
                            spec.links_per_leaf_and_spine) +
          SaturatingProduct(SaturatingProduct(PodCount(spec), SpinesPerPod(spec)),
@@ -149,7 +149,7 @@ void CheckServers(const RailOptimizedSpec& spec, SpecChecker& check) {
     NetworkSpec network;
     network.servers = spec.mixed_servers;
     SpecChecker servers;
-    CheckNetwork(network, servers);
+    CheckNetwork(network, servers, kMaxNicPorts);
     for (SpecProblem& problem : servers.Take()) {
       check.Add("mixed_" + problem.field, std::move(problem.what));
     }
@@ -205,7 +205,7 @@ std::vector<SpecProblem> CheckRailOptimized(const RailOptimizedSpec& spec) {
 uint64_t NonBlockingSpines(const RailOptimizedSpec& spec) {
   uint64_t nic_bps = 0;
   for (const ServerSpec& kind : NetworkOf(spec).servers) {
-    nic_bps = std::max(nic_bps, kind.nic_rate_bps);
+    nic_bps = std::max(nic_bps, SaturatingProduct(kind.nic_rate_bps, kind.nic_ports));
   }
   const uint64_t down_bps = nic_bps * ServersPerLeaf(spec);
   const uint64_t up_bps = spec.leaf_spine_rate_bps * spec.links_per_leaf_and_spine;

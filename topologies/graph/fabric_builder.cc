@@ -69,7 +69,8 @@ void FabricBuilder::AddServer(ServerIndex server, const ServerSpec& spec,
       nics.push_back({.device = add(DeviceKind::kNic, "nic", i, 0),
                       .server = server,
                       .index = i,
-                      .rate_bps = spec.nic_rate_bps});
+                      .rate_bps = spec.nic_rate_bps,
+                      .ports = spec.nic_ports});
     }
     AddPcie(server, spec, gpus, std::span(nics).subspan(first_nic));
     return;
@@ -81,7 +82,8 @@ void FabricBuilder::AddServer(ServerIndex server, const ServerSpec& spec,
     nics.push_back({.device = add(DeviceKind::kNic, "nic", i, 0),
                     .server = server,
                     .index = i,
-                    .rate_bps = spec.nic_rate_bps});
+                    .rate_bps = spec.nic_rate_bps,
+                    .ports = spec.nic_ports});
     AddCable(gpus[i % spec.gpus], nics.back().device, host);
   }
   for (uint32_t i = spec.nic_count(); i < spec.gpus; ++i) {
@@ -181,9 +183,12 @@ void FabricBuilder::Join(DeviceId a, DeviceId b, Tier tier, const LinkSpec& link
 }
 
 void FabricBuilder::Attach(const BuiltNic& nic, DeviceId leaf) {
-  AddCable(
-      nic.device, leaf,
-      {.tier = Tier::kNicLeaf, .rate_bps = nic.rate_bps, .propagation_ps = network_.nic_delay_ps});
+  for (uint32_t port = 0; port < nic.ports; ++port) {
+    AddCable(nic.device, leaf,
+             {.tier = Tier::kNicLeaf,
+              .rate_bps = nic.rate_bps,
+              .propagation_ps = network_.nic_delay_ps});
+  }
 }
 
 void FabricBuilder::AttachInOrder(std::span<const BuiltNic> nics,

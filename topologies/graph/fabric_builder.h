@@ -16,8 +16,9 @@ namespace railyard {
 struct BuiltNic {
   DeviceId device{0};
   ServerIndex server{};
-  uint32_t index = 0;  // within the server
-  uint64_t rate_bps = 0;
+  uint32_t index = 0;     // within the server
+  uint64_t rate_bps = 0;  // of one port
+  uint32_t ports = 1;
 };
 
 class FabricBuilder {
@@ -31,7 +32,7 @@ class FabricBuilder {
   DeviceId AddSwitch(std::string name, std::vector<uint16_t> coordinates = {});
   // Adds `links.count` parallel cables.
   void Join(DeviceId a, DeviceId b, Tier tier, const LinkSpec& links);
-  // Adds one NIC_LEAF cable at the NIC's rate.
+  // Adds one NIC_LEAF cable at the NIC's rate for each of its ports.
   void Attach(const BuiltNic& nic, DeviceId leaf);
   // Cables the first `nics_per_switch` NICs to the first switch, the next to the second, and so on.
   // Precondition: there are enough switches.

@@ -95,6 +95,14 @@ uint64_t NetworkSpec::nic_count() const {
   return total;
 }
 
+uint64_t NetworkSpec::nic_port_count() const {
+  uint64_t total = 0;
+  for (const ServerSpec& kind : servers) {
+    total += uint64_t{kind.count} * kind.nic_count() * kind.nic_ports;
+  }
+  return total;
+}
+
 uint32_t NetworkSpec::most_nics_per_server() const {
   uint32_t most = 0;
   for (const ServerSpec& kind : servers) most = std::max(most, kind.nic_count());
@@ -107,7 +115,7 @@ uint64_t NetworkSpec::cables_in_servers() const {
   return total;
 }
 
-void CheckNetwork(const NetworkSpec& network, SpecChecker& check) {
+void CheckNetwork(const NetworkSpec& network, SpecChecker& check, uint32_t nic_ports_max) {
   check.Count("servers", network.servers.size(), 1, kMaxServerKinds);
   for (size_t i = 0; i < network.servers.size(); ++i) {
     const ServerSpec& kind = network.servers[i];
@@ -116,6 +124,7 @@ void CheckNetwork(const NetworkSpec& network, SpecChecker& check) {
     check.Count(field("gpus"), kind.gpus, 1, kMaxGpusPerServer);
     if (kind.nics) check.Count(field("nics"), *kind.nics, 1, kMaxGpusPerServer);
     check.Rate(field("nic_rate"), kind.nic_rate_bps);
+    check.Count(field("nic_ports"), kind.nic_ports, 1, nic_ports_max);
     check.Rate(field("host_rate"), kind.host_rate_bps);
     check.Delay(field("host_delay"), kind.host_delay_ps);
     if (kind.pcie) {

@@ -61,10 +61,11 @@ struct ServerSpec {
   bool peer_access = true;
   CpuVendor cpu = CpuVendor::kIntel;
   uint64_t nic_rate_bps = 400'000'000'000;  // of one port
+  uint32_t nic_ports = 1;                   // cables from each NIC to its switch
 
   // The cabling of a server that these numbers cannot describe. If it is set, `gpus`, `nics` and
-  // `nic_rate_bps` (the highest) are the layout's, and `nvlink_lanes` and `host_rate_bps` are
-  // ignored.
+  // `nic_rate_bps` (the highest) are the layout's, and `nvlink_lanes`, `host_rate_bps` and
+  // `nic_ports` are ignored.
   std::shared_ptr<const ServerLayout> layout{};
 
   uint32_t nic_count() const { return nics.value_or(gpus); }
@@ -95,11 +96,15 @@ struct NetworkSpec {
   uint64_t server_count() const;
   uint64_t gpu_count() const;
   uint64_t nic_count() const;
+  uint64_t nic_port_count() const;
   uint32_t most_nics_per_server() const;
   uint64_t cables_in_servers() const;
 };
 
-// Adds the problems of the servers and of the common fields to `check`.
-void CheckNetwork(const NetworkSpec& network, SpecChecker& check);
+inline constexpr uint32_t kMaxNicPorts = 16;
+
+// Adds the problems of the servers and of the common fields to `check`. A generator that counts the
+// ports of its switches takes NICs of one port.
+void CheckNetwork(const NetworkSpec& network, SpecChecker& check, uint32_t nic_ports_max = 1);
 
 }  // namespace railyard

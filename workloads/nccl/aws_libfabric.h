@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Models Amazon's network plug-in for NCCL on servers with EFA (github.com/aws/aws-ofi-nccl:
-// src/platform-aws.cpp, include/nccl_ofi_param.h, src/tuner/nccl_ofi_model.c, 2025). The plug-in is
+// src/platform-aws.cpp, include/nccl_ofi_param.h, src/nccl_ofi_scheduler.cpp, 2025). The plug-in is
 // assumed to be as old as the job's NCCL. Its tuner, a table of regions by nodes and size, is left
 // out; ALGO and PROTO can force its choices.
 #pragma once
@@ -24,9 +24,19 @@ uint32_t AwsLibfabricProtocols(GpuGeneration generation);
 // its GPUs are H200 as on p5e, so OFI_NCCL_NET_LATENCY must state it.
 double AwsLibfabricNetLatencyUs(GpuGeneration generation);
 
-// Returns the time of a step between servers in the model of the plug-in's tuner: EFA's latency,
-// and with Simple also the time for the completion to pass through the device, libfabric and the
-// proxy. The values are those of p5; for other instances they are an assumption.
-double AwsLibfabricStepUs(Protocol protocol);
+// Returns the time that EFA needs from memory to memory for a message of 256 bytes, libfabric
+// included: half of a round trip of fi_pingpong. The value of p4de is used before Hopper, and that
+// of p5 from Hopper on; for other instances they are an assumption.
+double EfaLatencyUs(GpuGeneration generation);
+
+// States how the plug-in divides messages over the NICs of a GPU.
+struct AwsLibfabricStripes {
+  uint64_t bytes = 0;  // messages of up to this size are not divided
+  // If true, larger ones are divided over all NICs; else over as many as have a stripe of this
+  // size.
+  bool are_on_all_rails = false;
+};
+// Returns how the plug-in that is as old as this version of NCCL divides messages.
+AwsLibfabricStripes AwsLibfabricStripesOf(uint32_t nccl_version);
 
 }  // namespace railyard

@@ -251,9 +251,7 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
                       : choice.algorithm == Algorithm::kNvlsTree ? kNvlsTreeNetworkUs
                                                                  : latencies.network[p];
   if (net == NetPlugin::kAwsLibfabric) {
-    // NVLS still adds to a message what it adds with Simple.
-    network_us =
-        AwsLibfabricStepUs(choice.protocol) + (by_switch ? network_us - kRing.network[p] : 0);
+    network_us += EfaLatencyUs(layout.generation) - kNetworkWireUs;
   }
   costs.network_step_latency_ps = network_step_latency_ps.value_or(
       Ps(std::max(0.0, network_us - kNetworkWireUs - ProxiesUs(layout.cpu)) * step_latency_scale));

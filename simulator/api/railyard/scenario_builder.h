@@ -38,10 +38,11 @@ struct RailOptimized {
 struct Servers {
   std::string platform{};
   uint32_t count = 1;
-  std::optional<uint32_t> gpus{};  // per server
-  std::optional<uint32_t> nics{};  // per server
-  std::optional<DataRate> nic_rate{};
-  std::optional<std::string> cpu{};  // "INTEL", "AMD" or "ARM"
+  std::optional<uint32_t> gpus{};       // per server
+  std::optional<uint32_t> nics{};       // per server
+  std::optional<DataRate> nic_rate{};   // of each port
+  std::optional<uint32_t> nic_ports{};  // per NIC
+  std::optional<std::string> cpu{};     // "INTEL", "AMD" or "ARM"
 };
 
 enum class Operation : uint8_t {

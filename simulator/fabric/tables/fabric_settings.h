@@ -44,6 +44,8 @@ struct FabricSettings {
   int64_t pause_response_ps = 614'400;
   int64_t storm_threshold_ps = 100 * kPsPerMs;
   BufferSettings receive_buffers = kReceiveBufferDefaults;  // no attribute
+  // If true, each port of a NIC has an address, to which packets are sent. Is no attribute.
+  bool ports_have_addresses = false;
 };
 
 }  // namespace railyard

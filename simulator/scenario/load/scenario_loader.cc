@@ -274,6 +274,10 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   scenario->stack.socket = LoadNetSocket(cursor, net == NetPlugin::kSocket, diagnostics);
   scenario->stack.name = LoadTransport(cursor, net, diagnostics);
   scenario->stack.nic = LoadNic(cursor, net, diagnostics);
+  const bool has_aggregation = cursor.Has("nic") && cursor.Child("nic").Has("link_aggregation");
+  if (!has_aggregation) {
+    scenario->stack.nic.link_aggregation = DefaultLinkAggregation(net, fabric ? &*fabric : nullptr);
+  }
   scenario->stack.nic.is_infiniband = IsInfiniband(cursor);
   const int errors_before_nccl = diagnostics.error_count();
   NcclBlock nccl =
@@ -283,7 +287,7 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   scenario->stack.nic.ib_timeout = nccl.ib_timeout;
   scenario->stack.nic.ib_retry_cnt = nccl.ib_retry_cnt;
   scenario->stack.nic_variants = nics.Load(net, scenario->stack.nic);
-  scenario->stack.ib = LoadNetIb(cursor, nccl.planner.version, scenario->stack.nic,
+  scenario->stack.ib = LoadNetIb(cursor, net, nccl.planner.version, scenario->stack.nic,
                                  fabric ? &*fabric : nullptr, diagnostics);
   CommunicatorPlanners planners;
   if (fabric && workload && diagnostics.error_count() == errors_before_nccl &&

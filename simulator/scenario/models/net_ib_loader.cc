@@ -11,6 +11,7 @@
 #include "simulator/scenario/schema/scenario.pb.h"
 #include "simulator/units/units.h"
 #include "traces/trace/nccl_version.h"
+#include "workloads/nccl/aws_libfabric.h"
 
 namespace railyard {
 namespace {
@@ -66,15 +67,15 @@ bool HasDirectCables(const FabricGraph& fabric) {
   return false;
 }
 
-void CheckPorts(const ProtoCursor& scenario, uint32_t version, const FabricGraph& fabric,
-                Diagnostics& diagnostics) {
+void CheckPorts(const ProtoCursor& scenario, NetPlugin net, uint32_t version,
+                const FabricGraph& fabric, Diagnostics& diagnostics) {
   const ProtoCursor nic = scenario.Child("nic");
   const auto refuse = [&](const std::string& what) {
     nic.Error(diagnostics, "link_aggregation", what);
   };
   if (PortsMax(fabric) < 2) {
     refuse("has no effect on NICs of one port (expected a fabric whose NICs have several)");
-  } else if (version < kFirstMergeVersion) {
+  } else if (net == NetPlugin::kIb && version < kFirstMergeVersion) {
     refuse(
         fmt::format("NCCL merges the ports of a NIC from 2.20 on, the job's is {} (expected "
                     "link_aggregation: true)",
@@ -89,7 +90,8 @@ void CheckPorts(const ProtoCursor& scenario, uint32_t version, const FabricGraph
         "false has no place where NICs are cabled to each other (expected true, or switches "
         "between them)");
   }
-  if (!scenario.Has("network")) return;
+  // What EFA sprays keeps its port.
+  if (net != NetPlugin::kIb || !scenario.Has("network")) return;
   const auto& network = scenario.Child("network").As<protos::Network>();
   if (network.has_load_balancing() && network.load_balancing() != protos::Network::ECMP) {
     scenario.Child("network").Error(
@@ -109,13 +111,24 @@ void RequireSwitch(const ProtoCursor& nccl, const char* switch_field, bool is_on
 
 }  // namespace
 
-NetIbSettings LoadNetIb(const ProtoCursor& scenario, uint32_t version, const NicSettings& nic,
-                        const FabricGraph* fabric, Diagnostics& diagnostics) {
+bool DefaultLinkAggregation(NetPlugin net, const FabricGraph* fabric) {
+  return net != NetPlugin::kAwsLibfabric || fabric == nullptr || PortsMax(*fabric) < 2 ||
+         IsValiant(fabric->routing) || HasDirectCables(*fabric);
+}
+
+NetIbSettings LoadNetIb(const ProtoCursor& scenario, NetPlugin net, uint32_t version,
+                        const NicSettings& nic, const FabricGraph* fabric,
+                        Diagnostics& diagnostics) {
   NetIbSettings settings;
+  if (net == NetPlugin::kAwsLibfabric) {
+    const AwsLibfabricStripes stripes = AwsLibfabricStripesOf(version);
+    settings.rails = {.stripe_bytes = stripes.bytes, .takes_all_rails = stripes.are_on_all_rails};
+  }
   // Before 2.18 a message went over all queue pairs; 2.18 and 2.19 have the variable, default 1.
   settings.ib_split_data_on_qps = version < 22000;
-  if (!nic.link_aggregation && fabric != nullptr) {
-    CheckPorts(scenario, version, *fabric, diagnostics);
+  const bool is_stated = scenario.Has("nic") && scenario.Child("nic").Has("link_aggregation");
+  if (is_stated && !nic.link_aggregation && fabric != nullptr) {
+    CheckPorts(scenario, net, version, *fabric, diagnostics);
   }
   if (!scenario.Has("nccl")) return settings;
   const ProtoCursor nccl = scenario.Child("nccl");

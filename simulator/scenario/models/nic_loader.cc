@@ -193,11 +193,6 @@ NicSettings LoadNic(const ProtoCursor& scenario, NetPlugin net, Diagnostics& dia
   const auto stated = LoadModelAttributes(nic, "railyard::Nic", diagnostics);
   attributes.insert(attributes.end(), stated.begin(), stated.end());
   NicSettings settings = MakeModel<Nic>(attributes)->settings();
-  if (net == NetPlugin::kAwsLibfabric && !settings.link_aggregation) {
-    nic.Error(diagnostics, "link_aggregation",
-              "false is of NCCL's own plug-in, which merges ports (expected true with EFA)");
-    settings.link_aggregation = true;
-  }
   if (const auto control = LoadCongestionControl(nic, false, diagnostics)) {
     settings.congestion_control = *control;
   }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "simulator/transport/connections/rail_scheduler.h"
 #include "simulator/units/units.h"
 
 namespace railyard {
@@ -24,6 +26,8 @@ struct NetIbSettings {
   int64_t recovery_alive_msg_timeout_ps = 4'000 * kPsPerMs;
   int64_t recovery_ack_timeout_ps = 5'000 * kPsPerMs;
   uint32_t recovery_attempts_max = 5;
+  // Is set if Amazon's plug-in takes this one's place. It has one queue pair per device.
+  std::optional<RailSettings> rails{};
 };
 
 }  // namespace railyard

@@ -18,7 +18,9 @@ constexpr uint64_t kPartAlignment = 128;
 StripedConnections::StripedConnections(const FabricGraph& graph, RdmaTransport& rdma,
                                        FabricSimulatorImpl& engine, const NicSettings& nic,
                                        const NetIbSettings& settings)
-    : rdma_(rdma), engine_(engine), layout_(graph, nic, settings), settings_(settings) {}
+    : rdma_(rdma), engine_(engine), layout_(graph, nic, settings), settings_(settings) {
+  if (settings.rails) rails_.emplace(*settings.rails);
+}
 
 // --- Opening -------------------------------------------------------------------------------------
 
@@ -59,12 +61,18 @@ uint32_t StripedConnections::OpenUse(FlowId id, uint32_t device, uint64_t entrop
 void StripedConnections::Post(FlowId id, const PostedMessage& posted) {
   Stripe& stripe = stripes_[id];
   const MessageSize& size = posted.size;
-  const uint64_t share = DivideUp(size.bytes, stripe.per_message);
+  uint32_t parts = stripe.per_message;
+  if (rails_) {
+    const auto schedule = rails_->Next(stripe.source_gpu, size.bytes, stripe.device_count);
+    parts = schedule.stripes;
+    stripe.next_place = schedule.first_rail;
+  }
+  const uint64_t share = DivideUp(size.bytes, parts);
   const uint64_t part_bytes = DivideUp(share, kPartAlignment) * kPartAlignment;
   Message message;
   uint64_t begin = 0;
   // If the message is too small for all queue pairs, the last parts are immediates without data.
-  for (uint32_t part = 0; part < stripe.per_message; ++part) {
+  for (uint32_t part = 0; part < parts; ++part) {
     const uint64_t end = std::min(size.bytes, begin + part_bytes);
     message.push_back({.size = size.Part(begin, end),
                        .tolerance_ppm = posted.tolerance_ppm,
@@ -73,7 +81,7 @@ void StripedConnections::Post(FlowId id, const PostedMessage& posted) {
     stripe.next_place = (stripe.next_place + 1) % static_cast<uint32_t>(stripe.uses.size());
   }
   const uint64_t number = stripe.messages.Add(std::move(message));
-  for (uint32_t part = 0; part < stripe.per_message; ++part) SendPart(stripe, number, part);
+  for (uint32_t part = 0; part < parts; ++part) SendPart(stripe, number, part);
 }
 
 void StripedConnections::SendPart(Stripe& stripe, uint64_t number, uint32_t index) {
@@ -245,6 +253,7 @@ void StripedConnections::Visit(StateArchive& archive) {
     if (!stripes_[id].is_closed) VisitFields(stripes_[id], id, archive);
   }
   VisitFields(counters_, archive);
+  if (rails_) rails_->Visit(archive);
 }
 
 }  // namespace railyard

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Implements connections of several queue pairs, as in NCCL's network plug-in (stripe_layout.h). A
-// message is divided over the queue pairs (ncclIbMultiSend, src/transport/net_ib/p2p.cc). The user
-// of a connection receives callbacks for whole messages, in their order.
+// message is divided over the queue pairs (ncclIbMultiSend, src/transport/net_ib/p2p.cc); with
+// Amazon's plug-in it uses the queue pairs that a RailScheduler chooses. The user of a connection
+// receives callbacks for whole messages, in their order.
 //
 // Port failover (p2p_resiliency.cc, 2.29): a queue pair that has used up its retries takes its
 // device out of use at that end of the connection. A sender waits
@@ -22,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +34,7 @@
 #include "simulator/transport/connections/in_order_reports.h"
 #include "simulator/transport/connections/net_ib_settings.h"
 #include "simulator/transport/connections/port_recovery.h"
+#include "simulator/transport/connections/rail_scheduler.h"
 #include "simulator/transport/connections/stripe_layout.h"
 #include "simulator/transport/contract/composite_transport.h"
 #include "simulator/transport/contract/message_size.h"
@@ -188,6 +191,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   FabricSimulatorImpl& engine_;
   StripeLayout layout_;
   NetIbSettings settings_;
+  std::optional<RailScheduler> rails_;
   // Both are deques, because their elements must not move when others are added.
   std::deque<Stripe> stripes_;
   std::deque<Use> uses_;

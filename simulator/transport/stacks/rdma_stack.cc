@@ -5,7 +5,8 @@
 namespace railyard {
 
 RdmaStack::RdmaStack(const NetworkStackParts& parts, const NetworkStackSettings& settings)
-    : rdma_(parts.graph, parts.network, parts.routing, settings.nic, settings.nic_variants,
+    : ports_are_devices_(!settings.nic.link_aggregation),
+      rdma_(parts.graph, parts.network, parts.routing, settings.nic, settings.nic_variants,
             settings.nics),
       striped_(parts.graph, rdma_, parts.network.engine(), settings.nic, settings.ib),
       detours_(parts.graph, parts.load_store, rdma_) {}
@@ -16,6 +17,7 @@ Transport& RdmaStack::Between(GpuIndex source_gpu, GpuIndex destination_gpu) {
 }
 
 void RdmaStack::TakePackets(FabricNetwork& network) {
+  if (ports_are_devices_) network.GivePortsAddresses();
   network.SetSinkOf({PacketKind::kNetworkData, PacketKind::kClearToSend, PacketKind::kAck,
                      PacketKind::kNack, PacketKind::kCnp, PacketKind::kUnreliableSend},
                     rdma_);

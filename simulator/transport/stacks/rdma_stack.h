@@ -29,6 +29,7 @@ class RdmaStack final : public NetworkStack {
   }
 
  private:
+  bool ports_are_devices_;
   RdmaTransport rdma_;
   StripedConnections striped_;
   NicDetours detours_;
