@@ -83,6 +83,15 @@ class StateArchive {
       : mode_(Mode::kPut), now_ps_(now_ps), put_(&state) {}
   // Adds to the counters. `changes` must outlive this.
   explicit StateArchive(const CountChanges& changes) : mode_(Mode::kAdd), changes_(&changes) {}
+  // Does both in one visit.
+  StateArchive(const StateSnapshot& state, const CountChanges& changes, int64_t now_ps)
+      : mode_(Mode::kPut), now_ps_(now_ps), put_(&state), changes_(&changes) {}
+  // Takes state alone.
+  static StateArchive OfState(int64_t now_ps) {
+    StateArchive archive(now_ps);
+    archive.takes_counts_ = false;
+    return archive;
+  }
   // Names the places that are keys of `names`, which must outlive this, and changes nothing.
   explicit StateArchive(PlaceNames& names) : mode_(Mode::kName), names_(&names) {}
   // Checks the fields that have a value to be checked, and changes nothing. `check` must outlive
@@ -169,12 +178,14 @@ class StateArchive {
   void Count(T& count) {
     constexpr int kUnused = 64 - 8 * static_cast<int>(sizeof(T));
     if (mode_ == Mode::kTake) {
-      counts_.back().push_back(static_cast<uint64_t>(count) << kUnused);
-    } else if (mode_ == Mode::kAdd) {
-      const uint32_t place = place_++;
-      while (next_ < changes_->size() && (*changes_)[next_].first < place) ++next_;
-      if (next_ < changes_->size() && (*changes_)[next_].first == place) {
-        const uint64_t change = (*changes_)[next_++].second >> kUnused;
+      if (takes_counts_) counts_.back().push_back(static_cast<uint64_t>(count) << kUnused);
+    } else if (adds()) {
+      const uint32_t place = count_place_++;
+      while (next_change_ < changes_->size() && (*changes_)[next_change_].first < place) {
+        ++next_change_;
+      }
+      if (next_change_ < changes_->size() && (*changes_)[next_change_].first == place) {
+        const uint64_t change = (*changes_)[next_change_++].second >> kUnused;
         count = static_cast<T>(static_cast<uint64_t>(count) + change);
       }
     } else if (mode_ == Mode::kName) {
@@ -189,7 +200,7 @@ class StateArchive {
   // Returns true if all required conditions held.
   bool is_quiescent() const { return is_quiescent_ && HasRoom(); }
   // Returns true if the archive adds to the counters.
-  bool adds() const { return mode_ == Mode::kAdd; }
+  bool adds() const { return changes_ != nullptr; }
   // Returns the sum of all Unrepeatable() counters.
   uint64_t unrepeatable() const { return unrepeatable_; }
   StateSnapshot TakeState() {
@@ -234,8 +245,10 @@ class StateArchive {
   FieldCheck* check_ = nullptr;
   uint32_t section_ = 0;
   uint32_t place_ = 0;
-  uint32_t count_place_ = 0;  // used if values have separate places, in a visit that names both
-  size_t next_ = 0;
+  uint32_t count_place_ = 0;  // counts have separate places
+  size_t next_ = 0;           // of the values that are put
+  size_t next_change_ = 0;    // of the changes of counts
+  bool takes_counts_ = true;
   bool is_quiescent_ = true;
   uint64_t unrepeatable_ = 0;
   uint64_t hash_ = 0;

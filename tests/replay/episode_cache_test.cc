@@ -48,6 +48,17 @@ TEST(EpisodeCacheTest, WhatIsRefusedForLackOfRoomTakesNone) {
   EXPECT_EQ(cache.NumberOf(State(7, 1)), first);
 }
 
+// An iteration of a job that has two makes half of its calls.
+TEST(EpisodeCacheTest, ThereIsRoomForAnIterationOfTwoHoweverManyItsCallsAre) {
+  constexpr uint64_t kCalls = 12'000'000;
+  constexpr uint64_t kCallBytes = sizeof(EpisodeOperation) + sizeof(uint32_t);
+  EXPECT_EQ(EpisodeCache::BytesMaxOf(0, false), EpisodeCache::kBytesMax);
+  EXPECT_EQ(EpisodeCache::BytesMaxOf(2 * kCalls, false) - EpisodeCache::kBytesMax,
+            kCalls * kCallBytes);
+  EXPECT_EQ(EpisodeCache::BytesMaxOf(2 * kCalls, true) - EpisodeCache::kBytesMax,
+            kCalls * (kCallBytes + sizeof(EpisodePath)));
+}
+
 TEST(EpisodeCacheTest, FindsEpisodesByStateAndFirstCall) {
   EpisodeCache cache;
   const uint32_t state = cache.NumberOf(State(7, 1));

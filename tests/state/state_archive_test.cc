@@ -10,6 +10,8 @@ namespace railyard {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // Counters of two parts of different widths.
 struct Parts {
@@ -66,6 +68,49 @@ TEST(StateArchiveTest, StatesAreRelativeToWhenTheyWereTaken) {
   put.Value(value);
   EXPECT_EQ(instant_ps, 5'010);
   EXPECT_EQ(value, 3u);
+}
+
+// Values and counts are at places of their own, so one visit can put and add.
+TEST(StateArchiveTest, AStateIsPutAndCountsAreAddedInOneVisit) {
+  uint32_t value = 3;
+  int64_t instant_ps = 110;
+  Parts parts = {.narrow = 1, .wide = 1};
+  const auto visit = [&](StateArchive& archive) {
+    archive.Value(value);
+    parts.Visit(archive);
+    archive.Section();
+    archive.Instant(instant_ps);
+    archive.Count(parts.wide);
+  };
+  StateArchive take(100);
+  visit(take);
+  const StateSnapshot state = take.TakeState();
+  const CountChanges changes = {{0, uint64_t{5} << 32}, {1, 7}, {1u << kSectionShift, 9}};
+
+  value = 8;
+  instant_ps = 0;
+  StateArchive put_and_add(state, changes, 1'000);
+  visit(put_and_add);
+  EXPECT_EQ(value, 3u);
+  EXPECT_EQ(instant_ps, 1'010);
+  EXPECT_EQ(parts.narrow, 6u);
+  EXPECT_EQ(parts.wide, 1u + 7 + 9);
+}
+
+TEST(StateArchiveTest, AStateTakenAloneIsTheSameAsWithCounts) {
+  uint32_t value = 3;
+  Parts parts = {.narrow = 1, .wide = 1};
+  const auto visit = [&](StateArchive& archive) {
+    parts.Visit(archive);
+    archive.Value(value);
+  };
+  StateArchive with_counts(0);
+  visit(with_counts);
+  StateArchive alone = StateArchive::OfState(0);
+  visit(alone);
+  EXPECT_EQ(alone.TakeState(), with_counts.TakeState());
+  EXPECT_THAT(alone.TakeCounts(), ElementsAre(IsEmpty()));
+  EXPECT_THAT(with_counts.TakeCounts(), ElementsAre(SizeIs(2)));
 }
 
 // A walk of two vectors, one after the other, of which the first grows.

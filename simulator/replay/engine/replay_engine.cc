@@ -30,6 +30,7 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
       executor_(BuildExecutor(routing)),
       numbers_(calls_),
       streams_(engine_, calls_, ledger_, executor_->clock(), *this, *this, rules.seed),
+      cache_(EpisodeCache::BytesMaxOf(ledger_.calls_left(), rules.keep_paths)),
       episodes_({.engine = engine_,
                  .state = registry_,
                  .network = network,

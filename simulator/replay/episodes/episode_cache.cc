@@ -22,11 +22,19 @@ uint32_t EpisodeCache::NumberOf(StateSnapshot state) {
   return number;
 }
 
+uint64_t EpisodeCache::BytesMaxOf(uint64_t calls, bool keep_paths) {
+  return kBytesMax + BytesOfOperations(calls, keep_paths) / 2;
+}
+
+uint64_t EpisodeCache::BytesOfOperations(uint64_t operations, bool has_paths) {
+  const uint64_t bytes = sizeof(EpisodeOperation) + sizeof(Episode::end_order.front());
+  return operations * (has_paths ? bytes + sizeof(EpisodePath) : bytes);
+}
+
 uint32_t EpisodeCache::Add(Episode episode) {
-  if (!Reserve(episode.operations.size() * (sizeof(EpisodeOperation) + sizeof(uint32_t)) +
+  if (!Reserve(BytesOfOperations(episode.operations.size(), !episode.paths.empty()) +
                (episode.changes.size() + episode.changes_after_end.size()) *
-                   sizeof(episode.changes.front()) +
-               episode.paths.size() * sizeof(EpisodePath))) {
+                   sizeof(episode.changes.front()))) {
     return kStateUnknown;
   }
   episode.end_order.resize(episode.operations.size());

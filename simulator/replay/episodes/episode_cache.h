@@ -47,8 +47,11 @@ struct Episode {
 
 class EpisodeCache {
  public:
-  // The limit on the memory of all states and episodes, beyond which nothing is added.
+  // The default limit on the memory of all states and episodes, beyond which nothing is added.
   static constexpr uint64_t kBytesMax = uint64_t{256} << 20;
+  // Returns the limit for a job of that number of calls: kBytesMax, and what an episode of half of
+  // the calls takes, which has room for an iteration if there is another one.
+  static uint64_t BytesMaxOf(uint64_t calls, bool keep_paths);
   EpisodeCache() = default;
   explicit EpisodeCache(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
@@ -69,6 +72,7 @@ class EpisodeCache {
  private:
   // Returns false, and reserves nothing, if there is no room.
   bool Reserve(uint64_t bytes);
+  static uint64_t BytesOfOperations(uint64_t operations, bool has_paths);
   static uint64_t KeyOf(uint32_t state, EpisodePlace place, uint32_t plan);
 
   uint64_t bytes_max_ = kBytesMax;

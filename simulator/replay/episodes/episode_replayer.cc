@@ -407,9 +407,9 @@ void EpisodeReplayer::CheckEpisode(const EpisodeRecording& recording, const Epis
 }
 
 void EpisodeReplayer::FinishRecording(const NetworkRest& rest) {
-  const EpisodeRecording recording = *std::move(recording_);
+  EpisodeRecording recording = *std::move(recording_);
   recording_.reset();
-  Episode episode = recording.episode;
+  Episode episode = std::move(recording.episode);
   episode.end_state = rest.state;
   episode.duration_ps = rest.time_ps - recording.begin.time_ps;
   const bool is_comparable = rest.unrepeatable == recording.begin.unrepeatable &&

@@ -136,7 +136,8 @@ void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex coll
   const int64_t disturbance_ps = NextDisturbancePs(partition.is_faulty);  // looks at every event
   if (!MayLast(partition, collective, calls, disturbance_ps)) return;
   run_.host.Renew(partition);
-  Rest rest = RestOf(partition, true);
+  // A hit compares states; counts are needed where something is simulated.
+  Rest rest = RestOf(partition, true, mode_ == ReplayCacheMode::kVerify);
   if (!rest.is_quiescent) return;
   ++activity.misses;
   rest.number = cache_.NumberOf(rest.state);
@@ -145,6 +146,7 @@ void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex coll
   episode.known = FindKnown(partition, calls, rest.number);
   if (episode.known == kNone) {
     if (activity.unused > kUnusedMax) return;
+    rest.counts = RestOf(partition, true).counts;
     episode.known = RecordAhead(number, calls, rest);
     if (episode.known == kNone) return;
   } else {
@@ -319,9 +321,10 @@ void PartitionReplayer::OnEnd(RunningIndex operation) {
 
 void PartitionReplayer::FinishReplay(const Partition& partition, const CurrentEpisode& episode) {
   const Episode& known = cache_.episode(episode.known);
-  StateArchive put(cache_.state(known.end_state), run_.engine.NowPs());
-  run_.host.Visit(partition, put);
-  counting_(episode.begin_ps, run_.engine.NowPs(), [&] { AddCounts(partition, known.changes); });
+  const int64_t now_ps = run_.engine.NowPs();
+  counting_(episode.begin_ps, now_ps, [&] {
+    Apply(partition, StateArchive(cache_.state(known.end_state), known.changes, now_ps));
+  });
   --replayed_;
   run_.host.EndIndependent(partition);
 }

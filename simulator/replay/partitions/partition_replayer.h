@@ -163,8 +163,10 @@ class PartitionReplayer {
   void CheckEpisode(const Partition& partition, const CurrentEpisode& episode);
 
   // These handle state and simulation ahead of time (partition_speculation.cc).
-  Rest RestOf(const Partition& partition, bool is_begin);
-  void AddCounts(const Partition& partition, const CountChanges& changes);
+  // Without counts, those of the result are empty.
+  Rest RestOf(const Partition& partition, bool is_begin, bool with_counts = true);
+  // Puts the archive's state, and adds its changes of counters.
+  void Apply(const Partition& partition, StateArchive archive);
   uint32_t RecordAhead(PartitionIndex number, const std::vector<EpisodeCall>& calls,
                        const Rest& rest);
   void PutBack(const Partition& partition, const Rest& rest);

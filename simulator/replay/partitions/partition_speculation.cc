@@ -17,8 +17,10 @@ namespace railyard {
 // The partition's identity is part of the state in which an episode begins; a stored end is applied
 // only if it is the same. Counters that others may increase at the same time have a separate
 // section.
-PartitionReplayer::Rest PartitionReplayer::RestOf(const Partition& partition, bool is_begin) {
-  StateArchive archive(run_.engine.NowPs());
+PartitionReplayer::Rest PartitionReplayer::RestOf(const Partition& partition, bool is_begin,
+                                                  bool with_counts) {
+  const int64_t now_ps = run_.engine.NowPs();
+  StateArchive archive = with_counts ? StateArchive(now_ps) : StateArchive::OfState(now_ps);
   run_.host.Visit(partition, archive);
   if (!archive.is_quiescent()) return {};
   if (is_begin) {
@@ -34,11 +36,10 @@ PartitionReplayer::Rest PartitionReplayer::RestOf(const Partition& partition, bo
           .unrepeatable = archive.unrepeatable()};
 }
 
-void PartitionReplayer::AddCounts(const Partition& partition, const CountChanges& changes) {
-  StateArchive add(changes);
-  run_.host.Visit(partition, add);
-  add.Section();
-  run_.host.VisitCounters(partition, add);
+void PartitionReplayer::Apply(const Partition& partition, StateArchive archive) {
+  run_.host.Visit(partition, archive);
+  archive.Section();
+  run_.host.VisitCounters(partition, archive);
 }
 
 // --- Ahead ---------------------------------------------------------------------------------------
@@ -90,9 +91,8 @@ void PartitionReplayer::PutBack(const Partition& partition, const Rest& rest) {
   if (!after.is_quiescent || !HasPlacesOf(after.counts, rest.counts)) {
     throw SharedBuffers::NotIndependent();
   }
-  StateArchive put(rest.state, run_.engine.NowPs());
-  run_.host.Visit(partition, put);
-  AddCounts(partition, ChangesBetween(after.counts, rest.counts));
+  const CountChanges back = ChangesBetween(after.counts, rest.counts);
+  Apply(partition, StateArchive(rest.state, back, run_.engine.NowPs()));
   const Rest again = RestOf(partition, true);
   // A loss or a timeout cannot be taken back.
   if (again.unrepeatable != rest.unrepeatable) throw SharedBuffers::NotIndependent();
