@@ -54,11 +54,11 @@ constexpr uint32_t kIndexBytes = 4;       // int
 constexpr uint32_t kLowLatencyHeaderBytes = 16;
 constexpr uint32_t kAlignment = 16;  // int4
 
-// What 8 B200 of one board receive with 16 SMs, in FP8 and BF16 (Hybrid-EP_Implementation.md of
-// DeepEP's branch hybrid-ep, commit 07eea0c, "B200 Platform"; GB/s of 7,392 and 14,336 bytes a
-// token, the rank's own included), DeepEP by 8 channels of two SMs each, hybrid-ep (kernel time)
-// by 16. From the two sizes follow a time per token and a time per byte. SMs of Hopper are assumed
-// to be as fast.
+// This is what 8 B200 of one board receive with 16 SMs, in FP8 and BF16
+// (Hybrid-EP_Implementation.md of DeepEP's branch hybrid-ep, commit 07eea0c, "B200 Platform"; GB/s
+// of 7,392 and 14,336 bytes a token, the rank's own included), DeepEP by 8 channels of two SMs
+// each, hybrid-ep (kernel time) by 16. From the two sizes follow a time per token and a time per
+// byte. SMs of Hopper are assumed to be as fast.
 struct MeasuredRates {
   double channels = 0;
   double dispatch_metadata_bytes = 0;  // that hybrid-ep moves besides: the weights of 64 experts

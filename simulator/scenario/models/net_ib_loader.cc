@@ -90,7 +90,7 @@ void CheckPorts(const ProtoCursor& scenario, NetPlugin net, uint32_t version,
         "false has no place where NICs are cabled to each other (expected true, or switches "
         "between them)");
   }
-  // What EFA sprays keeps its port.
+  // Packets that EFA sprays keep their port.
   if (net != NetPlugin::kIb || !scenario.Has("network")) return;
   const auto& network = scenario.Child("network").As<protos::Network>();
   if (network.has_load_balancing() && network.load_balancing() != protos::Network::ECMP) {
