@@ -292,6 +292,7 @@ const std::vector<Setting> kSettings = {
     {kServers + ".gpus", "4", kTwoServers},
     {kServers + ".nics", "4", kTwoServers},
     {kServers + ".nic_rate", "\"200Gbps\"", kTwoServers},
+    {kServers + ".nic_ports", "2", kTwoServers},
     {kServers + ".host_rate", "\"100Gbps\"", kTwoServers},
     {kServers + ".nvlink_rate", "\"100GBps\"", kOneServer},
     {kServers + ".compute_capability", "80", kOneServer},

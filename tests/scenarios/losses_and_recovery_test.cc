@@ -25,16 +25,18 @@ class LossesAndRecoveryTest : public ProgramTest {
 // Packets that overtake others by more than the receiver keeps are dropped there, and asked for
 // when their turn comes: no timer of 4.3 s (4.096 us x 2^20) expires.
 TEST_F(LossesAndRecoveryTest, PacketsRefusedBeyondAGapAreAskedForAgain) {
-  const EndedRun over_efa = RunText(OverSpines(2) + "nccl { NET: \"AWS Libfabric\" }\n");
+  const std::string slow_cable =
+      "faults { kind: DEGRADE link: \"leaf0--spine0\" rate: \"200Gbps\" at: \"0s\" }\n";
+  const EndedRun over_efa =
+      RunText(OverSpines(4) + slow_cable + "nccl { NET: \"AWS Libfabric\" }\n");
   ASSERT_EQ(over_efa.exit.status, 0) << over_efa.exit.errors;
   EXPECT_GT(over_efa.Drops()["OUT_OF_SEQUENCE"], 0);
   EXPECT_EQ(over_efa.Integer("transport.timeouts"), 0);
-  const std::string slow_cable =
-      "nccl { NCHANNELS_PER_NET_PEER: 1 }\nnetwork { load_balancing: SPRAYING }\n"
-      "faults { kind: DEGRADE link: \"leaf0--spine0\" rate: \"200Gbps\" at: \"0s\" }\n";
+  const std::string sprayed =
+      "nccl { NCHANNELS_PER_NET_PEER: 1 }\nnetwork { load_balancing: SPRAYING }\n";
   for (const char* recovery : {"SELECTIVE_REPEAT", "GO_BACK_N"}) {
     const EndedRun run =
-        RunText(OverSpines(4) + slow_cable +
+        RunText(OverSpines(4) + slow_cable + sprayed +
                 fmt::format("nic {{ recovery: {} reorder_tolerance_packets: 63 }}\n", recovery));
     ASSERT_EQ(run.exit.status, 0) << run.exit.errors;
     EXPECT_GT(run.Drops()["OUT_OF_SEQUENCE"], 0) << recovery;
