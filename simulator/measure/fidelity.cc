@@ -162,6 +162,25 @@ std::string WhyNotModelled(const MeasuredRow& row) {
   return fmt::format("no algorithm {} of NCCL", Quote(hint.forced));
 }
 
+// Gives the fabric the NICs of a row, whose column describes a whole server, of which the row may
+// use some GPUs. Several NICs of a GPU are the ports of one to Amazon's plug-in; elsewhere they
+// count as one with their total rate (NCCL merges the ports of a NIC, and stripes over them).
+// Returns false if GPUs do not share the NICs evenly.
+bool SetNics(const Nics& nics, bool efa, uint32_t server_gpus, PlatformFabric& fabric) {
+  const uint64_t rate_bps = uint64_t{nics.gbps} * 1'000'000'000;
+  fabric.nic_rate_bps = rate_bps;
+  if (nics.count < server_gpus) {
+    if (server_gpus % nics.count != 0) return false;
+    fabric.nics_per_node =
+        static_cast<uint32_t>(DivideUp(fabric.gpus_per_node, server_gpus / nics.count));
+  } else if (efa && nics.count % server_gpus == 0) {
+    fabric.nic_ports = nics.count / server_gpus;
+  } else {
+    fabric.nic_rate_bps = nics.count * rate_bps / server_gpus;
+  }
+  return true;
+}
+
 }  // namespace
 
 FidelityPoint PointOf(const MeasuredRow& row) {
@@ -190,22 +209,9 @@ FidelityPoint PointOf(const MeasuredRow& row) {
   }
   if (fabric.nodes > 1) {
     const auto nics = ParseNics(row.nics);
-    // The column describes a whole server, of which a row may use some GPUs. Several NICs of a GPU
-    // are the ports of one to Amazon's plug-in; elsewhere they count as one with their total rate
-    // (NCCL merges the ports of a NIC, and stripes over them).
     const bool efa = Contains(row.nics, "EFA") || Contains(row.notes, "EFA");
-    const uint32_t server_gpus = GpusOfHost(*platform);
-    const uint64_t total_bps = nics ? uint64_t{nics->count} * nics->gbps * 1'000'000'000 : 0;
-    if (nics && nics->count < server_gpus) {
-      if (server_gpus % nics->count != 0) return refuse("NICs that GPUs do not share evenly");
-      fabric.nics_per_node =
-          static_cast<uint32_t>(DivideUp(fabric.gpus_per_node, server_gpus / nics->count));
-      fabric.nic_rate_bps = uint64_t{nics->gbps} * 1'000'000'000;
-    } else if (nics && efa && nics->count % server_gpus == 0) {
-      fabric.nic_ports = nics->count / server_gpus;
-      fabric.nic_rate_bps = uint64_t{nics->gbps} * 1'000'000'000;
-    } else {
-      fabric.nic_rate_bps = total_bps / server_gpus;
+    if (nics && !SetNics(*nics, efa, GpusOfHost(*platform), fabric)) {
+      return refuse("NICs that GPUs do not share evenly");
     }
     const bool infiniband = Contains(row.nics, "IB") || Contains(row.nics, "InfiniBand");
     fabric.network = infiniband ? NetworkKind::kInfiniBand

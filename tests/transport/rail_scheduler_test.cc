@@ -40,7 +40,7 @@ TEST(RailSchedulerTest, AMessageAboveTheThresholdTakesAllRails) {
 TEST(RailSchedulerTest, MessagesOfAGpuTakeItsRailsInTurn) {
   RailScheduler scheduler({});
   std::vector<uint32_t> first;
-  for (const uint64_t kib : {64, 64, 200, 64, 64}) {
+  for (const uint64_t kib : {64u, 64u, 200u, 64u, 64u}) {
     first.push_back(scheduler.Next(GpuIndex{0}, kib * kKiB, 4).first_rail);
   }
   EXPECT_THAT(first, ElementsAre(0, 1, 2, 0, 1));

@@ -133,7 +133,7 @@ TokenChunks ChunksOf(ExpertKernel kernel, bool combines, uint32_t ranks) {
 // (kRDMAAndNVLForwarder, csrc/kernels/internode.cu).
 uint32_t ForwardedTokens(uint32_t network_tokens, uint32_t server_ranks) {
   constexpr uint32_t kExpertsOnServer = 2;
-  return static_cast<uint32_t>(DivideUp(kExpertsOnServer * network_tokens, server_ranks));
+  return static_cast<uint32_t>(DivideUp(uint64_t{kExpertsOnServer} * network_tokens, server_ranks));
 }
 
 std::span<const uint32_t> DeepEpRanks() { return kRanks; }
