@@ -61,6 +61,35 @@ TEST(CtaClockTest, ThreadsWorkInWholeIterations) {
   EXPECT_EQ(clock.SlicePs({.costs = costs}, 4'097), 2 * 4'096 * kBytePs);
 }
 
+// Two parts of four warps each, which alone move 4 Gb/s, share 6.
+TEST(CtaClockTest, PartsMoveAtTheRateOfTheirWarpsWithinTheirLimit) {
+  constexpr uint64_t kGbps = 1'000'000'000;
+  CtaClock clock(1);
+  const uint8_t costs =
+      clock.AddCosts({.warp_rate_bps = kGbps, .parts_rate_bps = 12 * kGbps}, kSimple);
+  const WarpShare four = {.of = 2, .warps = 4};
+  const PartRates equal = clock.RatesOf(costs, four, four);
+  EXPECT_EQ(equal.alone_bps, 4 * kGbps);
+  EXPECT_EQ(equal.beside_bps, 3 * kGbps);
+  // A slower part leaves the rest to the other, and keeps its own rate.
+  const WarpShare one = {.of = 2, .warps = 1};
+  EXPECT_EQ(clock.RatesOf(costs, four, one).beside_bps, 4 * kGbps);
+  EXPECT_EQ(clock.RatesOf(costs, one, four).beside_bps, 1 * kGbps);
+  // No part exceeds the limit, even alone.
+  EXPECT_EQ(clock.RatesOf(costs, {.of = 2, .warps = 9}, {}).alone_bps, 6 * kGbps);
+  // Without such rates lanes have fixed shares.
+  EXPECT_EQ(clock.RatesOf(clock.AddCosts({}, kSimple), four, four).alone_bps, 0u);
+}
+
+TEST(CtaClockTest, APartIsSlowerForAsLongAsTheOtherMoves) {
+  constexpr PartRates kRates = {.alone_bps = 4'000, .beside_bps = 3'000};
+  EXPECT_EQ(CtaClock::PartPs(kRates, 3'000, 0), 3'000);
+  EXPECT_EQ(CtaClock::PartPs(kRates, 3'000, -50), 3'000);
+  EXPECT_EQ(CtaClock::PartPs(kRates, 3'000, 2'000), 3'500);
+  EXPECT_EQ(CtaClock::PartPs(kRates, 3'000, 9'000), 4'000);
+  EXPECT_EQ(CtaClock::AheadPs(kRates, 2'000), 500);
+}
+
 TEST(CtaClockTest, StepsAtOnceShareOneOverhead) {
   CtaClock clock(1);
   const uint8_t costs = clock.AddCosts({.slice_overhead_ps = 900}, kSimple);
@@ -75,6 +104,8 @@ TEST(CtaClockTest, AGpuAtHalfSpeedTakesTwiceAsLong) {
   EXPECT_FALSE(clock.AllAtOwnSpeed());
   EXPECT_EQ(clock.AtSpeedOfPs(GpuIndex{0}, 1'000), 1'000);
   EXPECT_EQ(clock.AtSpeedOfPs(GpuIndex{1}, 1'000), 2'000);
+  EXPECT_EQ(clock.AtOwnSpeedPs(GpuIndex{0}, 1'000), 1'000);
+  EXPECT_EQ(clock.AtOwnSpeedPs(GpuIndex{1}, 1'000), 500);
   EXPECT_FALSE(clock.StandsStill(GpuIndex{1}));
   clock.SetSpeed(GpuIndex{1}, 0);
   EXPECT_TRUE(clock.StandsStill(GpuIndex{1}));

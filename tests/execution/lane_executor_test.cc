@@ -31,6 +31,7 @@ namespace railyard {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::ExchangeSchedule;
 using ::testing::IsEmpty;
 using testing::ListedSchedule;
 using ::testing::Pair;
@@ -140,6 +141,30 @@ TEST_F(LaneExecutorTest, SlicesOverNvlinkFollowOneAnotherAtTheCtasRate) {
   const int64_t sent_ps = kSlices * kSlicePs + (kSlices - 1) * kOverheadPs;
   EXPECT_THAT(ends_ps_,
               ElementsAre(Pair(0, sent_ps), Pair(1, sent_ps + kFlagPs + kNvlinkStepPs + kSlicePs)));
+}
+
+// Two ranks exchange two slices each. Send and receive take turns until the first slice is there,
+// then the receive has 6 of the 8 Gb/s of its warps for as long as the second one is being sent.
+TEST_F(LaneExecutorTest, SendAndReceiveShareTheirCta) {
+  const ExchangeSchedule schedule(kSliceBytes, 2);
+  const uint8_t costs = executor_->clock().AddCosts({.nvlink_step_latency_ps = kNvlinkStepPs,
+                                                     .slice_overhead_ps = kOverheadPs,
+                                                     .channel_rate_bps = kCtaRateBps,
+                                                     .warp_rate_bps = kCtaRateBps / 2,
+                                                     .parts_rate_bps = kCtaRateBps * 3 / 2},
+                                                    schedule.message_rule());
+  for (const uint32_t rank : {0u, 1u}) {
+    executor_->Start({.operation = RunningIndex{rank},
+                      .rank = RankIndex{rank},
+                      .costs = costs,
+                      .line_costs = costs,
+                      .schedule = &schedule});
+  }
+  engine().Run();
+  const int64_t received_ps = kSlicePs + kFlagPs + kNvlinkStepPs;
+  const int64_t beside_ps = 2 * kSlicePs + kOverheadPs - received_ps;
+  const int64_t end_ps = received_ps + kSlicePs + beside_ps / 4 + kOverheadPs + kSlicePs;
+  EXPECT_THAT(ends_ps_, ElementsAre(Pair(0, end_ps), Pair(1, end_ps)));
 }
 
 TEST_F(LaneExecutorTest, AGpuAtHalfSpeedTakesTwiceTheCtasTime) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulator/units/units.h"
 #include "tests/execution/connection_fixture.h"
 #include "tests/execution/listed_schedule.h"
 
@@ -70,6 +71,33 @@ TEST_F(LaneTableTest, EveryMessageToReceiveIsGrantedOnce) {
   EXPECT_EQ(granted, 4u);
   grant_up_to(100);
   EXPECT_EQ(granted, 6u);
+}
+
+// Two parts of a CTA move 1 B/ns alone and 0.75 beside the other. A slice keeps the end it has when
+// it begins: the other part's next one makes up for it.
+TEST_F(LaneTableTest, PartsOfACtaShareItsLimit) {
+  constexpr int64_t kAlonePs = 8'000 * kPsPerNs;
+  const uint8_t costs =
+      clock_.AddCosts({.warp_rate_bps = 4'000'000'000, .parts_rate_bps = 12'000'000'000}, {});
+  const testing::ExchangeSchedule schedule(8'000, 3);
+  const ChannelIndex channel =
+      lanes().OpenChannel({.rank = RankIndex{0}, .costs = costs, .schedule = &schedule}, 0, 0);
+  ASSERT_EQ(lanes().NextBatch(channel), 2u);
+  const LaneIndex receive = lanes().OpenLane(channel, 0);
+  const LaneIndex send = lanes().OpenLane(channel, 1);
+  EXPECT_TRUE(lanes().lane(receive).is_part);
+  const auto begin = [&](LaneIndex id, int64_t start_ps) {
+    const int64_t slice_ps = lanes().PartSlicePs(id, start_ps);
+    lanes().BeginPartSlice(id, start_ps, start_ps + slice_ps);
+    return slice_ps;
+  };
+  EXPECT_EQ(begin(send, 0), kAlonePs);
+  // Half of the send is left: a quarter of this half is lost to the receive, and to the next send.
+  EXPECT_EQ(begin(receive, kAlonePs / 2), kAlonePs + kAlonePs / 8);
+  EXPECT_EQ(begin(send, 2 * kAlonePs), kAlonePs + kAlonePs / 8);
+  // What is made up for is forgotten, and a part that has ended leaves everything to the other.
+  EXPECT_FALSE(lanes().CloseLane(receive));
+  EXPECT_EQ(begin(send, 4 * kAlonePs), kAlonePs);
 }
 
 TEST_F(LaneTableTest, AChannelEndsWithItsLastLaneAndItsRecordIsUsedAgain) {

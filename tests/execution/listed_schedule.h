@@ -63,6 +63,42 @@ class ListedSchedule final : public CollectiveSchedule {
   std::map<uint32_t, std::vector<Step>> steps_of_rank_;
 };
 
+// Ranks 0 and 1 exchange chunks: of a rank's batch the first lane receives, and the second sends,
+// by warps of its own (Send and Recv).
+class ExchangeSchedule final : public CollectiveSchedule {
+ public:
+  ExchangeSchedule(uint64_t chunk_bytes, uint64_t chunks)
+      : chunk_bytes_(chunk_bytes), chunks_(chunks) {}
+
+  uint32_t rank_count() const override { return 2; }
+  uint32_t channel_count() const override { return 1; }
+  const MessageRule& message_rule() const override { return rule_; }
+  uint32_t BatchCount(RankIndex /*rank*/, uint32_t /*channel*/) const override { return 1; }
+  uint32_t LaneCount(RankIndex /*rank*/, uint32_t /*channel*/, uint32_t /*batch*/) const override {
+    return 2;
+  }
+  LanePeers PeersOf(const LaneId& lane) const override {
+    LanePeers peers;
+    (lane.lane == 0 ? peers.recv_from : peers.send_to).push_back({.rank = Other(lane)});
+    return peers;
+  }
+  WarpShare WarpShareOf(const LaneId& /*lane*/) const override { return {.warps = 2}; }
+  bool SharesWithLaneBefore(const LaneId& lane) const override { return lane.lane == 1; }
+  uint64_t StepCount(const LaneId& /*lane*/) const override { return chunks_; }
+  Step StepAt(const LaneId& lane, uint64_t /*step*/) const override {
+    const auto other = static_cast<int32_t>(Other(lane));
+    return lane.lane == 0 ? ListedSchedule::Receives(other, chunk_bytes_)
+                          : ListedSchedule::Sends(other, chunk_bytes_);
+  }
+
+ private:
+  static RankIndex Other(const LaneId& lane) { return RankIndex{1 - lane.rank}; }
+
+  uint64_t chunk_bytes_;
+  uint64_t chunks_;
+  MessageRule rule_;
+};
+
 // Rank 0 sends a chunk to, or receives one from, each other rank, all in one round, several times.
 class RoundSchedule final : public CollectiveSchedule {
  public:

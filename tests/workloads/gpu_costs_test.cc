@@ -213,5 +213,41 @@ TEST(GpuCostsTest, ChannelsOfBlackwellExchangeWhatWasMeasured) {
   EXPECT_NEAR(32 * 512 * 1024 / chunk_us / 1e3, 697, 0.1);
 }
 
+// The same 24.07 us are what two parts of nine warps, each a sixteenth of 55 GiB/s, take for 512
+// KiB if each moves alone while the other spends its 2.9 us, and both share their limit otherwise.
+TEST(GpuCostsTest, SendAndReceiveOfBlackwellTogetherTakeWhatWasMeasured) {
+  CommunicatorLayout layout;
+  layout.generation = GpuGeneration::kBlackwell;
+  const StepCosts costs = GpuCosts().Of(layout, {Algorithm::kDirect, Protocol::kSimple});
+  const auto warp_bps = static_cast<double>(costs.warp_rate_bps);
+  EXPECT_NEAR(warp_bps, 55.0 / 16 * (1 << 30) * 8, 1);
+  const double period_s = 512 * 1024 / (697e9 / 32);
+  const double overhead_s = static_cast<double>(costs.slice_overhead_ps) / 1e12;
+  const double both_s = period_s - 2 * overhead_s;
+  EXPECT_NEAR(2 * overhead_s * 9 * warp_bps + both_s * static_cast<double>(costs.parts_rate_bps),
+              2 * 512 * 1024 * 8, 1);
+}
+
+// On Hopper both are of the 44 GiB/s that a CTA of 16 warps copies. Before, no figure is known.
+// Only Simple has parts: of LL's only the rate of a whole CTA is known.
+TEST(GpuCostsTest, PartsOfACtaAreThoseOfNcclsCopies) {
+  CommunicatorLayout layout;
+  const auto costs_of = [&](Protocol protocol) {
+    return GpuCosts().Of(layout, {Algorithm::kDirect, protocol});
+  };
+  layout.generation = GpuGeneration::kHopper;
+  EXPECT_NEAR(static_cast<double>(costs_of(Protocol::kSimple).parts_rate_bps), 44.0 * (1 << 30) * 8,
+              1);
+  EXPECT_NEAR(static_cast<double>(costs_of(Protocol::kSimple).warp_rate_bps),
+              44.0 / 16 * (1 << 30) * 8, 1);
+  EXPECT_EQ(costs_of(Protocol::kLl).parts_rate_bps, 0u);
+  layout.generation = GpuGeneration::kAmpere;
+  EXPECT_EQ(costs_of(Protocol::kSimple).parts_rate_bps, 0u);
+  layout.generation = GpuGeneration::kHopper;
+  GpuCosts stated;
+  stated.channel_rate_bps = 1'000;
+  EXPECT_EQ(stated.Of(layout, {Algorithm::kDirect, Protocol::kSimple}).parts_rate_bps, 0u);
+}
+
 }  // namespace
 }  // namespace railyard

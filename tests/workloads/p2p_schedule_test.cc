@@ -266,6 +266,44 @@ TEST(P2pSchedule, WorksOfABatchShareTheWarps) {
   }
 }
 
+// 20 warps over the works; up to four of a work are halved, of more one is left out and sends
+// (nSendWarpPerWork and nRecvWarpPerWork, src/device/sendrecv.h). Of three or more that send, one
+// posts (nworkers, src/device/prims_simple.h).
+TEST(P2pSchedule, WorksHaveTheWarpsOfNcclsKernel) {
+  const std::vector<uint32_t> warps_by_works = {9, 4, 2, 2, 2, 1, 1, 1};
+  for (uint32_t works = 1; works <= 8; ++works) {
+    NcclSettings settings;
+    settings.max_nchannels = 1;
+    const NcclPlanner planner(Nodes(1, 9), settings);
+    std::vector<P2pCall> calls;
+    for (uint32_t peer = 1; peer <= works; ++peer) {
+      calls.push_back({true, RankIndex{peer}, 1 << 20});
+      calls.push_back({false, RankIndex{9 - peer}, 1 << 20});
+    }
+    const auto schedule =
+        planner.PlanP2p(RankIndex{0}, calls.data(), static_cast<uint32_t>(calls.size()));
+    uint32_t seconds = 0;
+    for (const LaneSteps& lane : LanesOf(*schedule, 0)) {
+      ASSERT_EQ(schedule->WarpShareOf(lane.id).of, works);
+      EXPECT_EQ(schedule->WarpShareOf(lane.id).warps, warps_by_works[works - 1]);
+      seconds += schedule->SharesWithLaneBefore(lane.id) ? 1 : 0;
+    }
+    EXPECT_EQ(seconds, works);
+  }
+}
+
+TEST(P2pSchedule, AWorkWithOneDirectionHasTheWarpsOfBoth) {
+  const NcclPlanner planner(Nodes(2, 8), {});
+  const auto warps_of = [&](const P2pCall& call) {
+    const auto schedule = planner.PlanP2p(RankIndex{0}, &call, 1);
+    return schedule->WarpShareOf(LanesOf(*schedule, 0).front().id).warps;
+  };
+  EXPECT_EQ(warps_of({true, RankIndex{1}, 1 << 20}), 18u);
+  EXPECT_EQ(warps_of({false, RankIndex{1}, 1 << 20}), 19u);
+  EXPECT_EQ(warps_of({true, RankIndex{0}, 1 << 20}), 19u);
+  EXPECT_EQ(warps_of({true, RankIndex{8}, 1 << 20}), 0u);  // over the network
+}
+
 TEST(P2pSchedule, ServesRepeatedMessagesToAPeerInBatchesOfTheirOwn) {
   const NcclPlanner planner(Nodes(2, 8), Version(22705));
   const std::vector<P2pCall> calls = {

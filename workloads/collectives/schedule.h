@@ -99,6 +99,7 @@ OwnedPiece OwnedPieceOf(const Step& step, const std::vector<LanePeer>& listed, R
 struct WarpShare {
   uint32_t parts = 1;
   uint32_t of = 1;
+  uint32_t warps = 0;  // that copy the lane's data, in Send and Recv; 0: unknown
 };
 
 // Lists the peers of all steps of a lane. If a direction has several, a step names kAllPeers or one
@@ -155,6 +156,9 @@ class CollectiveSchedule {
     const uint32_t lanes = LaneCount(lane.rank, lane.channel, lane.batch);
     return {.of = lanes < 4 ? 1 : lanes / 2};
   }
+  // Returns whether the lane and the one before it in its batch are two parts of the CTA which
+  // share what their WarpShare leaves to one: a part is faster while the other moves nothing.
+  virtual bool SharesWithLaneBefore(const LaneId& /*lane*/) const { return false; }
   // Returns the number of consecutive steps that share the CTA's overhead between two slices.
   virtual uint32_t StepsAtOnce(const LaneId& /*lane*/) const { return 1; }
   // Returns whether those steps are a round: the CTA begins it when all its messages have arrived

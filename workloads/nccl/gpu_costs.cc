@@ -10,6 +10,7 @@
 #include "workloads/nccl/nccl_latencies.h"
 #include "workloads/nccl/nccl_tuner.h"
 #include "workloads/nccl/nvls_schedule.h"
+#include "workloads/nccl/p2p_schedule.h"
 
 namespace railyard {
 namespace {
@@ -114,7 +115,9 @@ double ProxiesUs(CommunicatorCpu cpu) { return (1 + kArrivalShare) * NetOverhead
 // loads under way; NCCL's 282 GB/s are written as twice Hopper's 141 (ADR 0162).
 constexpr double kGiB = 1.073741824;
 constexpr double kBlackwellChunkBytes = 512 << 10;
-constexpr double kBlackwellChunkNs = kBlackwellChunkBytes / (697.0 / 32) - 2.9e3;
+constexpr double kBlackwellChunkPeriodNs = kBlackwellChunkBytes / (697.0 / 32);
+constexpr double kBlackwellOverheadNs = 2.9e3;
+constexpr double kBlackwellChunkNs = kBlackwellChunkPeriodNs - kBlackwellOverheadNs;
 constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
     {39.0 / 12, 10.0, 26.5 / 2},
     {87.7 / 24, 10.0, 24.0 / 2},
@@ -125,6 +128,23 @@ constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
 double CtaGbPerS(size_t generation, Protocol protocol) {
   return kCtaGbPerS[generation][static_cast<size_t>(protocol) - static_cast<size_t>(Protocol::kLl)];
 }
+
+// Rates of a CTA whose warps copy in parts, in GB/s: smBw of NCCL's AllGather and ReduceScatter
+// kernels of symmetric memory, which is of 16 warps that load and store (src/symmetric.cc, 2.27.3;
+// src/sym_kernels.cc). A warp has a share of it. On Hopper it is what all parts reach together,
+// too.
+constexpr std::array<double, kGpuGenerationCount> kCopyCtaGbPerS = {0, 0, 44 * kGiB, 55 * kGiB};
+constexpr double WarpGbPerS(size_t generation) { return kCopyCtaGbPerS[generation] / kWarpsOfRate; }
+// On Blackwell the 24.1 us in which a channel sends and receives 512 KiB (simllm 242) say what both
+// parts reach together: each has nine warps, and moves at their rate while the other part spends
+// its 2.9 us between chunks (ADR 0193).
+constexpr double kBlackwellPartGbPerS =
+    kP2pPartWarps * WarpGbPerS(static_cast<size_t>(GpuGeneration::kBlackwell));
+constexpr double kBlackwellPartsGbPerS =
+    (kBlackwellChunkBytes - kBlackwellOverheadNs * kBlackwellPartGbPerS) /
+    (kBlackwellChunkPeriodNs / 2 - kBlackwellOverheadNs);
+constexpr std::array<double, kGpuGenerationCount> kPartsGbPerS = {0, 0, 44 * kGiB,
+                                                                  kBlackwellPartsGbPerS};
 
 // Payload of one iteration of a CTA. LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS,
 // src/device/prims_ll.h). LL128: 20 warps with 16 lines, of whose 128 bytes 120 are payload
@@ -267,8 +287,14 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
     SetNvlsRates(NvlsChannelGbPerS(kNvlsGbPerS[row], layout, choice.algorithm, channel_count), row,
                  layout, channel_rate_scale, costs);
   } else {
-    costs.channel_rate_bps = static_cast<uint64_t>(
-        std::llround(CtaGbPerS(row, choice.protocol) * channel_rate_scale * 8e9));
+    const auto bps = [this](double gb_per_s) {
+      return static_cast<uint64_t>(std::llround(gb_per_s * channel_rate_scale * 8e9));
+    };
+    costs.channel_rate_bps = bps(CtaGbPerS(row, choice.protocol));
+    if (choice.protocol == Protocol::kSimple) {
+      costs.warp_rate_bps = bps(WarpGbPerS(row));
+      costs.parts_rate_bps = bps(kPartsGbPerS[row]);
+    }
   }
   return costs;
 }

@@ -32,6 +32,11 @@ struct StepCosts {
   int64_t network_step_latency_ps = 0;
   // Payload that one channel (one CTA) copies or reduces per second. 0: no limit.
   uint64_t channel_rate_bps = 0;
+  // Payload that one warp of a part of the CTA copies per second, and all parts together. A part is
+  // a send or a receive of Send and Recv with warps of its own (WarpShare). 0: the parts share
+  // channel_rate_bps, each at a fixed rate.
+  uint64_t warp_rate_bps = 0;
+  uint64_t parts_rate_bps = 0;
   // A channel begins its next round (CollectiveSchedule::AreOneRound) no earlier than its payload
   // takes at this rate, and this overhead later. A rate of 0 is no limit.
   uint64_t round_rate_bps = 0;

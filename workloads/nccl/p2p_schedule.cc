@@ -67,6 +67,23 @@ class BatchCursor {
   std::array<uint32_t, kWorksPerBatch> rounds_{};
 };
 
+// Returns the warps that copy the data of a send, a receive or a copy in a batch of that many works
+// (nWarpPerWork, nSendWarpPerWork and nRecvWarpPerWork, src/device/sendrecv.h, since 2.22). Where
+// three or more warps send, one of them only fences and posts (nworkers,
+// src/device/prims_simple.h).
+constexpr uint32_t P2pWarps(uint32_t works, bool sends, bool has_other) {
+  constexpr uint32_t kCtaWarps = 20;  // NCCL_MAX_NTHREADS / WARP_SIZE
+  const uint32_t work = kCtaWarps / works;
+  const uint32_t receiving = work <= 4 ? work / 2 : (work - 1) / 2;
+  const uint32_t sending = work <= 4 ? receiving : receiving + 1;
+  const uint32_t all = receiving + sending;
+  if (!sends) return has_other ? receiving : all;
+  const uint32_t warps = has_other ? sending : all;
+  return warps >= 3 ? warps - 1 : warps;
+}
+static_assert(P2pWarps(1, true, true) == kP2pPartWarps &&
+              P2pWarps(1, false, true) == kP2pPartWarps);
+
 }  // namespace
 
 // Sizes that hold for all messages of a communicator.
@@ -213,6 +230,7 @@ void P2pSchedule::Tabulate(const std::vector<PlacedLane>& placed, uint32_t chann
   channel_batches_.assign(channel_count + 1, 0);
   for (size_t i = 0; i < placed.size(); ++i) {
     const PlacedLane& at = placed[i];
+    bool is_second = false;
     if (i == 0 || at.channel != placed[i - 1].channel || at.batch != placed[i - 1].batch) {
       ++channel_batches_[at.channel + 1];
       batch_lanes_.push_back(static_cast<uint32_t>(i));
@@ -220,9 +238,13 @@ void P2pSchedule::Tabulate(const std::vector<PlacedLane>& placed, uint32_t chann
       subs = {};
     } else if (at.work != placed[i - 1].work) {
       ++batch_works_.back();
+    } else {
+      lanes_.back().has_other = true;
+      is_second = true;
     }
     if (at.lane.network) subs_max = std::max(subs_max, ++subs[at.lane.is_send ? 1 : 0]);
     lanes_.push_back(at.lane);
+    lanes_.back().has_other = lanes_.back().is_second = is_second;
   }
   batch_lanes_.push_back(static_cast<uint32_t>(placed.size()));
   for (uint32_t channel = 0; channel < channel_count; ++channel) {
@@ -259,7 +281,12 @@ LanePeers P2pSchedule::PeersOf(const LaneId& lane) const {
 }
 
 WarpShare P2pSchedule::WarpShareOf(const LaneId& lane) const {
-  return {.parts = LaneAt(lane).peer == rank_ ? 2u : 1u, .of = batch_works_[BatchOf(lane)]};
+  const Lane& at = LaneAt(lane);
+  const uint32_t works = batch_works_[BatchOf(lane)];
+  const bool is_copy = at.peer == rank_;
+  return {.parts = is_copy ? 2u : 1u,
+          .of = works,
+          .warps = at.network ? 0 : P2pWarps(works, at.is_send && !is_copy, at.has_other)};
 }
 
 uint64_t P2pSchedule::StepCount(const LaneId& lane) const {

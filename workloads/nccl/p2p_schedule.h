@@ -21,6 +21,9 @@ namespace railyard {
 // src/include/device.h).
 inline constexpr MessageRule kP2pLlRule = {.line_payload_bytes = 8, .line_wire_bytes = 16};
 
+// Warps that send, and warps that receive, where a batch has one work (P2pWarps).
+inline constexpr uint32_t kP2pPartWarps = 9;
+
 class P2pSchedule final : public CollectiveSchedule {
  public:
   // Calls to one peer in one direction are served in their order, each in a separate pass over the
@@ -41,9 +44,11 @@ class P2pSchedule final : public CollectiveSchedule {
   uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
   uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
-  // The works of a batch share the CTA's warps; half of a work's send and half receive, or all copy
-  // (RunWorkBatch, src/device/sendrecv.h).
+  // The works of a batch share the CTA's warps. Some of a work's send and some receive, or all do
+  // the one thing that it has to do. The warps of a message over the network are not stated: what
+  // limits a channel there to less than they copy is not known.
   WarpShare WarpShareOf(const LaneId& lane) const override;
+  bool SharesWithLaneBefore(const LaneId& lane) const override { return LaneAt(lane).is_second; }
   uint64_t StepCount(const LaneId& lane) const override;
   Step StepAt(const LaneId& lane, uint64_t step) const override;
   uint64_t AlikeFrom(const LaneId& lane, uint64_t step) const override;
@@ -57,7 +62,9 @@ class P2pSchedule final : public CollectiveSchedule {
     uint64_t bytes = 0;
     uint64_t chunk_bytes = 0;
     bool network = false;
-    bool by_lines = false;  // LL; else Simple
+    bool by_lines = false;   // LL; else Simple
+    bool has_other = false;  // its work has another lane
+    bool is_second = false;  // which is the lane before
   };
   struct PartRule;    // says how messages are cut
   struct PlacedLane;  // a part with its channel and batch

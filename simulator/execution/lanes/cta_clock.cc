@@ -36,6 +36,25 @@ void CtaClock::ComputeSlice(uint64_t key, const CtaShare& share, uint32_t slice_
   last_slice_ps_ = costs.channel_rate_bps == 0 ? 0 : TransferTimePs(bytes, costs.channel_rate_bps);
 }
 
+PartRates CtaClock::RatesOf(uint8_t number, const WarpShare& warps, const WarpShare& other) const {
+  const StepCosts& costs = classes_[number].costs;
+  if (costs.parts_rate_bps == 0) return {};
+  const uint64_t limit_bps = costs.parts_rate_bps / warps.of;
+  const auto alone_bps = [&](const WarpShare& part) {
+    return std::min(part.warps * costs.warp_rate_bps, limit_bps);
+  };
+  const uint64_t fair_bps = std::max(limit_bps / 2, limit_bps - alone_bps(other));
+  return {.alone_bps = alone_bps(warps), .beside_bps = std::min(alone_bps(warps), fair_bps)};
+}
+
+int64_t CtaClock::PartPs(const PartRates& rates, int64_t alone_ps, int64_t beside_ps) {
+  if (beside_ps <= 0) return alone_ps;
+  const double share = rates.BesideShare();
+  const auto over_ps = static_cast<int64_t>(static_cast<double>(beside_ps) * share);
+  if (over_ps < alone_ps) return beside_ps + alone_ps - over_ps;
+  return static_cast<int64_t>(static_cast<double>(alone_ps) / share);
+}
+
 int64_t CtaClock::RoundPs(const CtaShare& share, uint32_t round_bytes) const {
   const StepCosts& costs = classes_[share.costs].costs;
   if (costs.round_rate_bps == 0) return 0;

@@ -25,6 +25,17 @@ struct CtaShare {
   uint8_t steps_at_once = 1;  // that share one overhead
 };
 
+// Holds the rates of a part of a CTA that has warps of its own: while the other part rests, and
+// while both move. The latter of both parts do not exceed their common limit.
+struct PartRates {
+  uint64_t alone_bps = 0;  // 0: the lane has a fixed share of the CTA
+  uint64_t beside_bps = 0;
+
+  double BesideShare() const {
+    return static_cast<double>(beside_bps) / static_cast<double>(alone_bps);
+  }
+};
+
 class CtaClock {
  public:
   explicit CtaClock(size_t gpu_count) : gpu_count_(gpu_count) {}
@@ -48,6 +59,17 @@ class CtaClock {
                          uint64_t{share.warps_of} << 32 | slice_bytes;
     if (key != last_slice_key_) ComputeSlice(key, share, slice_bytes);
     return last_slice_ps_;
+  }
+  // Returns the rates of a part of the CTA. It shares a WarpShare::of-th of the CTA's limit with
+  // `other`, which has no warps if there is no other part.
+  PartRates RatesOf(uint8_t number, const WarpShare& warps, const WarpShare& other) const;
+  // Returns how long a part takes for what takes `alone_ps` alone, while the other part moves for
+  // `beside_ps` more.
+  static int64_t PartPs(const PartRates& rates, int64_t alone_ps, int64_t beside_ps);
+  // Returns by how much a part that has moved as if alone was too fast, in time alone, if the other
+  // part has moved for `beside_ps` of that time.
+  static int64_t AheadPs(const PartRates& rates, int64_t beside_ps) {
+    return beside_ps - static_cast<int64_t>(static_cast<double>(beside_ps) * rates.BesideShare());
   }
   // Returns the minimum time from the start of a round to the start of the next, overhead included.
   // 0 means no limit.
@@ -73,6 +95,12 @@ class CtaClock {
   int64_t AtSpeedOfPs(GpuIndex gpu, int64_t time_ps) const {
     const double speed = SpeedOf(gpu);
     return speed == 0 ? time_ps : AtShareOfSpeedPs(time_ps, speed);
+  }
+  // Converts a duration at the GPU's current speed to one at its own speed.
+  int64_t AtOwnSpeedPs(GpuIndex gpu, int64_t time_ps) const {
+    const double speed = SpeedOf(gpu);
+    return speed == 1 || speed == 0 ? time_ps
+                                    : static_cast<int64_t>(static_cast<double>(time_ps) * speed);
   }
 
   void Visit(StateArchive& archive) const;

@@ -38,6 +38,7 @@ struct ActiveChannel {
   uint32_t channel = 0;
   uint32_t batch = 0;
   uint32_t lanes_left = 0;
+  LaneIndex newest = LaneIndex::kNone;  // of the lanes opened
   int64_t end_ps = 0;
   ChannelIndex next_free = ChannelIndex::kNone;
 };
@@ -61,7 +62,8 @@ struct alignas(64) Lane {
   CtaShare cta;
   bool receives = false;  // in the current step
   bool sends = false;
-  bool sends_over_nvlink = false;  // at least the first leg
+  bool sends_over_nvlink : 1 = false;  // at least the first leg
+  bool is_part : 1 = false;            // of a CTA, with rates of its own (LaneProgram::part)
   // If false, the lane has ended, and its pending events are ignored.
   bool in_use : 1 = false;
   bool has_claimed : 1 = false;  // its connections
@@ -80,6 +82,16 @@ struct GrantCursor {
   uint64_t left = 0;  // messages of the steps before it that are not granted
 };
 
+// Holds what a part of a CTA knows of the other part, with which it shares a limit. A slice keeps
+// the end that it has got when it began; if the other part begins meanwhile, the part's next slice
+// makes up for it.
+struct CtaPart {
+  PartRates rates;
+  LaneIndex other = LaneIndex::kNone;  // unless it has ended
+  int64_t other_until_ps = 0;          // when the other has moved what it has begun
+  int64_t ahead_ps = 0;                // CtaClock::AheadPs, to be made up for
+};
+
 // Holds the position of a lane in its schedule.
 struct LaneProgram {
   const CollectiveSchedule* schedule = nullptr;
@@ -88,6 +100,7 @@ struct LaneProgram {
   uint64_t next_step = 0;          // the first one that the lane has not loaded
   uint32_t work_per_mille = 1000;  // of the steps that it has loaded (Step)
   GrantCursor grants{};            // to the sender of receive_connection
+  CtaPart part{};
   ChannelIndex channel;
   LaneIndex next_free = LaneIndex::kNone;
 };

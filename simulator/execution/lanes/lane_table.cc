@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
+#include "simulator/units/units.h"
 
 namespace railyard {
 namespace {
@@ -78,7 +79,7 @@ LaneIndex LaneTable::NewLane() {
 
 LaneIndex LaneTable::OpenLane(ChannelIndex channel_id, uint32_t number) {
   const LaneIndex id = NewLane();
-  const ActiveChannel& channel = channels_[channel_id];
+  ActiveChannel& channel = channels_[channel_id];
   const RankProgram& program = channel.program;
   const CollectiveSchedule& schedule = *program.schedule;
   LaneProgram& position = positions_[id];
@@ -108,6 +109,8 @@ LaneIndex LaneTable::OpenLane(ChannelIndex channel_id, uint32_t number) {
   lane.cta = {.costs = rule.line_payload_bytes == 1 ? program.costs : program.line_costs,
               .steps_at_once = has_rounds ? uint8_t{1} : AtMost255(steps_at_once)};
   SetShare(warps, position.work_per_mille, lane.cta);
+  if (warps.warps != 0) SetPart(id, channel.newest);
+  channel.newest = id;
   // There is no slice before the first.
   lane.free_ps -= clock_.AtSpeedOfPs(gpu, clock_.OverheadPs(lane.cta));
   lane.in_use = true;
@@ -120,6 +123,44 @@ LaneIndex LaneTable::OpenLane(ChannelIndex channel_id, uint32_t number) {
   }
   LoadSteps(id);
   return id;
+}
+
+void LaneTable::SetPart(LaneIndex id, LaneIndex before) {
+  LaneProgram& position = positions_[id];
+  const CollectiveSchedule& schedule = *position.schedule;
+  const WarpShare warps = schedule.WarpShareOf(position.id);
+  const uint8_t costs = lanes_[id].cta.costs;
+  position.part.rates = clock_.RatesOf(costs, warps, {});
+  lanes_[id].is_part = position.part.rates.alone_bps != 0;
+  if (!lanes_[id].is_part || !schedule.SharesWithLaneBefore(position.id)) return;
+  if (!lanes_[before].is_part) return;  // it has another protocol
+  LaneProgram& other = positions_[before];
+  const WarpShare other_warps = schedule.WarpShareOf(other.id);
+  position.part.rates = clock_.RatesOf(costs, warps, other_warps);
+  position.part.other = before;
+  other.part.rates = clock_.RatesOf(costs, other_warps, warps);
+  other.part.other = id;
+}
+
+int64_t LaneTable::PartSlicePs(LaneIndex id, int64_t start_ps) const {
+  const uint32_t bytes = lanes_[id].slice_bytes;
+  if (bytes == 0) return 0;
+  const CtaPart& part = positions_[id].part;
+  const int64_t alone_ps = TransferTimePs(bytes, part.rates.alone_bps) + part.ahead_ps;
+  const int64_t beside_ps = part.other_until_ps - start_ps;
+  return CtaClock::PartPs(part.rates, alone_ps, clock_.AtOwnSpeedPs(GpuOf(id), beside_ps));
+}
+
+void LaneTable::BeginPartSlice(LaneIndex id, int64_t start_ps, int64_t done_ps) {
+  CtaPart& part = positions_[id].part;
+  if (lanes_[id].slice_bytes == 0) return;
+  part.ahead_ps = 0;
+  if (part.other == LaneIndex::kNone) return;
+  CtaPart& other = positions_[part.other].part;
+  other.other_until_ps = done_ps;
+  const int64_t beside_ps = std::min(part.other_until_ps, done_ps) - start_ps;
+  if (beside_ps <= 0) return;
+  other.ahead_ps += CtaClock::AheadPs(other.rates, clock_.AtOwnSpeedPs(GpuOf(id), beside_ps));
 }
 
 LaneConnectionsIndex LaneTable::NewConnections(const LanePeers& listed) {
@@ -147,6 +188,8 @@ bool LaneTable::CloseLane(LaneIndex id) {
     connections_[lane.peers].next_free = free_connections_;
     free_connections_ = lane.peers;
   }
+  const LaneIndex other = positions_[id].part.other;
+  if (other != LaneIndex::kNone) positions_[other].part.other = LaneIndex::kNone;
   ActiveChannel& channel = channels_[positions_[id].channel];
   channel.end_ps = std::max(channel.end_ps, lane.free_ps);
   lane.in_use = false;

@@ -51,6 +51,11 @@ class LaneTable {
   const Lane& lane(LaneIndex id) const { return lanes_[id]; }
   LaneIndex IndexOf(const Lane& lane) const { return LaneIndex{&lane - lanes_.data()}; }
   const LaneProgram& position(LaneIndex id) const { return positions_[id]; }
+  // Returns how long a part of a CTA takes for its current slice from `start_ps` on, at the GPU's
+  // own speed.
+  int64_t PartSlicePs(LaneIndex id, int64_t start_ps) const;
+  // Records that the part moves that slice from `start_ps` to `done_ps`.
+  void BeginPartSlice(LaneIndex id, int64_t start_ps, int64_t done_ps);
   const RankProgram& ProgramOf(LaneIndex id) const {
     return channels_[positions_[id].channel].program;
   }
@@ -105,6 +110,9 @@ class LaneTable {
   }
   void SetRound(const LaneProgram& position, const CtaShare& share, uint64_t step,
                 LaneConnections& connections);
+  // Makes the lane a part of its CTA if it has warps whose rate is known. `before` is the lane that
+  // was opened before.
+  void SetPart(LaneIndex id, LaneIndex before);
   LaneIndex NewLane();
   LaneConnectionsIndex NewConnections(const LanePeers& listed);
 

@@ -134,14 +134,16 @@ bool LaneRunner::BeginSlice(Lane& lane, int64_t start_ps) {
     }
     lane.is_loaded = false;
   }
-  const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, SlicePs(lane)));
+  const int64_t slice_ps = SlicePs(lane, start_ps);
+  const int64_t done_ps = SumPs(start_ps, AtSpeedPs(lane, slice_ps));
+  if (lane.is_part) parts_.lanes.BeginPartSlice(parts_.lanes.IndexOf(lane), start_ps, done_ps);
   if (HasRounds(lane) && !ContinuesRound(lane)) {
     LaneConnections& peers = parts_.lanes.connections(lane);
     const int64_t round_ps = parts_.clock.RoundPs(lane.cta, peers.round_bytes);
     peers.next_round_ps = SumPs(start_ps, AtSpeedPs(lane, round_ps));
   }
   if (paths_ != nullptr) [[unlikely]]
-    Trace(lane, start_ps, done_ps);
+    Trace(lane, {.start_ps = start_ps, .done_ps = done_ps, .own_ps = slice_ps});
   if (is_by_switch) {
     lane.awaits = 1;
     lane.free_ps = done_ps;
@@ -161,7 +163,8 @@ bool LaneRunner::ContinuesRound(const Lane& lane) const {
 }
 
 // A round's first step takes the time of all, which then end together.
-int64_t LaneRunner::SlicePs(const Lane& lane) {
+int64_t LaneRunner::SlicePs(const Lane& lane, int64_t start_ps) {
+  if (lane.is_part) return parts_.lanes.PartSlicePs(parts_.lanes.IndexOf(lane), start_ps);
   if (ContinuesRound(lane)) return 0;
   if (HasRounds(lane)) {
     return parts_.lanes.connections(lane).round_ps;
@@ -214,7 +217,7 @@ int64_t LaneRunner::SendablePs(const Lane& lane, ConnectionId connection) {
   return to.network ? 0 : to.time_ps[Ahead(to.posted, limit) % kConnectionSlots];
 }
 
-void LaneRunner::Trace(const Lane& lane, int64_t start_ps, int64_t done_ps) {
+void LaneRunner::Trace(const Lane& lane, const SliceTimes& times) {
   const LaneIndex id = parts_.lanes.IndexOf(lane);
   PathTracer::Slice slice{.lane = id,
                           .gpu = parts_.lanes.GpuOf(id),
@@ -227,10 +230,10 @@ void LaneRunner::Trace(const Lane& lane, int64_t start_ps, int64_t done_ps) {
                           .sends = {&lane.send_connection, lane.sends ? 1u : 0u},
                           .in_flight_messages = lane.in_flight_messages,
                           .is_empty = lane.slice_bytes == 0,
-                          .start_ps = start_ps,
-                          .done_ps = done_ps,
+                          .start_ps = times.start_ps,
+                          .done_ps = times.done_ps,
                           .slower_overhead_ps = 0,
-                          .usual_ps = SlicePs(lane)};
+                          .usual_ps = times.own_ps};
   slice.own_receives = slice.receives;
   slice.own_sends = slice.sends;
   if (lane.HasSeveralPeers()) {

@@ -75,8 +75,9 @@ class LaneRunner {
   bool HasRounds(const Lane& lane) const;
   // Returns whether the current step belongs to a round that has begun.
   bool ContinuesRound(const Lane& lane) const;
-  // Returns how long the CTA takes for the current slice, at its own speed.
-  int64_t SlicePs(const Lane& lane);
+  // Returns how long the CTA takes for the current slice if it starts at `start_ps`, at the GPU's
+  // own speed.
+  int64_t SlicePs(const Lane& lane, int64_t start_ps);
   // Returns when the current slice may start, or kNeverPs if something it needs has not happened
   // yet.
   int64_t EarliestStartPs(const Lane& lane);
@@ -89,8 +90,13 @@ class LaneRunner {
   }
   // Returns whether the lane's GPU stands still. The lane is then woken when the GPU continues.
   bool StandsStill(LaneIndex lane);
+  struct SliceTimes {
+    int64_t start_ps = 0;
+    int64_t done_ps = 0;
+    int64_t own_ps = 0;  // of moving it, at the GPU's own speed
+  };
   // Passes the current slice to the tracer, before its messages are taken and sent.
-  void Trace(const Lane& lane, int64_t start_ps, int64_t done_ps);
+  void Trace(const Lane& lane, const SliceTimes& times);
 
   Parts parts_;
   std::vector<LaneIndex> still_lanes_;  // of GPUs that stand still
