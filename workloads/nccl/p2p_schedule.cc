@@ -68,7 +68,7 @@ class BatchCursor {
 };
 
 // Returns the warps that copy the data of a send, a receive or a copy in a batch of that many works
-// (nWarpPerWork, nSendWarpPerWork and nRecvWarpPerWork, src/device/sendrecv.h, since 2.22). Where
+// (nWarpPerWork, nSendWarpPerWork and nRecvWarpPerWork, src/device/sendrecv.h). Where
 // three or more warps send, one of them only fences and posts (nworkers,
 // src/device/prims_simple.h).
 constexpr uint32_t P2pWarps(uint32_t works, bool sends, bool has_other) {
