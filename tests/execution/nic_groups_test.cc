@@ -36,7 +36,11 @@ class NicGroupsTest : public testing::ConnectionFixture {
     table_->Between(rail, channel, RankIndex{from}, RankIndex{to}, ConnectionUse::kExchange);
   }
   NicGroup GroupOf(const std::vector<GpuIndex>& gpus) const {
-    return groups_.GroupOf(gpus, [](GpuIndex) { return uint64_t{0}; });
+    return GroupOf(gpus, {CommunicatorIndex{0}});
+  }
+  NicGroup GroupOf(const std::vector<GpuIndex>& gpus,
+                   const std::vector<CommunicatorIndex>& communicators) const {
+    return groups_.GroupOf(gpus, communicators, [](GpuIndex) { return uint64_t{0}; });
   }
   DeviceId LeafOf(uint32_t gpu) const {
     const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
@@ -93,11 +97,26 @@ TEST_F(NicGroupsTest, LikeRailsHaveOneIdentity) {
     OpenInRail(communicators.back(), 0, 1, 0);
     OpenInRail(communicators.back(), 1, 0, 0);
   }
-  const NicGroup first = GroupOf(Gpus({0, 8}));
-  EXPECT_EQ(first.identity, GroupOf(Gpus({1, 9})).identity);
-  EXPECT_NE(first.at, GroupOf(Gpus({1, 9})).at);
+  const NicGroup first = GroupOf(Gpus({0, 8}), {communicators[0]});
+  EXPECT_EQ(first.identity, GroupOf(Gpus({1, 9}), {communicators[1]}).identity);
+  EXPECT_NE(first.at, GroupOf(Gpus({1, 9}), {communicators[1]}).at);
   OpenInRail(communicators.back(), 0, 1, 1);  // one more than the others have
-  EXPECT_NE(first.identity, GroupOf(Gpus({2, 10})).identity);
+  EXPECT_NE(first.identity, GroupOf(Gpus({2, 10}), {communicators[2]}).identity);
+}
+
+// A tree of all ranks crosses the first rail, too.
+TEST_F(NicGroupsTest, OtherCommunicatorsAreNoPartOfTheIdentity) {
+  NcclPlanner planner(LayoutOf(graph_, Gpus({0, 8})), NcclSettings{});
+  const CommunicatorIndex rail =
+      table_->AddCommunicator({.gpus = Gpus({0, 8}), .planner = &planner});
+  OpenInRail(rail, 0, 1, 0);
+  const NicGroup before = GroupOf(Gpus({0, 8}), {rail});
+  EXPECT_THAT(before.others, IsEmpty());
+  const ConnectionId other = Open(0, 8);
+  const NicGroup after = GroupOf(Gpus({0, 8}), {rail});
+  EXPECT_EQ(after.identity, before.identity);
+  EXPECT_EQ(after.connections, before.connections);
+  EXPECT_THAT(after.others, ElementsAre(other));
 }
 
 // Queue pairs are served in the order of their numbers, so the order of opening counts.
@@ -113,7 +132,8 @@ TEST_F(NicGroupsTest, WhatElseAffectsAGpuIsPartOfTheIdentity) {
   Open(0, 8);
   const auto with = [this](uint64_t of_gpu_8) {
     return groups_
-        .GroupOf(Gpus({0, 8}), [=](GpuIndex gpu) { return gpu == 8 ? of_gpu_8 : uint64_t{0}; })
+        .GroupOf(Gpus({0, 8}), std::vector{CommunicatorIndex{0}},
+                 [=](GpuIndex gpu) { return gpu == 8 ? of_gpu_8 : uint64_t{0}; })
         .identity;
   };
   EXPECT_EQ(with(0), GroupOf(Gpus({0, 8})).identity);

@@ -3,6 +3,7 @@
 // whose ranks have made one AllReduce in each server and one on each of two rails.
 #include "simulator/replay/partitions/executor_partitions.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +39,9 @@ class ExecutorPartitionsTest : public ReplayFixture {
   static Partition OfNvlinks(const std::vector<GpuIndex>& gpus) { return {.gpus = gpus}; }
   Partition OfNics(const std::vector<GpuIndex>& gpus) {
     Partition partition{.gpus = gpus, .of_nics = true};
+    for (CommunicatorIndex i{}; i < kCommunicators.size(); ++i) {
+      if (std::ranges::equal(kCommunicators[i], gpus)) partition.communicators = {i};
+    }
     partition.nics.version = UINT64_MAX;  // never made
     host_->Renew(partition);
     return partition;

@@ -54,12 +54,13 @@ struct Map {
 };
 
 TEST(PartitionMapTest, ServersHaveTheirNvlinksAndRailsTheirNics) {
-  Map test({{0, 1, 2, 3}, {4, 12}});
+  Map test({{0, 1, 2, 3}, {4, 12}, {0, 2, 3}, {4, 12}});
   ASSERT_EQ(test.map.count(), 2u);
   EXPECT_THAT(test.map.partition(PartitionIndex{0}).gpus, ElementsAre(0, 1, 2, 3));
   EXPECT_FALSE(test.map.partition(PartitionIndex{0}).of_nics);
   EXPECT_THAT(test.map.partition(PartitionIndex{1}).gpus, ElementsAre(4, 12));
   EXPECT_TRUE(test.map.partition(PartitionIndex{1}).of_nics);
+  EXPECT_THAT(test.map.partition(PartitionIndex{1}).communicators, ElementsAre(1, 3));
   EXPECT_EQ(test.map.PartitionOf({GlobalRank{2}, 0}), 0u);
   EXPECT_EQ(test.map.PartitionOf({GlobalRank{12}, 0}), 1u);
   EXPECT_TRUE(test.map.IsOfPartitionAlone(PartitionIndex{0}, CollectiveIndex{0}));

@@ -25,8 +25,14 @@ std::vector<ConnectionId> NicGroups::AmongOnNetwork(std::span<const GpuIndex> gp
 }
 
 NicGroup NicGroups::GroupOf(std::span<const GpuIndex> gpus,
+                            std::span<const CommunicatorIndex> communicators,
                             const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const {
-  NicGroup group{.gpus = {gpus.begin(), gpus.end()}, .connections = AmongOnNetwork(gpus)};
+  NicGroup group{.gpus = {gpus.begin(), gpus.end()}};
+  for (const ConnectionId id : AmongOnNetwork(gpus)) {
+    const bool is_own =
+        std::ranges::find(communicators, table_.connection(id).communicator) != communicators.end();
+    (is_own ? group.connections : group.others).push_back(id);
+  }
   group.version = table_.network_version();
   const bool are_plain = std::ranges::all_of(group.connections, [this](ConnectionId id) {
     const Connection& connection = table_.connection(id);

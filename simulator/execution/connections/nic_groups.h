@@ -16,11 +16,12 @@
 
 namespace railyard {
 
-// Describes a group of GPUs, each with its own NIC, and the network connections among them. `at` is
-// set if all these connections cross the same switch.
+// Describes a group of GPUs, each with its own NIC, and the network connections among them of some
+// communicators. `at` is set if all these connections cross the same switch.
 struct NicGroup {
   std::vector<GpuIndex> gpus;
   std::vector<ConnectionId> connections{};  // in an order common to corresponding rails
+  std::vector<ConnectionId> others{};       // among the GPUs, of other communicators
   std::vector<LinkId> links{};              // in the order of the connections, each once
   std::optional<DeviceId> at{};             // the only switch, if there is one
   uint64_t identity = 0;                    // hash of all that orders events and routes
@@ -34,9 +35,9 @@ class NicGroups {
             const LoadStoreTransport& load_store, NetworkStack& stack)
       : graph_(graph), table_(table), load_store_(load_store), stack_(stack) {}
 
-  // Returns the NIC group of `gpus`. `identity_of_gpu` is a hash of the other state that affects
-  // events at a GPU.
-  NicGroup GroupOf(std::span<const GpuIndex> gpus,
+  // Returns the NIC group of `gpus` and the communicators' connections. `identity_of_gpu` is a hash
+  // of the other state that affects events at a GPU.
+  NicGroup GroupOf(std::span<const GpuIndex> gpus, std::span<const CommunicatorIndex> communicators,
                    const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const;
   // Returns a hash of the connections and NVLink flows on which these GPUs send within their
   // servers; it does not depend on which servers they are.

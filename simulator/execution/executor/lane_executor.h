@@ -108,8 +108,10 @@ class LaneExecutor final : public StateOwner {
   void VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archive);
 
   const NicGroups& nic_groups() const { return nic_groups_; }
-  // Returns the NIC group of these GPUs, whose identity includes the costs of their proxies.
-  NicGroup NicGroupOf(std::span<const GpuIndex> gpus) const;
+  // Returns the NIC group of these GPUs and communicators, whose identity includes the costs of
+  // their proxies.
+  NicGroup NicGroupOf(std::span<const GpuIndex> gpus,
+                      std::span<const CommunicatorIndex> communicators) const;
   // Visits the state and the counters that affect a group's NICs in the future. They are equal for
   // groups with the same identity and the same history.
   void VisitNics(const NicGroup& group, StateArchive& archive);
@@ -131,6 +133,9 @@ class LaneExecutor final : public StateOwner {
 
  private:
   struct FlowSinks;
+
+  // Returns true if nothing is under way on these network connections.
+  bool AreAtRest(std::span<const ConnectionId> connections);
 
   // Precondition: the run's network has queue pairs.
   QueueTransport& queue_pairs() const { return *stack_->queue_pairs(); }

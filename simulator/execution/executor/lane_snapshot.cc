@@ -34,8 +34,18 @@ void LaneExecutor::VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archi
   load_store_.VisitGpus(gpus, archive);
 }
 
+bool LaneExecutor::AreAtRest(std::span<const ConnectionId> connections) {
+  StateArchive archive = StateArchive::OfState(network_.engine().NowPs());
+  for (const ConnectionId id : connections) {
+    const Connection& connection = table_.connection(id);
+    table_.VisitConnection(id, archive);
+    if (table_.IsQueuePair(connection)) queue_pairs().VisitQueuePair(connection.flow, archive);
+  }
+  return archive.is_quiescent();
+}
+
 void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
-  archive.Require(group.at.has_value());
+  archive.Require(group.at.has_value() && AreAtRest(group.others));
   if (!group.at) return;
   for (const ConnectionId id : group.connections) {
     table_.VisitConnection(id, archive);
@@ -68,8 +78,9 @@ void LaneExecutor::PutTimers(const NicGroup& group, const std::vector<uint8_t>& 
   }
 }
 
-NicGroup LaneExecutor::NicGroupOf(std::span<const GpuIndex> gpus) const {
-  return nic_groups_.GroupOf(gpus, [this](GpuIndex gpu) {
+NicGroup LaneExecutor::NicGroupOf(std::span<const GpuIndex> gpus,
+                                  std::span<const CommunicatorIndex> communicators) const {
+  return nic_groups_.GroupOf(gpus, communicators, [this](GpuIndex gpu) {
     const ProxyCosts& costs = proxies_.CostsOf(gpu);
     return Mix64(static_cast<uint64_t>(costs.post_ps)) ^ static_cast<uint64_t>(costs.arrival_ps);
   });

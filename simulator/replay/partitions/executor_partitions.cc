@@ -26,7 +26,7 @@ bool ExecutorPartitions::MayMoveConnections() {
 void ExecutorPartitions::Renew(Partition& partition) {
   if (!partition.of_nics) return;
   if (partition.nics.version == executor_.connection_table().network_version()) return;
-  partition.nics = executor_.NicGroupOf(partition.gpus);
+  partition.nics = executor_.NicGroupOf(partition.gpus, partition.communicators);
 }
 
 void ExecutorPartitions::Visit(const Partition& partition, StateArchive& archive) {

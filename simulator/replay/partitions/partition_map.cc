@@ -77,6 +77,7 @@ void PartitionMap::AddPartitionsOfNics() {
     const auto [it, is_new] = numbers.try_emplace(gpus, PartitionIndex{count()});
     of_nics_[id] = it->second;
     if (is_new) partitions_.push_back(PartitionOfNics(gpus));
+    partitions_[it->second].communicators.push_back(id);
   }
   if (!numbers.empty()) FindNeighbours();
 }
