@@ -36,18 +36,22 @@ TEST(NcclChunkingTest, RingsWithSimpleSendTwoSlicesOfTwoSlots) {
   EXPECT_EQ(MessageRuleOf(broadcast, slot, 4).in_flight_messages, 8u);
 }
 
+TreeRule TreesOf(Protocol protocol, double nodes, uint32_t version = 22705) {
+  return {.protocol = protocol, .ranks_per_node = 8, .nodes = nodes, .version = version};
+}
+
 // Two nodes of eight: 1 + 1 + 0.8 levels, so 22.4 chunks while they are more than 128 KiB,
 // then 5.6.
 TEST(NcclChunkingTest, TreesWithLl128FillTheirLevels) {
   const auto chunk = [](uint64_t share_bytes) {
-    return TreeChunkBytes(share_bytes, 576'000, Protocol::kLl128, 8, 2);
+    return TreeChunkBytes(share_bytes, 576'000, TreesOf(Protocol::kLl128, 2));
   };
   EXPECT_EQ(chunk(64 * kMiB), 576'000u);
   EXPECT_EQ(chunk(8 * kMiB), 288'000u);
   EXPECT_EQ(chunk(1 * kMiB), 72'000u);
   EXPECT_EQ(chunk(256 * kKiB), 36'000u);
   EXPECT_EQ(chunk(8), 18'000u);  // no more than 32 KiB is left
-  EXPECT_EQ(TreeChunkBytes(8, 512 * kKiB, Protocol::kSimple, 8, 2), 512 * kKiB);
+  EXPECT_EQ(TreeChunkBytes(8, 512 * kKiB, TreesOf(Protocol::kSimple, 2)), 512 * kKiB);
 }
 
 // With one GPU on each of three servers it takes 34 chunks, more than 16 x 2.1, of a channel's
@@ -55,7 +59,9 @@ TEST(NcclChunkingTest, TreesWithLl128FillTheirLevels) {
 // are why the larger AllReduce is faster.
 TEST(NcclChunkingTest, ATreesChunksDoubleWhereAShareHasEnoughOfThem) {
   const auto chunk = [](uint64_t bytes) {
-    return TreeChunkBytes(bytes / 4, 576'000, Protocol::kLl128, 1, 3);
+    return TreeChunkBytes(
+        bytes / 4, 576'000,
+        {.protocol = Protocol::kLl128, .ranks_per_node = 1, .nodes = 3, .version = 22705});
   };
   EXPECT_EQ(chunk(4'608 * kKiB), 18'000u);
   EXPECT_EQ(chunk(uint64_t{4} * 34 * 36'000 - 4), 18'000u);
@@ -63,6 +69,25 @@ TEST(NcclChunkingTest, ATreesChunksDoubleWhereAShareHasEnoughOfThem) {
   EXPECT_EQ(chunk(4'800 * kKiB), 36'000u);
   EXPECT_EQ(chunk(9 * kMiB), 36'000u);
   EXPECT_EQ(chunk(10 * kMiB), 72'000u);
+}
+
+// 2.19.3: two nodes of eight have a depth of 7 + 1, so 64 chunks of more than 128 KiB, 32 of more
+// than 64 and 8 of more than 32. From 2.20 on chunks are whole slots, and LL never has smaller
+// ones.
+TEST(NcclChunkingTest, TreesWithSimpleFillTheirDepthBefore220) {
+  const auto chunk = [](uint64_t share_bytes, uint32_t version = 21903) {
+    return TreeChunkBytes(share_bytes, 512 * kKiB, TreesOf(Protocol::kSimple, 2, version));
+  };
+  EXPECT_EQ(chunk(32 * kMiB), 512 * kKiB);
+  EXPECT_EQ(chunk(32 * kMiB - 1), 256 * kKiB);
+  EXPECT_EQ(chunk(16 * kMiB - 1), 128 * kKiB);
+  EXPECT_EQ(chunk(4 * kMiB), 128 * kKiB);
+  EXPECT_EQ(chunk(4 * kMiB - 1), 64 * kKiB);
+  EXPECT_EQ(chunk(512 * kKiB), 64 * kKiB);
+  EXPECT_EQ(chunk(512 * kKiB - 1), 32 * kKiB);
+  EXPECT_EQ(chunk(8), 32 * kKiB);
+  EXPECT_EQ(chunk(8, 22003), 512 * kKiB);
+  EXPECT_EQ(TreeChunkBytes(8, 32 * kKiB, TreesOf(Protocol::kLl, 2, 21903)), 32 * kKiB);
 }
 
 TEST(NcclChunkingTest, PatHas32ChunksOrSixteen) {

@@ -36,13 +36,13 @@ NcclTuner DgxH100(uint32_t nodes, uint32_t version = kVersion) {
   return NcclTuner(platform, {8 * nodes, nodes, 16}, version);
 }
 
-NcclTuner OneGpuPerNode(uint32_t nodes) {
+NcclTuner OneGpuPerNode(uint32_t nodes, uint32_t version = kVersion) {
   TunerPlatform platform;
   platform.generation = GpuGeneration::kHopper;
   platform.ring = platform.tree = {2, 24, 24};
   platform.same_rings = true;
   platform.tree_meets_nic_on_one = true;
-  return NcclTuner(platform, {nodes, nodes, 4}, kVersion);
+  return NcclTuner(platform, {nodes, nodes, 4}, version);
 }
 
 void ExpectModel(const NcclTuner& tuner, CollectiveKind kind, Algorithm algorithm,
@@ -293,6 +293,56 @@ TEST(NcclTuner, HasTheTablesOfEarlierVersions) {
   EXPECT_NEAR(DgxH100(1, 22005).ModelOf(kAllReduce, kRing, kLl).gb_per_s, 87.7 * 8 / 14, 1e-9);
   // PAT came with 2.23; here only its absence where a node has eight ranks.
   EXPECT_EQ(DgxH100(2).ModelOf(kAllGather, Algorithm::kPat, kSimple).gb_per_s, 0);
+}
+
+// Trees with Simple: 2 x (7 x 4 + 14) with a base of 8.4 from 2.23 on, and without in 2.18. Two
+// nodes count as four steps between nodes of a ring up to 2.22: 26 x 3.4 + 4 x 14 after 8.4.
+TEST(NcclTuner, HasTheLatenciesOfEarlierVersions) {
+  const auto latency_us = [](uint32_t version, Algorithm algorithm) {
+    return DgxH100(2, version).ModelOf(kAllReduce, algorithm, kSimple).latency_us;
+  };
+  EXPECT_NEAR(latency_us(21803, kTree), 84, 1e-9);
+  EXPECT_NEAR(latency_us(22203, kTree), 448, 1e-9);
+  EXPECT_NEAR(latency_us(22304, kTree), 92.4, 1e-9);
+  EXPECT_NEAR(latency_us(22203, kRing), 152.8, 1e-9);
+  EXPECT_NEAR(latency_us(22304, kRing), 131.6, 1e-9);
+  // NVLSTree: 23 us and 19 for each way in 2.18, 14 from 2.19 on.
+  EXPECT_NEAR(latency_us(21803, kNvlsTree), 61, 1e-9);
+  EXPECT_NEAR(latency_us(21903, kNvlsTree), 51, 1e-9);
+  EXPECT_NEAR(DgxH100(2, 21803).ModelOf(kAllReduce, kNvlsTree, kSimple).gb_per_s, 8 * 40 * 0.7,
+              1e-9);
+  EXPECT_NEAR(DgxH100(4, 21803).ModelOf(kAllReduce, kNvlsTree, kSimple).gb_per_s,
+              8 * 48 * 0.7 * 4 / 6, 1e-9);
+}
+
+// Rings of one GPU per node: a quarter of 48 GB/s with LL up to 2.20, and 0.7 with LL128 up
+// to 2.22, whose steps between nodes are not yet those of trees.
+TEST(NcclTuner, HasTheRingsOfEarlierVersions) {
+  const auto model = [](uint32_t version, Protocol protocol) {
+    return OneGpuPerNode(2, version).ModelOf(kAllReduce, kRing, protocol);
+  };
+  EXPECT_NEAR(model(22003, kLl).gb_per_s, 12, 1e-9);
+  EXPECT_NEAR(model(22105, kLl).gb_per_s, 24, 1e-9);
+  EXPECT_NEAR(model(22203, Protocol::kLl128).gb_per_s, 0.7 * 48, 1e-9);
+  EXPECT_NEAR(model(22304, Protocol::kLl128).gb_per_s, 0.92 * 48, 1e-9);
+  EXPECT_NEAR(model(22304, kLl).latency_us, 6.6 + 2 * 5.0, 1e-9);
+}
+
+// Two p4de with a plug-in that states 75 us: 2 x (7 x 28 + 28 + 150) for a tree with Simple and
+// 8.4 + 26 x 3.4 + 4 x 164 for a ring.
+TEST(NcclTuner, PrefersTreesToRingsOverSlowNicsInEarlierVersions) {
+  TunerPlatform platform;
+  platform.generation = GpuGeneration::kAmpere;
+  platform.ring = {4, 12, 12};
+  platform.tree = {4, 24, 12};
+  platform.net_latency_us = 75;
+  const NcclTuner tuner(platform, {16, 2, 8}, 22003);
+  EXPECT_NEAR(tuner.ModelOf(kAllReduce, kTree, kSimple).latency_us, 748, 1e-9);
+  EXPECT_NEAR(tuner.ModelOf(kAllReduce, kRing, kSimple).latency_us, 752.8, 1e-9);
+  const auto choice =
+      tuner.Choose({kAllReduce, 8, Datatype::kFloat32}, Algorithm::kUnstated, kSimple);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->algorithm, kTree);
 }
 
 TEST(NcclTuner, CountsTheOverheadOfAnAmdCpu) {

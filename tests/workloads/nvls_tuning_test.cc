@@ -41,6 +41,19 @@ TEST(NvlsTuningTest, HopperHasSixteenChannels) {
   Expect(Tuned(layout), 16, 128, 64);
 }
 
+// NVLSTree's chunks are those of Simple up to 2.20, and limited on four nodes from 2.19 on.
+TEST(NvlsTuningTest, TreesHadTheChunksOfSimpleBefore221) {
+  EXPECT_EQ(Tuned(testing::Nodes(2, 8), 22105).tree_chunk_bytes, 128 * kKiB);
+  for (const uint32_t version : {21805u, 21903u, 22003u}) {
+    const NvlsTuning tuning = Tuned(testing::Nodes(2, 8), version);
+    EXPECT_EQ(tuning.chunk_bytes, 128 * kKiB);
+    EXPECT_EQ(tuning.tree_chunk_bytes, 512 * kKiB);
+    EXPECT_EQ(tuning.tree_chunk_bytes_max, 512 * kKiB);
+  }
+  EXPECT_EQ(Tuned(testing::Nodes(4, 8), 21903).tree_chunk_bytes_max, 64 * kKiB);
+  EXPECT_EQ(Tuned(testing::Nodes(4, 8), 21805).tree_chunk_bytes_max, 512 * kKiB);
+}
+
 TEST(NvlsTuningTest, BlackwellHasMoreBetweenNodesThanInOne) {
   EXPECT_EQ(Tuned(Blackwells(1, 8, 400)).channel_count, 24u);
   Expect(Tuned(Blackwells(2, 8, 400), 22705), 32, 128, 128);

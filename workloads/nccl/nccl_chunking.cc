@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "workloads/nccl/nccl_versions.h"
+
 namespace railyard {
 
 SlotRule SlotRuleOf(Protocol protocol, const NcclSettings& settings) {
@@ -38,18 +40,28 @@ MessageRule MessageRuleOf(const StepsRule& steps, const SlotRule& slot, uint32_t
   return rule;
 }
 
-uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol protocol,
-                        double ranks_per_node, double nodes) {
+uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, const TreeRule& rule) {
   uint64_t chunk_bytes = slot_bytes;
-  if (protocol != Protocol::kLl128) return chunk_bytes;
-  const double levels = 1 + std::floor(std::log2(nodes)) + 0.1 * ranks_per_node;
-  // NCCL divides integers here, and says that it means to.
-  const auto chunks = [&] {
-    const uint64_t whole = share_bytes / chunk_bytes;
-    return static_cast<double>(whole);
+  const auto halve = [&](double chunks_min, uint64_t bytes_min) {
+    // NCCL divides integers here, and says that it means to.
+    const auto chunks = [&] {
+      const uint64_t whole = share_bytes / chunk_bytes;
+      return static_cast<double>(whole);
+    };
+    while (chunks() < chunks_min && chunk_bytes > bytes_min) chunk_bytes /= 2;
   };
-  while (chunks() < levels * 64 / ranks_per_node && chunk_bytes > 128u << 10) chunk_bytes /= 2;
-  while (chunks() < levels * 16 / ranks_per_node && chunk_bytes > 32u << 10) chunk_bytes /= 2;
+  const double node_levels = std::floor(std::log2(rule.nodes));
+  if (rule.protocol == Protocol::kLl128) {
+    const double levels = 1 + node_levels + 0.1 * rule.ranks_per_node;
+    halve(levels * 64 / rule.ranks_per_node, 128u << 10);
+    halve(levels * 16 / rule.ranks_per_node, 32u << 10);
+  } else if (rule.protocol == Protocol::kSimple && rule.version < kFirstWholeTreeChunksVersion) {
+    // The depth that connectTrees() states (src/graph/connect.cc).
+    const double depth = std::floor(rule.ranks_per_node) - 1 + node_levels;
+    halve(depth * 8, 128u << 10);
+    halve(depth * 4, 64u << 10);
+    halve(depth, 32u << 10);
+  }
   return chunk_bytes;
 }
 

@@ -35,10 +35,16 @@ StepsRule StepsRuleOf(CollectiveKind kind, const ReplayChoice& choice);
 
 MessageRule MessageRuleOf(const StepsRule& steps, const SlotRule& slot, uint32_t element_bytes);
 
-// Returns the chunk size of a tree. LL128 uses smaller chunks while there are too few to fill the
-// tree's levels.
-uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, Protocol protocol,
-                        double ranks_per_node, double nodes);
+// Describes the trees of a communicator, and the version of NCCL that uses them.
+struct TreeRule {
+  Protocol protocol = Protocol::kSimple;
+  double ranks_per_node = 1;
+  double nodes = 1;
+  uint32_t version = 0;  // encoded as by ncclGetVersion
+};
+// Returns the chunk size of a tree. LL128, and Simple before NCCL 2.20, use smaller chunks while
+// there are too few to fill the tree's levels.
+uint64_t TreeChunkBytes(uint64_t share_bytes, uint64_t slot_bytes, const TreeRule& rule);
 
 // Returns the chunk size of PAT, which is halved while a channel's data over all ranks has fewer
 // than 32 chunks (16 for ReduceScatter).

@@ -360,12 +360,14 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanTree(const JobCollect
   const ReplayChoice choice = {Algorithm::kTree, protocol};
   const SlotRule slot = SlotRuleOf(protocol, settings_);
   const double nodes = layout_.node_count();
+  const TreeRule rule = {.protocol = protocol,
+                         .ranks_per_node = static_cast<double>(layout_.ranks.size()) / nodes,
+                         .nodes = nodes,
+                         .version = settings_.version};
   TreeParameters parameters;
   parameters.shares = SharesOf(collective, choice, rings_->channel_count());
   for (const ChannelShare& share : parameters.shares) {
-    const uint64_t chunk_bytes =
-        TreeChunkBytes(share.bytes, slot.payload_bytes, protocol,
-                       static_cast<double>(layout_.ranks.size()) / nodes, nodes);
+    const uint64_t chunk_bytes = TreeChunkBytes(share.bytes, slot.payload_bytes, rule);
     parameters.chunk_bytes.push_back(RoundDown(chunk_bytes, slot.grain_bytes));
   }
   parameters.message_rule =
@@ -401,7 +403,7 @@ std::shared_ptr<const CollectiveSchedule> NcclPlanner::PlanNvls(const JobCollect
     parameters.grain_bytes = 16u << 10;  // of lastChunkSize, src/device/all_reduce.h
   } else {
     parameters.chunk_bytes =
-        NvlsTreeChunkBytes(std::min(tuning.chunk_bytes, tuning.tree_chunk_bytes_max),
+        NvlsTreeChunkBytes(std::min(tuning.tree_chunk_bytes, tuning.tree_chunk_bytes_max),
                            parameters.block_bytes, heads * parameters.channel_count);
   }
   parameters.chunk_bytes = std::min(parameters.chunk_bytes, settings_.buffsize_bytes / kSlots);

@@ -40,7 +40,14 @@ struct HardwareUs {
 constexpr HardwareUs kNvlinkUs = {{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}};
 constexpr HardwareUs kPciUs = {{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}};
 constexpr HardwareUs kNetworkUs = {{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}};
+// Before 2.23 trees with Simple have no base latency. From 2.19 to 2.22 each of their steps takes
+// 28 us (2.20.3, 2.21.5 and 2.22.3); 2.18.3 has the present values, except over PCIe.
+constexpr double kTreeSimpleBefore223Us = 28.0;
+constexpr double kTreeSimpleOverPcieBefore219Us = 6.0;
 constexpr double kNvlsBefore221Us = 23.0;
+// NVLSTree in 2.18.3: 19 us a node, without the plug-in's latency, and 0.7 of the bandwidth.
+constexpr double kNvlsTreeNetworkBefore219Us = 19.0;
+constexpr double kNvlsTreeShareBefore219 = 0.7;
 constexpr double kNvlsTreeNetworkBefore228Us = 14.0;
 constexpr double kPatNetworkUs = 14.0;
 constexpr double kCollnetDirectLocalUs = 3.7;
@@ -49,7 +56,6 @@ constexpr double kCollnetDirectNetworkUs = 31.0;
 constexpr double kCollnetChainLocalUs = 2.8;
 constexpr double kCollnetChainNetworkUs = 30.0;
 constexpr uint32_t kCollnetGpusPerNodeMax = 8;  // NCCL_MAX_DIRECT_ARITY + 1
-constexpr double kTreeSimpleBefore222Us = 28.0;
 
 constexpr std::array<ByNodes, kGpuGenerationCount> kLlMax = {
     {{39.0, 39.0, 20.4}, {87.7, 22.5, 19.0}, {141.0, 45.0, 35.0}, {282.0, 90.0, 70.0}}};
@@ -143,14 +149,22 @@ NcclTuner::ChannelCaps NcclTuner::ChannelCapsGbPerS() const {
           kBlackwellTreeBefore228[nodes]};
 }
 
+// Returns the share of its bandwidth that NCCL expects a ring to reach with LL.
+double NcclTuner::RingLlShare(CollectiveKind kind) const {
+  if (version_ >= 22100) return 0.5;
+  const bool reduces = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce;
+  return communicator_.node_count > 1 || reduces ? 1.0 / 4 : 1.0 / 3;
+}
+
 double NcclTuner::RingGbPerS(CollectiveKind kind, int protocol) const {
   const double channels = platform_.ring.channel_count;
   const double bus = channels * NodeBandwidth(platform_.ring);
   double gb_per_s = bus;
   if (protocol == kLl) {
-    gb_per_s = std::min(LlCapGbPerS(), 0.5 * bus);
+    gb_per_s = std::min(LlCapGbPerS(), RingLlShare(kind) * bus);
   } else if (protocol == kLl128) {
-    gb_per_s = std::min(0.92 * bus, channels * ChannelCapsGbPerS().ring_ll128);
+    const double share = ranks_per_node_ < 2 && version_ < 22300 ? 0.7 : 0.92;
+    gb_per_s = std::min(share * bus, channels * ChannelCapsGbPerS().ring_ll128);
   }
   return gb_per_s * communicator_.rank_count / StepCount(kind);
 }
@@ -196,6 +210,11 @@ double NcclTuner::NvlsTreeGbPerS() const {
   const SearchedGraph& graph = platform_.nvls;
   const bool two_nodes = communicator_.node_count <= 2;
   const double intra = NvlsIntraGbPerS(CollectiveKind::kAllReduce);
+  if (version_ < 21900) {
+    const double nodes = communicator_.node_count;
+    return graph.channel_count * NodeBandwidth(graph) * kNvlsTreeShareBefore219 * nodes /
+           (2 * (nodes - 1));
+  }
   if (version_ < 22800) {
     const double inter = graph.inter_gb_per_s / (two_nodes ? 1 : 2);
     return graph.channel_count * std::min(intra, inter) * 5 / 6;
@@ -233,26 +252,38 @@ double NcclTuner::CollnetGbPerS(CollectiveKind kind, Algorithm algorithm) const 
   return gb_per_s * 0.5;
 }
 
+// Returns how many of a ring's steps NCCL counts as steps between nodes. Up to 2.22 an AllReduce
+// has two for each node, although a ring of two nodes has only two in all.
+double NcclTuner::RingNetworkSteps(CollectiveKind kind) const {
+  const double nodes = communicator_.node_count;
+  if (kind != CollectiveKind::kAllReduce) return nodes - 1;
+  return 2 * (version_ < 22300 ? nodes : nodes - 1);
+}
+
 double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protocol) const {
   const auto p = static_cast<size_t>(protocol);
   const double nodes = communicator_.node_count;
   const bool one_node = communicator_.node_count == 1;
   const HardwareUs& local = platform_.nvlink ? kNvlinkUs : kPciUs;
+  const bool has_base = protocol != kSimple || version_ >= 22300;
   const auto tree_us = [&](const HardwareUs& hardware) {
-    return protocol == kSimple && version_ < 22200 ? kTreeSimpleBefore222Us : hardware.tree[p];
+    if (has_base) return hardware.tree[p];
+    if (version_ >= 21900) return kTreeSimpleBefore223Us;
+    return &hardware == &kPciUs ? kTreeSimpleOverPcieBefore219Us : hardware.tree[p];
   };
   const double levels = Log2(communicator_.node_count);
   // The latency that the plug-in reports is added; with Simple twice, for the flush.
   const double plugin_us = platform_.net_latency_us * (protocol == kSimple ? 2 : 1);
+  const double nvls_plugin_us = version_ < 21900 ? 0 : plugin_us;
   switch (algorithm) {
     case Algorithm::kTree: {
-      const double base_us = protocol == kSimple && version_ < 22200 ? 0 : kTreeBaseUs[p];
+      const double base_us = has_base ? kTreeBaseUs[p] : 0;
       const double network_us = tree_us(kNetworkUs) + plugin_us;
       return base_us + 2 * ((ranks_per_node_ - 1) * tree_us(local) + levels * network_us);
     }
     case Algorithm::kNvls:
       return (version_ < 22100 ? kNvlsBefore221Us : kNvlsUs) +
-             (one_node ? 0 : kNvlsNetworkUs + plugin_us);
+             (one_node ? 0 : kNvlsNetworkUs + nvls_plugin_us);
     case Algorithm::kCollnetDirect: {
       const double others = ranks_per_node_ - 1.0;
       return 2 * (std::min(1.0, others) * kCollnetDirectLocalUs + others * kCollnetDirectGpuUs) +
@@ -262,6 +293,9 @@ double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protoc
       return 2 * (ranks_per_node_ - 1.0) * kCollnetChainLocalUs + kCollnetChainNetworkUs +
              plugin_us;
     case Algorithm::kNvlsTree:
+      if (version_ < 21900) {
+        return kNvlsBefore221Us + 2 * (nodes - 1) * kNvlsTreeNetworkBefore219Us;
+      }
       return (version_ < 22100 ? kNvlsBefore221Us : kNvlsUs) +
              2 * levels *
                  ((version_ < 22800 ? kNvlsTreeNetworkBefore228Us : kNvlsTreeNetworkUs) +
@@ -279,10 +313,9 @@ double NcclTuner::LatencyUs(CollectiveKind kind, Algorithm algorithm, int protoc
   }
   const double overhead_us =
       one_node ? 0 : NetOverheadUs(platform_.cpu) * (protocol == kSimple ? 3 : 1);
-  const double network_us =
-      (ranks_per_node_ == 1 ? tree_us(kNetworkUs) : kNetworkUs.ring[p]) + plugin_us;
-  const double network_steps =
-      one_node ? 0 : (kind == CollectiveKind::kAllReduce ? 2 : 1) * (nodes - 1);
+  const bool is_exposed = ranks_per_node_ == 1 && version_ >= 22300;
+  const double network_us = (is_exposed ? tree_us(kNetworkUs) : kNetworkUs.ring[p]) + plugin_us;
+  const double network_steps = one_node ? 0 : RingNetworkSteps(kind);
   return kRingBaseUs[p] + (StepCount(kind) - network_steps) * std::max(local.ring[p], overhead_us) +
          network_steps * network_us;
 }

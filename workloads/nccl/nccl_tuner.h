@@ -93,12 +93,14 @@ class NcclTuner {
   };
   ChannelCaps ChannelCapsGbPerS() const;
   double LlCapGbPerS() const;
+  double RingLlShare(CollectiveKind kind) const;
   double RingGbPerS(CollectiveKind kind, int protocol) const;
   double TreeGbPerS(int protocol) const;
   double NvlsGbPerS(CollectiveKind kind) const;
   double NvlsTreeGbPerS() const;
   double PatGbPerS() const;
   double CollnetGbPerS(CollectiveKind kind, Algorithm algorithm) const;
+  double RingNetworkSteps(CollectiveKind kind) const;
   double LatencyUs(CollectiveKind kind, Algorithm algorithm, int protocol) const;
   bool IsAvailable(CollectiveKind kind, Algorithm algorithm, int protocol) const;
   double StepCount(CollectiveKind kind) const;

@@ -10,6 +10,15 @@ inline constexpr uint32_t kFirstNvlsVersion = 21700;
 // The first version that has NVLS over several servers, with IB SHARP or as NVLSTree: 2.18 ("Add
 // inter-node algorithms for NVLink SHARP" in the release notes of 2.18.1).
 inline constexpr uint32_t kFirstNvlsOverServersVersion = 21800;
+// The first version whose NVLSTree has chunks of at most 64 KiB on four and more nodes: 2.19
+// (src/enqueue.cc; NVIDIA/nccl pull request 1112).
+inline constexpr uint32_t kFirstNvlsTreeLimitVersion = 21900;
+// The first version that does not reduce the chunks of trees with Simple: 2.20
+// (computeCollChunkInfo, src/enqueue.cc; 2.19.3 does).
+inline constexpr uint32_t kFirstWholeTreeChunksVersion = 22000;
+// The first version that has NCCL_NVLS_CHUNKSIZE, which limits the chunks of NVLSTree: 2.21.
+// Before, they are those of Simple.
+inline constexpr uint32_t kFirstNvlsChunkSizeVersion = 22100;
 // The first version that obeys NCCL_PROTO where it replaces NCCL_ALGO's algorithms by rings: 2.22
 // (NVIDIA/nccl issue 1304).
 inline constexpr uint32_t kFirstProtoForRingsVersion = 22200;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "workloads/nccl/nccl_chunking.h"
 #include "workloads/nccl/nccl_versions.h"
 
 namespace railyard {
@@ -63,8 +64,13 @@ NvlsTuning NvlsTuningOf(const CommunicatorLayout& layout, uint32_t gpus_per_node
   if (tuning.chunk_bytes == 0 || settings.nvls_chunksize_bytes != kDefaultNvlsChunkBytes) {
     tuning.chunk_bytes = settings.nvls_chunksize_bytes;
   }
+  tuning.tree_chunk_bytes = settings.version < kFirstNvlsChunkSizeVersion
+                                ? settings.buffsize_bytes / kSlots
+                                : tuning.chunk_bytes;
   if (tuning.tree_chunk_bytes_max == 0) {
-    tuning.tree_chunk_bytes_max = layout.node_count() >= 4 ? 64u << 10 : tuning.chunk_bytes;
+    const bool is_limited =
+        layout.node_count() >= 4 && settings.version >= kFirstNvlsTreeLimitVersion;
+    tuning.tree_chunk_bytes_max = is_limited ? 64u << 10 : tuning.tree_chunk_bytes;
   }
   tuning.tree_chunk_bytes_max =
       settings.nvlstree_max_chunksize_bytes.value_or(tuning.tree_chunk_bytes_max);

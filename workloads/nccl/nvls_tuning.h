@@ -14,7 +14,8 @@ namespace railyard {
 struct NvlsTuning {
   uint32_t channel_count = 0;
   uint64_t chunk_bytes = 0;           // of one head
-  uint64_t tree_chunk_bytes_max = 0;  // for NVLSTree
+  uint64_t tree_chunk_bytes = 0;      // for NVLSTree
+  uint64_t tree_chunk_bytes_max = 0;  // an upper bound for NVLSTree
 };
 
 // Returns NCCL's values. `gpus_per_node` is the smallest number of the communicator's GPUs on a
