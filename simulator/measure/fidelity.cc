@@ -121,6 +121,25 @@ bool HasTcpxo(const MeasuredRow& row) {
   return says("TCPXO") || says("FasTrak");
 }
 
+// Returns the NCCL version that the row states. Where it states only EFA's installer, returns the
+// version of the build that Amazon's nccl-tests example lists with that installer
+// (aws-samples/awsome-distributed-training, micro-benchmarks/nccl-tests/README.md and its history).
+// Empty if neither is known.
+std::string NcclVersionOf(const MeasuredRow& row) {
+  struct Build {
+    std::string_view installer;
+    std::string_view nccl;
+  };
+  constexpr std::array<Build, 3> kBuilds = {{{"EFA installer 1.28.0", "2.18.5"},
+                                             {"EFA installer 1.31.0", "2.20.3"},
+                                             {"EFA installer 1.43.2", "2.27.7"}}};
+  if (ParseNcclVersion(row.nccl_version)) return row.nccl_version;
+  for (const Build& build : kBuilds) {
+    if (Contains(row.notes, build.installer)) return std::string(build.nccl);
+  }
+  return {};
+}
+
 // Sets what a row's columns say of NCCL.
 void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
              ScenarioBuilder& scenario) {
@@ -149,7 +168,8 @@ void SetNccl(const MeasuredRow& row, NetworkKind network, bool has_sharp,
   if (hint.queue_pairs != 0) scenario.Set("nccl.IB_QPS_PER_CONNECTION", hint.queue_pairs);
   if (network == NetworkKind::kEfa) scenario.Set("nccl.NET", "AWS Libfabric");
   if (has_sharp) scenario.Set("nccl.COLLNET_ENABLE", 1);
-  if (ParseNcclVersion(row.nccl_version)) scenario.Set("nccl.version", row.nccl_version);
+  const std::string version = NcclVersionOf(row);
+  if (!version.empty()) scenario.Set("nccl.version", version);
 }
 
 // Returns why a row's notes or its hint leave it out; empty if they do not.

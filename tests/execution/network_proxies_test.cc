@@ -23,7 +23,8 @@ constexpr int64_t kTransferPs = kPsPerUs;  // 12,500 B at 100 Gb/s
 
 class NetworkProxiesTest : public testing::PartsFixture {
  protected:
-  NetworkProxiesTest() {
+  explicit NetworkProxiesTest(const ProxyCosts& costs = kProxyCosts)
+      : PartsFixture(testing::MakeFixedLatencyStack, costs) {
     sink_.on_delivered = [this](ConnectionId id) {
       proxies_.OnDelivered(id);
       const MessageSlots& slots = table_->slots(id);
@@ -59,6 +60,29 @@ TEST_F(NetworkProxiesTest, AMessageIsPostedWhenItIsSeenAndGranted) {
                                     kArrivalPs + kNetworkStepPs / 2));
   EXPECT_EQ(table_->slots(id).progress.completed, 1);
   EXPECT_EQ(table_->slots(id).sizes[0], MarkOf(kBytes));
+}
+
+constexpr int64_t kCompletionPs = 300 * kPsPerNs;
+
+class CompletionsTest : public NetworkProxiesTest {
+ protected:
+  CompletionsTest()
+      : NetworkProxiesTest(
+            {.post_ps = kPostPs, .arrival_ps = kArrivalPs, .completion_ps = kCompletionPs}) {}
+};
+
+// Both proxies take note of the four parts of each message, one message after the other.
+TEST_F(CompletionsTest, EachPartOfAMessageOccupiesTheProxiesOfBothEnds) {
+  const ConnectionId id = Between(0, 8);
+  for (int i = 0; i < 2; ++i) {
+    proxies_.OnGranted(id);
+    Stage(id);
+  }
+  engine().Run();
+  const int64_t posted_ps = kPostPs + 4 * kCompletionPs;
+  const int64_t first_ps = kNetworkStepPs + posted_ps + kTransferPs + testing::kFlowLatencyPs +
+                           kArrivalPs + 4 * kCompletionPs;
+  EXPECT_THAT(seen_ps_, ElementsAre(first_ps, first_ps + posted_ps));
 }
 
 // One proxy posts for both connections, so the second message leaves one post later; two proxies

@@ -34,7 +34,10 @@ class PartsFixture : public ConnectionFixture, public LaneObserverDouble {
     return 2 * ServerSpec{}.nvlink_delay_ps + ServerSpec{}.nvswitch_latency_ps;
   }
 
-  explicit PartsFixture(const NetworkStackFactory& make_stack = MakeFixedLatencyStack)
+  static constexpr ProxyCosts kProxyCosts{.post_ps = kPostPs, .arrival_ps = kArrivalPs};
+
+  explicit PartsFixture(const NetworkStackFactory& make_stack = MakeFixedLatencyStack,
+                        const ProxyCosts& proxy_costs = kProxyCosts)
       : ConnectionFixture(make_stack),
         clock_(16),
         lanes_(*table_, clock_),
@@ -48,7 +51,7 @@ class PartsFixture : public ConnectionFixture, public LaneObserverDouble {
                   .clock = clock_,
                   .wakes = wakes_,
                   .sums = network_sums_},
-                 std::vector<ProxyCosts>(16, {.post_ps = kPostPs, .arrival_ps = kArrivalPs})) {
+                 std::vector<ProxyCosts>(16, proxy_costs)) {
     costs_ = AddCosts({});
   }
 

@@ -152,6 +152,15 @@ TEST(FidelityTest, HintsVersionsAndNicsAreHeeded) {
   EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("nics: 4"));
 }
 
+TEST(FidelityTest, EfasInstallerImpliesAVersionUnlessOneIsStated) {
+  MeasuredRow row = Row();
+  row.nics = "32x100";
+  row.notes = "EFA (SRD) transport, older stack (EFA installer 1.28.0)";
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("version: \"2.18.5\""));
+  row.nccl_version = "2.20.5";
+  EXPECT_THAT(TextOf(PointOf(row)), HasSubstr("version: \"2.20.5\""));
+}
+
 TEST(FidelityTest, WhatCannotBeModelledSaysWhy) {
   const auto reason = [](auto change) {
     MeasuredRow row = Row();

@@ -37,6 +37,12 @@ TEST(RailSchedulerTest, AMessageAboveTheThresholdTakesAllRails) {
   EXPECT_EQ(StripesOf(scheduler, 256 * kKiB + 1), 4u);
 }
 
+TEST(RailSchedulerTest, StripesAreCountedWithoutTakingATurn) {
+  RailScheduler scheduler({});
+  EXPECT_EQ(scheduler.Stripes(256 * kKiB, 4), 2u);
+  EXPECT_EQ(scheduler.Next(GpuIndex{0}, 64 * kKiB, 4).first_rail, 0u);
+}
+
 TEST(RailSchedulerTest, MessagesOfAGpuTakeItsRailsInTurn) {
   RailScheduler scheduler({});
   std::vector<uint32_t> first;

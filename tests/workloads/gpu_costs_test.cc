@@ -32,6 +32,16 @@ TEST(GpuCostsTest, WhatIsStatedHoldsWhateverTheCpu) {
   EXPECT_EQ(costs.OfProxy(CommunicatorCpu::kAmd).post_ps, 2 * kPsPerUs);
 }
 
+TEST(GpuCostsTest, EfaHasCompletionsUnlessThePostIsStated) {
+  GpuCosts costs;
+  EXPECT_EQ(costs.OfProxy(CommunicatorCpu::kIntel).completion_ps, 0);
+  costs.net = NetPlugin::kAwsLibfabric;
+  EXPECT_EQ(costs.OfProxy(CommunicatorCpu::kIntel).completion_ps, kPsPerUs);
+  EXPECT_EQ(costs.OfProxy(CommunicatorCpu::kIntel).post_ps, kPsPerUs);
+  costs.proxy_post_latency_ps = 3 * kPsPerUs;
+  EXPECT_EQ(costs.OfProxy(CommunicatorCpu::kIntel).completion_ps, 0);
+}
+
 // The wire takes 1.5 us of Ring's 14 us with Simple.
 TEST(GpuCostsTest, ProxiesAndTheStepMakeUpNcclsLatency) {
   const GpuCosts costs;

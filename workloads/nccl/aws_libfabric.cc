@@ -48,6 +48,10 @@ double EfaLatencyUs(GpuGeneration generation) {
   return generation >= GpuGeneration::kHopper ? 17.3 : 19.8;
 }
 
+// "~2 usec cost in the device and ~1 usec cost to write that completion up to the host stack"
+// (include/nccl_ofi_param.h on TUNER_NET_COMP_OVERHEAD).
+double EfaCompletionUs() { return 1.0; }
+
 AwsLibfabricStripes AwsLibfabricStripesOf(uint32_t nccl_version) {
   if (nccl_version >= kFirstWithStripes) return {.bytes = 128u << 10};
   const uint64_t bytes = nccl_version >= kFirstWithLargeThreshold ? 256u << 10 : 8u << 10;

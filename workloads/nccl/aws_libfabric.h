@@ -29,6 +29,10 @@ double AwsLibfabricNetLatencyUs(GpuGeneration generation);
 // of p5 from Hopper on; for other instances they are an assumption.
 double EfaLatencyUs(GpuGeneration generation);
 
+// Returns the time that the host needs to take note of one completion of EFA. Each stripe of a
+// message and each clear-to-send has a completion at both of its ends.
+double EfaCompletionUs();
+
 // States how the plug-in divides messages over the NICs of a GPU.
 struct AwsLibfabricStripes {
   uint64_t bytes = 0;  // messages of up to this size are not divided

@@ -302,7 +302,10 @@ StepCosts GpuCosts::Of(const CommunicatorLayout& layout, const ReplayChoice& cho
 ProxyCosts GpuCosts::OfProxy(CommunicatorCpu cpu) const {
   const int64_t post_ps = proxy_post_latency_ps.value_or(Ps(NetOverheadUs(cpu)));
   const auto arrival_ps = static_cast<int64_t>(static_cast<double>(post_ps) * kArrivalShare);
-  return {.post_ps = post_ps, .arrival_ps = proxy_arrival_latency_ps.value_or(arrival_ps)};
+  const bool has_completions = net == NetPlugin::kAwsLibfabric && !proxy_post_latency_ps;
+  return {.post_ps = post_ps,
+          .arrival_ps = proxy_arrival_latency_ps.value_or(arrival_ps),
+          .completion_ps = has_completions ? Ps(EfaCompletionUs()) : 0};
 }
 
 }  // namespace railyard

@@ -56,6 +56,8 @@ struct StepCosts {
 struct ProxyCosts {
   int64_t post_ps = 0;
   int64_t arrival_ps = 0;
+  // At either end, for each part of a message that completes on its own.
+  int64_t completion_ps = 0;
 };
 
 // Holds the scenario's settings of costs, and computes the costs from them.
@@ -72,7 +74,7 @@ struct GpuCosts {
   // Time the CPU proxy is busy with each message it posts. The default is the CPU's net overhead
   // (NetOverheadUs), which is that of one post. (NCCL triples it for Simple, but only as a lower
   // bound of a step's latency; on Intel CPUs the bound is below the 3.4 us of the table.) The proxy
-  // of a GPU does one thing at a time.
+  // of a GPU does one thing at a time. A stated value contains the completions of EFA.
   std::optional<int64_t> proxy_post_latency_ps;
   // Time the CPU proxy is busy with each message that arrives, which includes posting the next
   // clear-to-send. The default is half the time of a post (ADR 0096).

@@ -82,7 +82,9 @@ NicGroup LaneExecutor::NicGroupOf(std::span<const GpuIndex> gpus,
                                   std::span<const CommunicatorIndex> communicators) const {
   return nic_groups_.GroupOf(gpus, communicators, [this](GpuIndex gpu) {
     const ProxyCosts& costs = proxies_.CostsOf(gpu);
-    return Mix64(static_cast<uint64_t>(costs.post_ps)) ^ static_cast<uint64_t>(costs.arrival_ps);
+    return Mix64(Mix64(static_cast<uint64_t>(costs.post_ps)) ^
+                 static_cast<uint64_t>(costs.arrival_ps)) ^
+           static_cast<uint64_t>(costs.completion_ps);
   });
 }
 

@@ -52,18 +52,39 @@ void NetworkProxies::On(Phase phase, ConnectionId id) {
 
 int64_t NetworkProxies::PostedPs(ConnectionId id) {
   const int64_t now_ps = parts_.engine.NowPs();
-  if (parts_.clock.costs(parts_.table.slots(id).costs).gpu_posts) [[unlikely]]
+  const MessageSlots& slots = parts_.table.slots(id);
+  if (parts_.clock.costs(slots.costs).gpu_posts) [[unlikely]]
     return now_ps;
   const GpuIndex gpu = parts_.table.connection(id).injecting_gpu;
-  return parts_.threads.Occupy(gpu, now_ps, costs_[gpu].post_ps);
+  const ProxyCosts& costs = costs_[gpu];
+  int64_t busy_ps = costs.post_ps;
+  if (costs.completion_ps != 0 && slots.network) [[unlikely]] {
+    busy_ps += CompletionsPs(costs, id, (slots.progress.queued - 1u) % kConnectionSlots);
+  }
+  return parts_.threads.Occupy(gpu, now_ps, busy_ps);
 }
 
 int64_t NetworkProxies::SeenPs(ConnectionId id) {
   const int64_t now_ps = parts_.engine.NowPs();
-  if (parts_.clock.costs(parts_.table.slots(id).costs).gpu_posts) [[unlikely]]
+  const MessageSlots& slots = parts_.table.slots(id);
+  if (parts_.clock.costs(slots.costs).gpu_posts) [[unlikely]]
     return now_ps;
   const GpuIndex gpu = parts_.table.connection(id).to_gpu;
-  return parts_.threads.Occupy(gpu, now_ps, costs_[gpu].arrival_ps);
+  const ProxyCosts& costs = costs_[gpu];
+  int64_t busy_ps = costs.arrival_ps;
+  if (costs.completion_ps != 0 && slots.network) [[unlikely]] {
+    busy_ps += CompletionsPs(costs, id, slots.delivered % kConnectionSlots);
+  }
+  return parts_.threads.Occupy(gpu, now_ps, busy_ps);
+}
+
+// A part and the clear-to-send complete at both ends; NCCL's overhead contains one completion.
+int64_t NetworkProxies::CompletionsPs(const ProxyCosts& costs, ConnectionId id,
+                                      uint32_t slot) const {
+  const Connection& connection = parts_.table.connection(id);
+  const uint32_t bytes = parts_.table.staged(connection).bytes[slot];
+  const MessageSize size = parts_.clock.SizeOf(parts_.table.slots(id).costs, bytes);
+  return costs.completion_ps * connection.transport->CompletedParts(connection.flow, size.bytes);
 }
 
 // --- Sending -------------------------------------------------------------------------------------

@@ -105,6 +105,8 @@ class NetworkProxies {
   // proxy is occupied.
   int64_t PostedPs(ConnectionId connection);
   int64_t SeenPs(ConnectionId connection);
+  // Returns the time that completions of the slot's message occupy a proxy besides.
+  int64_t CompletionsPs(const ProxyCosts& costs, ConnectionId connection, uint32_t slot) const;
   void Notify(MessageEvent event, ConnectionId connection, uint32_t slot) {
     for (const MessageWatcher& watcher : watchers_) watcher(event, connection, slot);
   }

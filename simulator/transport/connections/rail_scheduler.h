@@ -49,9 +49,7 @@ class RailScheduler {
     return schedule;
   }
 
-  void Visit(StateArchive& archive) { VisitFields(turns_, archive); }
-
- private:
+  // Returns the number of stripes of a message.
   uint32_t Stripes(uint64_t bytes, uint32_t rails) const {
     if (bytes <= settings_.stripe_bytes) return 1;
     if (settings_.takes_all_rails) return rails;
@@ -61,6 +59,9 @@ class RailScheduler {
     return stripes;
   }
 
+  void Visit(StateArchive& archive) { VisitFields(turns_, archive); }
+
+ private:
   RailSettings settings_;
   std::vector<RailTurn> turns_;  // by GPU
 };

@@ -58,6 +58,10 @@ uint32_t StripedConnections::OpenUse(FlowId id, uint32_t device, uint64_t entrop
 
 // --- Messages ------------------------------------------------------------------------------------
 
+uint32_t StripedConnections::CompletedParts(FlowId id, uint64_t bytes) const {
+  return rails_ ? rails_->Stripes(bytes, stripes_[id].device_count) : 0;
+}
+
 void StripedConnections::Post(FlowId id, const PostedMessage& posted) {
   Stripe& stripe = stripes_[id];
   const MessageSize& size = posted.size;

@@ -62,6 +62,7 @@ class StripedConnections final : public CompositeTransport, public StateOwner {
   void Post(FlowId stripe, const PostedMessage& message) override;
   void Grant(FlowId stripe, bool tells_sender) override;
   void Close(FlowId stripe) override;
+  uint32_t CompletedParts(FlowId stripe, uint64_t bytes) const override;
   std::vector<LinkId> LinksOf(FlowId stripe) const override;
   std::vector<LinkShare> LinkSharesOf(FlowId stripe) const override;
   // Returns the sum over all queue pairs, failovers included.

@@ -53,6 +53,10 @@ class Transport : public FlowOwner {
   // Stops the flow from starting anything more. Packets in flight still arrive.
   void Close(FlowId flow) override = 0;
 
+  // Returns the number of parts of a message of this size of which each completes on its own at
+  // both ends, so that proxies process as many completions; 0 if the message completes as a whole.
+  virtual uint32_t CompletedParts(FlowId /*flow*/, uint64_t /*bytes*/) const { return 0; }
+
   // Returns whether the receiver buffers messages before they are granted. If so, the sender need
   // not wait for grants, and each message carries its label.
   virtual bool BuffersMessages() const { return false; }
