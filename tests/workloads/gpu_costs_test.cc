@@ -223,7 +223,7 @@ TEST(GpuCostsTest, ChannelsOfBlackwellExchangeWhatWasMeasured) {
   EXPECT_NEAR(32 * 512 * 1024 / chunk_us / 1e3, 697, 0.1);
 }
 
-// The same 24.07 us are what two parts of nine warps, each a sixteenth of 55 GiB/s, take for 512
+// Two parts of nine warps, each a sixteenth of 55 GiB/s, take these 24.07 us, too, for 512
 // KiB if each moves alone while the other spends its 2.9 us, and both share their limit otherwise.
 TEST(GpuCostsTest, SendAndReceiveOfBlackwellTogetherTakeWhatWasMeasured) {
   CommunicatorLayout layout;
