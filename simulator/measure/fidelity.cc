@@ -123,7 +123,8 @@ bool HasTcpxo(const MeasuredRow& row) {
 
 // Returns the NCCL version that the row states. Where it states only EFA's installer, returns the
 // version of the build that Amazon's nccl-tests example lists with that installer
-// (aws-samples/awsome-distributed-training, micro-benchmarks/nccl-tests/README.md and its history).
+// (aws-samples/awsome-distributed-training, the README of micro-benchmarks/nccl-tests and its
+// history).
 // Empty if neither is known.
 std::string NcclVersionOf(const MeasuredRow& row) {
   struct Build {

@@ -95,7 +95,8 @@ TEST_F(LaneTableTest, PartsOfACtaShareItsLimit) {
   // Half of the send is left: a quarter of this half is lost to the receive, and to the next send.
   EXPECT_EQ(begin(receive, kAlonePs / 2), kAlonePs + kAlonePs / 8);
   EXPECT_EQ(begin(send, 2 * kAlonePs), kAlonePs + kAlonePs / 8);
-  // A lead that was made up for is forgotten, and a part that has ended leaves everything to the other.
+  // A lead that was made up for is forgotten, and a part that has ended leaves everything to the
+  // other.
   EXPECT_FALSE(lanes().CloseLane(receive));
   EXPECT_EQ(begin(send, 4 * kAlonePs), kAlonePs);
 }
