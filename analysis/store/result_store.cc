@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -89,7 +90,9 @@ std::string StoredRows::Text(int column) const {
   }
   const auto* const text =
       reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
-  return text == nullptr ? std::string() : std::string(text);
+  if (text != nullptr) return text;
+  if (sqlite3_column_type(statement_.get(), column) != SQLITE_NULL) ThrowFailure(database_);
+  return {};
 }
 
 ResultStore::ResultStore(const std::string& directory) {
@@ -103,6 +106,7 @@ ResultStore::ResultStore(const std::string& directory) {
   const int code =
       sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   database_.reset(opened);
+  if (code == SQLITE_NOMEM) throw std::bad_alloc();
   if (code != SQLITE_OK) throw UnreadableResult{sqlite3_errstr(code)};
   sqlite3_limit(database_.get(), SQLITE_LIMIT_LENGTH, kStoredBytesMax);
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "analysis/compare/comparison.h"
 
+#include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "analysis/compare/comparison_text.h"
 #include "analysis/compare/stored_result.h"
@@ -156,6 +159,30 @@ TEST(Comparison, RefusesWhatIsNoResult) {
   EXPECT_FALSE(ReadStoredResult(scratch / "none", diagnostics));
   EXPECT_EQ(diagnostics.ToString(),
             scratch / "none" + ": error: is no result of a run (expected results.sqlite in it)\n");
+}
+
+// Whichever of SQLite's allocations fails, the file is none the worse for it.
+TEST(Comparison, AResultThatMemoryDoesNotSufficeForIsNoFinding) {
+  const ScratchDirectory scratch;
+  WriteResults(scratch / "run", MadeUpRun());
+  Diagnostics diagnostics;
+  constexpr int64_t kStepBytes = 256;
+  int64_t limit_bytes = 1;
+  int failures = 0;
+  std::optional<StoredResult> result;
+  while (!result) {
+    sqlite3_hard_heap_limit64(limit_bytes);
+    try {
+      result = ReadStoredResult(scratch / "run", diagnostics);
+    } catch (const std::bad_alloc&) {
+      ++failures;
+    }
+    sqlite3_hard_heap_limit64(0);
+    ASSERT_EQ(diagnostics.ToString(), "") << limit_bytes << " bytes";
+    limit_bytes += kStepBytes;
+  }
+  EXPECT_GT(failures, 100);
+  EXPECT_EQ(result->collectives[2].kind, "AllGather");
 }
 
 TEST(ComparisonText, SaysWhichIsSlower) {
