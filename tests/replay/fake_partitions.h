@@ -23,6 +23,7 @@ class FakePartitions final : public PartitionHost {
   bool MayMoveConnections() override { return may_move; }
   void Renew(Partition& /*partition*/) override {}
   void Visit(const Partition& /*partition*/, StateArchive& archive) override {
+    ++visits;
     archive.Require(is_quiescent);
     archive.Value(value);
     archive.Instant(instant_ps);
@@ -45,6 +46,7 @@ class FakePartitions final : public PartitionHost {
   uint64_t count = 0;
   uint64_t losses = 0;
   uint64_t shared_count = 0;
+  uint32_t visits = 0;
   uint64_t identity = 3;
   GpuIndex stopped_gpu{UINT32_MAX};
   bool are_open = false;

@@ -118,6 +118,56 @@ TEST(PartitionReplayerTest, TheStateIsThenTheOneInWhichTheEpisodeEnded) {
   EXPECT_EQ(test.host.value, 9u);
 }
 
+// Returns how often the host's state is visited from the fourth collective's begin on.
+uint32_t VisitsOfTheFourth(Partitions& test) {
+  uint32_t before = 0;
+  const auto change = test.replay.before_begin;
+  test.replay.before_begin = [&, change](const Call& call) {
+    if (change) change(call);
+    if (call == Call{GlobalRank{0}, 3}) before = test.host.visits;
+  };
+  test.test.Run();
+  return test.host.visits - before;
+}
+
+TEST(PartitionReplayerTest, TheStateThatAReplayHasLeftIsKnownWithoutAVisit) {
+#ifdef NDEBUG
+  constexpr uint32_t kVisitsOfAssertions = 0;
+#else
+  constexpr uint32_t kVisitsOfAssertions = 1;
+#endif
+  Partitions test;
+  // In one visit it becomes that of the end.
+  EXPECT_EQ(VisitsOfTheFourth(test), 1 + kVisitsOfAssertions);
+  EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
+}
+
+TEST(PartitionReplayerTest, AStateThatOthersHaveChangedIsVisited) {
+  Partitions test;
+  test.replay.before_begin = [&](const Call& call) {
+    if (call == Call{GlobalRank{0}, 3}) test.partitions->ForgetStates();
+  };
+  EXPECT_EQ(VisitsOfTheFourth(test), 2u);
+  EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
+}
+
+TEST(PartitionReplayerTest, TheStateAfterASimulatedCollectiveIsVisited) {
+  Partitions test;
+  test.replay.before_begin = [&](const Call& call) {
+    if (call.rank == 0) test.host.may_move = call.index == 2;
+  };
+  EXPECT_EQ(VisitsOfTheFourth(test), 2u);
+  EXPECT_EQ(test.test.ledger.times()[2].replayed_by, ReplayRule::kNone);
+  EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
+}
+
+TEST(PartitionReplayerTest, TheStateOfAPartitionThatAFaultMayChangeIsVisited) {
+  Partitions test;
+  test.map.partition(PartitionIndex{0}).is_faulty = true;
+  EXPECT_EQ(VisitsOfTheFourth(test), 2u);
+  EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
+}
+
 // --- Refused hits --------------------------------------------------------------------------------
 
 struct Difference {
@@ -133,7 +183,9 @@ class RefusedPartitionHitTest : public ::testing::TestWithParam<Difference> {};
 TEST_P(RefusedPartitionHitTest, IsSimulated) {
   Partitions test;
   test.replay.before_begin = [&](const Call& call) {
-    if (call == Call{GlobalRank{0}, 3}) GetParam().make(test);
+    if (call != Call{GlobalRank{0}, 3}) return;
+    GetParam().make(test);
+    test.partitions->ForgetStates();  // no call has made the difference
   };
   test.test.Run();
   EXPECT_THAT(test.test.host.launched, SizeIs(GetParam().launched));

@@ -285,7 +285,9 @@ CallHost::Launched ReplayEngine::Launch(RunningIndex operation, const Call& call
 
 bool ReplayEngine::ReplayFromRest() {
   // Collectives replayed in partitions have no packets, and their first calls may have ended.
-  return !partitions_.is_any_replayed() && episodes_.ReplayFromRest();
+  if (partitions_.is_any_replayed() || !episodes_.ReplayFromRest()) return false;
+  partitions_.ForgetStates();
+  return true;
 }
 
 bool ReplayEngine::OnBegin(RunningIndex operation) {

@@ -2,6 +2,7 @@
 #include "simulator/replay/partitions/partition_replayer.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "simulator/diagnostics/check.h"
@@ -86,8 +87,13 @@ bool PartitionReplayer::OnLaunch(RunningIndex operation) {
   if (!episode && activities_[number].launched == 0) BeginEpisode(number, collective);
   if (run_.streams.running()[operation].replayed_end_ps != 0) return true;
   ++activities_[number].launched;
+  activities_[number].last = {};
   CheckIsIndependent(call);
   return false;
+}
+
+void PartitionReplayer::ForgetStates() {
+  for (Activity& activity : activities_) activity.last = {};
 }
 
 // A call that is simulated begins to use the network.
@@ -136,17 +142,15 @@ void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex coll
   const int64_t disturbance_ps = NextDisturbancePs(partition.is_faulty);  // looks at every event
   if (!MayLast(partition, collective, calls, disturbance_ps)) return;
   run_.host.Renew(partition);
-  // A hit compares states; counts are needed where something is simulated.
-  Rest rest = RestOf(partition, true, mode_ == ReplayCacheMode::kVerify);
-  if (!rest.is_quiescent) return;
-  ++activity.misses;
-  rest.number = cache_.NumberOf(rest.state);
+  Rest rest;
+  rest.number = NumberOfState(number, rest);
   if (rest.number == EpisodeCache::kStateUnknown) return;
   CurrentEpisode episode{.collective = collective, .begin_ps = calls.front().begin_ps};
   episode.known = FindKnown(partition, calls, rest.number);
   if (episode.known == kNone) {
     if (activity.unused > kUnusedMax) return;
-    rest.counts = RestOf(partition, true).counts;
+    rest = RestOf(partition, true);
+    rest.number = cache_.NumberOf(rest.state);
     episode.known = RecordAhead(number, calls, rest);
     if (episode.known == kNone) return;
   } else {
@@ -188,7 +192,9 @@ std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(Partition
                      .call = running.call,
                      .operation = operation});
   }
+  const bool have_all_begun = run_.ledger.times()[collective].last_start_ps != kNeverPs;
   for (const StreamRunner::Pending& pending : run_.streams.pending()) {
+    if (have_all_begun) break;
     const Call call = run_.streams.CallOf(pending);
     if (run_.calls.CollectiveNumberOf(call) != collective) continue;
     calls.push_back({.begin_ps = pending.begin_ps, .number = pending.number, .call = call});
@@ -221,6 +227,31 @@ bool PartitionReplayer::IsOpenOnNics(const Partition& partition, CollectiveIndex
   const JobCollective& of_job = run_.calls.job().collectives[collective];
   return partition.of_nics && !of_job.is_p2p() &&
          run_.host.AreAllOpen(of_job.communicator, run_.plans.ScheduleOf(collective));
+}
+
+// Returns the number of the state in which the partition is; kStateUnknown if it is not quiescent,
+// or has none. It is known without a visit if a replay has left it, and its instants have passed.
+uint32_t PartitionReplayer::NumberOfState(PartitionIndex number, Rest& rest) {
+  const Partition& partition = run_.map.partition(number);
+  Activity& activity = activities_[number];
+  LastReplay& last = activity.last;
+  const bool is_settled = last.end_state != EpisodeCache::kStateUnknown &&
+                          last.settled_ps <= run_.engine.NowPs() && !partition.is_faulty;
+  if (is_settled) {
+    const auto settled = last.settled_states.find(last.end_state);
+    if (settled != last.settled_states.end()) {
+      assert(cache_.NumberOf(RestOf(partition, true, false).state) == settled->second);
+      ++activity.misses;
+      return settled->second;
+    }
+  }
+  // A hit compares states; counts are needed where something is simulated.
+  rest = RestOf(partition, true, mode_ == ReplayCacheMode::kVerify);
+  if (!rest.is_quiescent) return EpisodeCache::kStateUnknown;
+  ++activity.misses;
+  const uint32_t state = cache_.NumberOf(rest.state);
+  if (is_settled) last.settled_states[last.end_state] = state;
+  return state;
 }
 
 // The episode that begins in the state with these calls.
@@ -312,14 +343,15 @@ void PartitionReplayer::OnEnd(RunningIndex operation) {
   if (!episode.is_replayed) episode.ends_ps[place] = run_.engine.NowPs() - episode.begin_ps;
   if (episode.calls_ended < partition.gpus.size()) return;
   if (episode.is_replayed) {
-    FinishReplay(partition, episode);
+    FinishReplay(number, episode);
   } else {
     CheckEpisode(partition, episode);
   }
   activity.episode.reset();
 }
 
-void PartitionReplayer::FinishReplay(const Partition& partition, const CurrentEpisode& episode) {
+void PartitionReplayer::FinishReplay(PartitionIndex number, const CurrentEpisode& episode) {
+  const Partition& partition = run_.map.partition(number);
   const Episode& known = cache_.episode(episode.known);
   const int64_t now_ps = run_.engine.NowPs();
   counting_(episode.begin_ps, now_ps, [&] {
@@ -327,6 +359,11 @@ void PartitionReplayer::FinishReplay(const Partition& partition, const CurrentEp
   });
   --replayed_;
   run_.host.EndIndependent(partition);
+  // What crosses NICs is of other partitions, too.
+  if (partition.of_nics) return;
+  LastReplay& last = activities_[number].last;
+  last.end_state = known.end_state;
+  last.settled_ps = now_ps + cache_.state(known.end_state).instants_ahead_ps;
 }
 
 // --- Changes of the job --------------------------------------------------------------------------
@@ -341,6 +378,7 @@ void PartitionReplayer::Halt(PartIndex part) {
     activity.operations.clear();
     activity.launched = 0;
     activity.made.clear();
+    activity.last = {};
   }
 }
 

@@ -78,6 +78,8 @@ class PartitionReplayer {
   // Discards all episodes after the map has been rebuilt. Precondition: nothing is being replayed.
   void Rebuild();
 
+  // Must be called when anything else than calls and faults of a partition has changed its state.
+  void ForgetStates();
   // Begins no episodes from now on.
   void Stop() { is_stopped_ = true; }
   // Does the same as EpisodeReplayer::SetCounting().
@@ -103,6 +105,14 @@ class PartitionReplayer {
     CountSnapshot begin_counts{};    // if it is simulated
     std::vector<int64_t> ends_ps{};  // if it is simulated; by place, since the start
   };
+  // Describes the state that a replay has left in a partition of NVLinks, where nothing has been
+  // simulated since.
+  struct LastReplay {
+    uint32_t end_state = EpisodeCache::kStateUnknown;  // as it was put
+    int64_t settled_ps = 0;                            // its instants have passed from then on
+    // The states that such ends become when their instants have passed, by the number of the end.
+    std::unordered_map<uint32_t, uint32_t> settled_states{};
+  };
   // Describes the current calls and episodes of a partition.
   struct Activity {
     bool is_on_detour = false;               // connections that moved to other NICs cross it
@@ -112,6 +122,7 @@ class PartitionReplayer {
     uint32_t misses = 0;                     // in a row
     uint32_t unused = 0;                     // simulated ahead in vain, consecutively
     std::optional<CurrentEpisode> episode{};
+    LastReplay last{};
   };
   // Describes a call that has begun, or whose start is known.
   struct EpisodeCall {
@@ -149,6 +160,7 @@ class PartitionReplayer {
                const std::vector<EpisodeCall>& calls, int64_t disturbance_ps);
   std::vector<EpisodeCall> CallsOf(PartitionIndex partition, CollectiveIndex collective);
   bool IsOpenOnNics(const Partition& partition, CollectiveIndex collective) const;
+  uint32_t NumberOfState(PartitionIndex number, Rest& rest);
   uint32_t FindKnown(const Partition& partition, const std::vector<EpisodeCall>& calls,
                      uint32_t state);
   bool CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
@@ -159,7 +171,7 @@ class PartitionReplayer {
   void CheckIsIndependent(const Call& call);
   void Follow(RunningIndex operation);
   // These end episodes.
-  void FinishReplay(const Partition& partition, const CurrentEpisode& episode);
+  void FinishReplay(PartitionIndex number, const CurrentEpisode& episode);
   void CheckEpisode(const Partition& partition, const CurrentEpisode& episode);
 
   // These handle state and simulation ahead of time (partition_speculation.cc).
