@@ -266,9 +266,9 @@ TEST(P2pSchedule, WorksOfABatchShareTheWarps) {
   }
 }
 
-// 20 warps are divided among the works; up to four of a work are halved, of more one is left out and
-// sends (nSendWarpPerWork and nRecvWarpPerWork, src/device/sendrecv.h). If three or more send, one of
-// them posts (nworkers, src/device/prims_simple.h).
+// 20 warps are divided among the works; up to four of a work are halved, of more one is left out
+// and sends (nSendWarpPerWork and nRecvWarpPerWork, src/device/sendrecv.h). If three or more send,
+// one of them posts (nworkers, src/device/prims_simple.h).
 TEST(P2pSchedule, WorksHaveTheWarpsOfNcclsKernel) {
   const std::vector<uint32_t> warps_by_works = {9, 4, 2, 2, 2, 1, 1, 1};
   for (uint32_t works = 1; works <= 8; ++works) {

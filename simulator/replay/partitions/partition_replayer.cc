@@ -359,7 +359,7 @@ void PartitionReplayer::FinishReplay(PartitionIndex number, const CurrentEpisode
   });
   --replayed_;
   run_.host.EndIndependent(partition);
-  // What crosses NICs is of other partitions, too.
+  // NICs are crossed by calls of other partitions, too.
   if (partition.of_nics) return;
   LastReplay& last = activities_[number].last;
   last.end_state = known.end_state;
