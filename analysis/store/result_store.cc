@@ -84,14 +84,15 @@ double StoredRows::Real(int column) const {
 }
 
 std::string StoredRows::Text(int column) const {
-  if (sqlite3_column_type(statement_.get(), column) == SQLITE_BLOB) {
+  const int type = sqlite3_column_type(statement_.get(), column);
+  if (type == SQLITE_BLOB) {
     throw UnreadableResult{
         fmt::format("column {} holds no text", sqlite3_column_name(statement_.get(), column))};
   }
   const auto* const text =
       reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
   if (text != nullptr) return text;
-  if (sqlite3_column_type(statement_.get(), column) != SQLITE_NULL) ThrowFailure(database_);
+  if (type != SQLITE_NULL) ThrowFailure(database_);
   return {};
 }
 
