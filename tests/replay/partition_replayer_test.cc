@@ -161,6 +161,13 @@ TEST(PartitionReplayerTest, TheStateAfterASimulatedCollectiveIsVisited) {
   EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
 }
 
+TEST(PartitionReplayerTest, TheStateOfAMeshOverWhichOthersMayRelayIsVisited) {
+  Partitions test;
+  test.map.partition(PartitionIndex{0}).is_mesh = true;
+  EXPECT_EQ(VisitsOfTheFourth(test), 2u);
+  EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
+}
+
 TEST(PartitionReplayerTest, TheStateOfAPartitionThatAFaultMayChangeIsVisited) {
   Partitions test;
   test.map.partition(PartitionIndex{0}).is_faulty = true;

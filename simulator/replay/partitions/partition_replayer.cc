@@ -359,8 +359,8 @@ void PartitionReplayer::FinishReplay(PartitionIndex number, const CurrentEpisode
   });
   --replayed_;
   run_.host.EndIndependent(partition);
-  // NICs are crossed by calls of other partitions, too.
-  if (partition.of_nics) return;
+  // NICs and meshes are crossed by calls of other partitions, too.
+  if (partition.of_nics || partition.is_mesh) return;
   LastReplay& last = activities_[number].last;
   last.end_state = known.end_state;
   last.settled_ps = now_ps + cache_.state(known.end_state).instants_ahead_ps;

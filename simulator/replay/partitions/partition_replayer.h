@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -78,7 +79,7 @@ class PartitionReplayer {
   // Discards all episodes after the map has been rebuilt. Precondition: nothing is being replayed.
   void Rebuild();
 
-  // Must be called when anything else than calls and faults of a partition has changed its state.
+  // Must be called when anything other than calls and faults of a partition has changed its state.
   void ForgetStates();
   // Begins no episodes from now on.
   void Stop() { is_stopped_ = true; }
