@@ -90,6 +90,38 @@ TEST_F(NvlinkPartitionsTest, CommunicatorsThatShareAGpuShareAPartition) {
   EXPECT_THAT(nvlinks.partitions()[0].gpus, ElementsAre(0, 1, 2, 3));
 }
 
+// GPUs of a ring of four, without NVLinks across: 0-1-2-3-0, three lanes each but for 3-0.
+TEST_F(NvlinkPartitionsTest, GpusThatRelayShareThePartitionOfThoseTheyRelayFor) {
+  FabricGraph ring;
+  std::vector<DeviceId> gpus;
+  for (int32_t gpu = 0; gpu < 4; ++gpu) {
+    gpus.push_back(ring.AddDevice({.name = "gpu" + std::to_string(gpu),
+                                   .kind = DeviceKind::kGpu,
+                                   .server = ServerIndex{0},
+                                   .local_index = gpu}));
+  }
+  for (uint32_t gpu = 0; gpu < 4; ++gpu) {
+    ring.AddCable(
+        gpus[gpu], gpus[(gpu + 1) % 4],
+        {.tier = Tier::kNvlink, .rate_bps = 200'000'000'000, .lanes = gpu == 3 ? 1u : 3u});
+  }
+  const auto partitions_of = [&](std::vector<GlobalRank> first, std::vector<GlobalRank> second) {
+    const std::vector<TraceCommunicator> pairs = {{.name = "", .ranks = std::move(first)},
+                                                  {.name = "", .ranks = std::move(second)}};
+    return NvlinkPartitions(ring, pairs);
+  };
+  const NvlinkPartitions neighbours = partitions_of(GlobalRanksOf({0, 1}), GlobalRanksOf({2, 3}));
+  ASSERT_THAT(neighbours.partitions(), SizeIs(2));
+  // Packets from 0 to 2 cross 1; those from 1 to 3 cross 2.
+  const NvlinkPartitions across = partitions_of(GlobalRanksOf({0, 2}), GlobalRanksOf({1, 3}));
+  ASSERT_THAT(across.partitions(), SizeIs(1));
+  EXPECT_THAT(across.partitions()[0].gpus, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(across.UseOf(CommunicatorIndex{0}), NvlinkUse::kOnly);
+  const NvlinkPartitions alone = partitions_of(GlobalRanksOf({0, 2}), GlobalRanksOf({0, 2}));
+  ASSERT_THAT(alone.partitions(), SizeIs(1));
+  EXPECT_THAT(alone.partitions()[0].gpus, ElementsAre(0, 1, 2));
+}
+
 // One GPU of each server sends to the others over the network; several relay for one another, too.
 TEST_F(NvlinkPartitionsTest, CommunicatorsAcrossServersUseNvlinksWhereTwoOfAServerAreInThem) {
   const NvlinkPartitions nvlinks = Of({{0, 8}, {0, 1, 8}});

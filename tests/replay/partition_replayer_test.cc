@@ -161,13 +161,6 @@ TEST(PartitionReplayerTest, TheStateAfterASimulatedCollectiveIsVisited) {
   EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
 }
 
-TEST(PartitionReplayerTest, TheStateOfAMeshOverWhichOthersMayRelayIsVisited) {
-  Partitions test;
-  test.map.partition(PartitionIndex{0}).is_mesh = true;
-  EXPECT_EQ(VisitsOfTheFourth(test), 2u);
-  EXPECT_EQ(test.test.ledger.times()[3].replayed_by, ReplayRule::kPartition);
-}
-
 TEST(PartitionReplayerTest, TheStateOfAPartitionThatAFaultMayChangeIsVisited) {
   Partitions test;
   test.map.partition(PartitionIndex{0}).is_faulty = true;
@@ -362,6 +355,18 @@ TEST(PartitionReplayerTest, VerificationSimulatesEveryCollectiveInPlace) {
   Partitions test(FourTimes(), ReplayCacheMode::kVerify);
   test.test.Run();
   EXPECT_THAT(test.test.host.launched, SizeIs(16 + 4)) << "and one of them ahead";
+}
+
+// Verification visits the state that an episode has left, although it is known.
+TEST(PartitionReplayerDeathTest, VerificationStopsWhereAPartitionIsNotAsItsLastEpisodeLeftIt) {
+  const auto run = [] {
+    Partitions test(FourTimes(), ReplayCacheMode::kVerify);
+    test.replay.before_begin = [&](const Call& call) {
+      if (call == Call{GlobalRank{0}, 3}) ++test.host.value;
+    };
+    test.test.Run();
+  };
+  EXPECT_DEATH(run(), "another state than the one that its last episode left");
 }
 
 TEST(PartitionReplayerDeathTest, VerificationStopsAtAnEpisodeThatIsWrong) {

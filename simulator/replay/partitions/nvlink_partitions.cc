@@ -19,20 +19,37 @@ bool AreJoined(const FabricGraph& graph, uint32_t a, uint32_t b) {
   });
 }
 
+// Returns true if all GPUs of a server are on the same NVSwitches, over which any two communicate.
+bool ShareNvSwitches(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
+  const auto shared_with_first = [&](GpuIndex gpu) {
+    return graph.SharedNvSwitches(graph.gpus()[gpus.front()], graph.gpus()[gpu]);
+  };
+  const std::vector<DeviceId> nvswitches = shared_with_first(gpus.back());
+  return !nvswitches.empty() && std::all_of(gpus.begin() + 1, gpus.end(), [&](GpuIndex gpu) {
+    return shared_with_first(gpu) == nvswitches;
+  });
+}
+
+// Returns the GPUs over which two others of their server communicate that no NVLinks join directly.
+std::vector<GpuIndex> RelaysBetween(const FabricGraph& graph, GpuIndex a, GpuIndex b) {
+  std::vector<GpuIndex> relays;
+  for (const auto& path : graph.NvlinkRoutes(graph.gpus()[a], graph.gpus()[b])) {
+    for (const LinkId link : path.links) {
+      const Device& device = graph.device(graph.link_target(link));
+      if (device.kind != DeviceKind::kGpu) continue;
+      const GpuIndex gpu = graph.GpuOfServer(a, static_cast<uint32_t>(device.local_index));
+      if (gpu != b) relays.push_back(gpu);
+    }
+  }
+  return relays;
+}
+
 // Returns true if AreJoined() holds for all pairs. GPUs on the same NVSwitches are not compared
 // one by one.
 bool AreAllJoined(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
   // They may also communicate over PCIe, whose links belong to no partition.
   if (graph.HostBridgeOf(graph.gpus()[gpus.front()])) return false;
-  const auto shared_with_first = [&](GpuIndex gpu) {
-    return graph.SharedNvSwitches(graph.gpus()[gpus.front()], graph.gpus()[gpu]);
-  };
-  const std::vector<DeviceId> nvswitches = shared_with_first(gpus.back());
-  const bool share_nvswitches =
-      !nvswitches.empty() && std::all_of(gpus.begin() + 1, gpus.end(), [&](GpuIndex gpu) {
-        return shared_with_first(gpu) == nvswitches;
-      });
-  const size_t rows = share_nvswitches ? 1 : gpus.size();
+  const size_t rows = ShareNvSwitches(graph, gpus) ? 1 : gpus.size();
   for (size_t i = 0; i < rows; ++i) {
     for (size_t j = i + 1; j < gpus.size(); ++j) {
       if (!AreJoined(graph, gpus[i], gpus[j])) return false;
@@ -110,16 +127,27 @@ NvlinkPartitions::NvlinkPartitions(const FabricGraph& graph,
 }
 
 NvlinkUse NvlinkPartitions::Join(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
-  std::map<ServerIndex, GpuIndex> first_of_server;
+  std::map<ServerIndex, std::vector<GpuIndex>> gpus_of_server;
   for (const GpuIndex gpu : gpus) {
-    const auto [first, is_first] =
-        first_of_server.try_emplace(graph.device(graph.gpus()[gpu]).server, gpu);
-    if (!is_first) JoinGpus(first->second, gpu);
+    gpus_of_server[graph.device(graph.gpus()[gpu]).server].push_back(gpu);
   }
+  for (const auto& [server, of_server] : gpus_of_server) JoinServer(graph, of_server);
   // The rank that relays for another (PXN) is in the communicator, too.
-  if (first_of_server.size() == gpus.size()) return NvlinkUse::kNone;
-  const bool is_only = first_of_server.size() == 1 && AreAllJoined(graph, gpus);
+  if (gpus_of_server.size() == gpus.size()) return NvlinkUse::kNone;
+  const bool is_only = gpus_of_server.size() == 1 && AreAllJoined(graph, gpus);
   return is_only ? NvlinkUse::kOnly : NvlinkUse::kMixed;
+}
+
+// Joins GPUs of one server, and in meshes those over which they communicate.
+void NvlinkPartitions::JoinServer(const FabricGraph& graph, const std::vector<GpuIndex>& gpus) {
+  for (size_t i = 1; i < gpus.size(); ++i) JoinGpus(gpus.front(), gpus[i]);
+  if (ShareNvSwitches(graph, gpus)) return;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    for (size_t j = 0; j < gpus.size(); ++j) {
+      if (i == j) continue;
+      for (const GpuIndex relay : RelaysBetween(graph, gpus[i], gpus[j])) JoinGpus(gpus[i], relay);
+    }
+  }
 }
 
 void NvlinkPartitions::JoinGpus(GpuIndex a, GpuIndex b) {

@@ -13,7 +13,8 @@
 
 namespace railyard {
 
-// Describes GPUs of one server that a job's communicators join, with all their NVLinks.
+// Describes GPUs of one server that a job's communicators join, with those that relay for them, and
+// all their NVLinks.
 struct NvlinkPartition {
   std::vector<GpuIndex> gpus;  // by number, ascending
   std::vector<LinkId> links;
@@ -48,6 +49,7 @@ class NvlinkPartitions {
 
  private:
   NvlinkUse Join(const FabricGraph& graph, const std::vector<GpuIndex>& gpus);
+  void JoinServer(const FabricGraph& graph, const std::vector<GpuIndex>& gpus);
   void JoinGpus(GpuIndex a, GpuIndex b);
   GpuIndex RootOf(GpuIndex gpu);
 

@@ -17,11 +17,10 @@ namespace railyard {
 // and the resources that they use: either GPUs of one server with their NVLinks, or GPUs on
 // different servers with their NICs at one switch.
 struct Partition {
-  std::vector<GpuIndex> gpus;   // by place
-  std::vector<LinkId> links{};  // NVLinks
-  uint32_t shape = 0;           // that of the NvlinkPartition
-  bool of_nics = false;         // else it consists of NVLinks
-  bool is_mesh = false;         // of NVLinks from GPU to GPU, over which GPUs relay for others
+  std::vector<GpuIndex> gpus;                      // by place
+  std::vector<LinkId> links{};                     // NVLinks
+  uint32_t shape = 0;                              // that of the NvlinkPartition
+  bool of_nics = false;                            // else it consists of NVLinks
   std::vector<CommunicatorIndex> communicators{};  // of its NICs: those of exactly these GPUs
   NicGroup nics{};                                 // as of the host's last Renew()
   std::vector<bool> may_touch{};                   // by communicator: its calls may use the NICs

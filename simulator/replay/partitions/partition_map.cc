@@ -53,10 +53,6 @@ void PartitionMap::AddPartitionsOfNvlinks() {
     partition.is_in_turn = std::ranges::all_of(nvlinks.gpus, [&](GpuIndex gpu) {
       return gpu >= job.rank_count || are_in_turn(RankOn(gpu));
     });
-    partition.is_mesh = std::ranges::any_of(nvlinks.links, [this](LinkId link) {
-      return graph_.device(graph_.link_source(link)).kind == DeviceKind::kGpu &&
-             graph_.device(graph_.link_target(link)).kind == DeviceKind::kGpu;
-    });
     partition.is_faulty = MayFail(nvlinks.links, nvlinks.gpus);
     partitions_.push_back(std::move(partition));
   }

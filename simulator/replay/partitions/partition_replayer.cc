@@ -86,14 +86,29 @@ bool PartitionReplayer::OnLaunch(RunningIndex operation) {
   }
   if (!episode && activities_[number].launched == 0) BeginEpisode(number, collective);
   if (run_.streams.running()[operation].replayed_end_ps != 0) return true;
-  ++activities_[number].launched;
-  activities_[number].last = {};
+  NoteLaunch(number, operation);
   CheckIsIndependent(call);
   return false;
 }
 
+// A call that is simulated changes the partition's state, and may open connections, of which its
+// states consist from then on.
+void PartitionReplayer::NoteLaunch(PartitionIndex number, RunningIndex operation) {
+  Activity& activity = activities_[number];
+  const Call call = run_.streams.running()[operation].call;
+  const EpisodePlace place = run_.map.partition(number).PlaceOf(call.gpu());
+  ++activity.launched;
+  activity.last = {};
+  if (!activity.made.contains(MadeKey(run_.numbers.Of(call), place))) {
+    activity.settled_states.clear();
+  }
+}
+
 void PartitionReplayer::ForgetStates() {
-  for (Activity& activity : activities_) activity.last = {};
+  for (Activity& activity : activities_) {
+    activity.last = {};
+    activity.settled_states.clear();
+  }
 }
 
 // A call that is simulated begins to use the network.
@@ -142,15 +157,13 @@ void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex coll
   const int64_t disturbance_ps = NextDisturbancePs(partition.is_faulty);  // looks at every event
   if (!MayLast(partition, collective, calls, disturbance_ps)) return;
   run_.host.Renew(partition);
-  Rest rest;
-  rest.number = NumberOfState(number, rest);
+  Rest rest = NumberedRest(number);
   if (rest.number == EpisodeCache::kStateUnknown) return;
   CurrentEpisode episode{.collective = collective, .begin_ps = calls.front().begin_ps};
   episode.known = FindKnown(partition, calls, rest.number);
   if (episode.known == kNone) {
     if (activity.unused > kUnusedMax) return;
-    rest = RestOf(partition, true);
-    rest.number = cache_.NumberOf(rest.state);
+    rest = CountedRest(partition, rest.number);
     episode.known = RecordAhead(number, calls, rest);
     if (episode.known == kNone) return;
   } else {
@@ -229,29 +242,36 @@ bool PartitionReplayer::IsOpenOnNics(const Partition& partition, CollectiveIndex
          run_.host.AreAllOpen(of_job.communicator, run_.plans.ScheduleOf(collective));
 }
 
-// Returns the number of the state in which the partition is; kStateUnknown if it is not quiescent,
+// Returns the state in which the partition is by its number; kStateUnknown if it is not quiescent,
 // or has none. It is known without a visit if a replay has left it, and its instants have passed.
-uint32_t PartitionReplayer::NumberOfState(PartitionIndex number, Rest& rest) {
+PartitionReplayer::Rest PartitionReplayer::NumberedRest(PartitionIndex number) {
   const Partition& partition = run_.map.partition(number);
   Activity& activity = activities_[number];
-  LastReplay& last = activity.last;
-  const bool is_settled = last.end_state != EpisodeCache::kStateUnknown &&
+  LastEnd& last = activity.last;
+  const bool is_settled = last.state != EpisodeCache::kStateUnknown &&
                           last.settled_ps <= run_.engine.NowPs() && !partition.is_faulty;
-  if (is_settled) {
-    const auto settled = last.settled_states.find(last.end_state);
-    if (settled != last.settled_states.end()) {
-      assert(cache_.NumberOf(RestOf(partition, true, false).state) == settled->second);
+  if (is_settled && mode_ != ReplayCacheMode::kVerify) {
+    const auto settled = activity.settled_states.find(last.state);
+    if (settled != activity.settled_states.end()) {
+      assert([&] {
+        const Rest rest = RestOf(partition, true, false);
+        return rest.is_quiescent && cache_.NumberOf(rest.state) == settled->second;
+      }());
       ++activity.misses;
-      return settled->second;
+      return {.number = settled->second};
     }
   }
   // A hit compares states; counts are needed where something is simulated.
-  rest = RestOf(partition, true, mode_ == ReplayCacheMode::kVerify);
-  if (!rest.is_quiescent) return EpisodeCache::kStateUnknown;
+  Rest rest = RestOf(partition, true, mode_ == ReplayCacheMode::kVerify);
+  if (!rest.is_quiescent) return {};
   ++activity.misses;
-  const uint32_t state = cache_.NumberOf(rest.state);
-  if (is_settled) last.settled_states[last.end_state] = state;
-  return state;
+  rest.number = cache_.NumberOf(rest.state);
+  if (is_settled && rest.number != EpisodeCache::kStateUnknown) {
+    const auto known = activity.settled_states.try_emplace(last.state, rest.number).first;
+    SIM_CHECK(known->second == rest.number,
+              "a partition is in another state than the one that its last episode left");
+  }
+  return rest;
 }
 
 // The episode that begins in the state with these calls.
@@ -347,6 +367,14 @@ void PartitionReplayer::OnEnd(RunningIndex operation) {
   } else {
     CheckEpisode(partition, episode);
   }
+  // Calls of other partitions use NICs, too.
+  if (!partition.of_nics) {
+    const uint32_t state = cache_.episode(episode.known).end_state;
+    activity.last = {
+        .state = state,
+        .settled_ps = run_.engine.NowPs() + cache_.state(state).instants_ahead_ps,
+    };
+  }
   activity.episode.reset();
 }
 
@@ -359,11 +387,6 @@ void PartitionReplayer::FinishReplay(PartitionIndex number, const CurrentEpisode
   });
   --replayed_;
   run_.host.EndIndependent(partition);
-  // NICs and meshes are crossed by calls of other partitions, too.
-  if (partition.of_nics || partition.is_mesh) return;
-  LastReplay& last = activities_[number].last;
-  last.end_state = known.end_state;
-  last.settled_ps = now_ps + cache_.state(known.end_state).instants_ahead_ps;
 }
 
 // --- Changes of the job --------------------------------------------------------------------------
@@ -379,6 +402,7 @@ void PartitionReplayer::Halt(PartIndex part) {
     activity.launched = 0;
     activity.made.clear();
     activity.last = {};
+    activity.settled_states.clear();
   }
 }
 

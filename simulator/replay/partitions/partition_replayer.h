@@ -106,13 +106,11 @@ class PartitionReplayer {
     CountSnapshot begin_counts{};    // if it is simulated
     std::vector<int64_t> ends_ps{};  // if it is simulated; by place, since the start
   };
-  // Describes the state that a replay has left in a partition of NVLinks, where nothing has been
+  // Describes the state that an episode has left in a partition of NVLinks, where nothing has been
   // simulated since.
-  struct LastReplay {
-    uint32_t end_state = EpisodeCache::kStateUnknown;  // as it was put
-    int64_t settled_ps = 0;                            // its instants have passed from then on
-    // The states that such ends become when their instants have passed, by the number of the end.
-    std::unordered_map<uint32_t, uint32_t> settled_states{};
+  struct LastEnd {
+    uint32_t state = EpisodeCache::kStateUnknown;  // as it was at the end
+    int64_t settled_ps = 0;                        // its instants have passed from then on
   };
   // Describes the current calls and episodes of a partition.
   struct Activity {
@@ -123,7 +121,9 @@ class PartitionReplayer {
     uint32_t misses = 0;                     // in a row
     uint32_t unused = 0;                     // simulated ahead in vain, consecutively
     std::optional<CurrentEpisode> episode{};
-    LastReplay last{};
+    LastEnd last{};
+    // The states that ends become when their instants have passed, by the number of the end.
+    std::unordered_map<uint32_t, uint32_t> settled_states{};
   };
   // Describes a call that has begun, or whose start is known.
   struct EpisodeCall {
@@ -161,7 +161,7 @@ class PartitionReplayer {
                const std::vector<EpisodeCall>& calls, int64_t disturbance_ps);
   std::vector<EpisodeCall> CallsOf(PartitionIndex partition, CollectiveIndex collective);
   bool IsOpenOnNics(const Partition& partition, CollectiveIndex collective) const;
-  uint32_t NumberOfState(PartitionIndex number, Rest& rest);
+  Rest NumberedRest(PartitionIndex number);
   uint32_t FindKnown(const Partition& partition, const std::vector<EpisodeCall>& calls,
                      uint32_t state);
   bool CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
@@ -169,6 +169,7 @@ class PartitionReplayer {
   bool MayBeTouched(const Partition& partition, const std::vector<EpisodeCall>& calls,
                     int64_t until_ps);
   int64_t NextDisturbancePs(bool by_faults) const;
+  void NoteLaunch(PartitionIndex number, RunningIndex operation);
   void CheckIsIndependent(const Call& call);
   void Follow(RunningIndex operation);
   // These end episodes.
@@ -178,6 +179,7 @@ class PartitionReplayer {
   // These handle state and simulation ahead of time (partition_speculation.cc).
   // Without counts, those of the result are empty.
   Rest RestOf(const Partition& partition, bool is_begin, bool with_counts = true);
+  Rest CountedRest(const Partition& partition, uint32_t state);
   // Puts the archive's state, and adds its changes of counters.
   void Apply(const Partition& partition, StateArchive archive);
   uint32_t RecordAhead(PartitionIndex number, const std::vector<EpisodeCall>& calls,

@@ -36,6 +36,14 @@ PartitionReplayer::Rest PartitionReplayer::RestOf(const Partition& partition, bo
           .unrepeatable = archive.unrepeatable()};
 }
 
+// Returns state and counts of a partition that is known to be in the state of that number.
+PartitionReplayer::Rest PartitionReplayer::CountedRest(const Partition& partition, uint32_t state) {
+  Rest rest = RestOf(partition, true);
+  rest.number = rest.is_quiescent ? cache_.NumberOf(rest.state) : EpisodeCache::kStateUnknown;
+  SIM_CHECK(rest.number == state, "a partition is in another state than the one known of it");
+  return rest;
+}
+
 void PartitionReplayer::Apply(const Partition& partition, StateArchive archive) {
   run_.host.Visit(partition, archive);
   archive.Section();
