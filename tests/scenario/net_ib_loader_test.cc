@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ns3/boolean.h>
+#include <ns3/config.h>
+
 #include "simulator/units/units.h"
 #include "tests/scenario/loaded_scenario.h"
 
@@ -20,6 +23,19 @@ NetIbSettings Load(const std::string& lines) {
   const LoadedScenario loaded(std::string(kTwoPorts) + kWorkload + lines);
   EXPECT_NE(loaded.scenario, nullptr) << loaded.findings;
   return loaded.scenario ? loaded.scenario->stack.ib : NetIbSettings{};
+}
+
+// Programs set such defaults for all scenarios that they load.
+TEST(NetIbLoaderTest, PortsAreAggregatedAsTheAttributesDefaultSays) {
+  const auto aggregates = [](const std::string& lines) {
+    const LoadedScenario loaded(std::string(kTwoPorts) + kWorkload + lines);
+    return loaded.scenario && loaded.scenario->stack.nic.link_aggregation;
+  };
+  EXPECT_TRUE(aggregates("nccl { version: \"2.30.7\" }"));
+  ns3::Config::SetDefault("railyard::Nic::LinkAggregation", ns3::BooleanValue(false));
+  EXPECT_FALSE(aggregates("nccl { version: \"2.30.7\" }"));
+  EXPECT_TRUE(aggregates("nccl { version: \"2.30.7\" } nic { link_aggregation: true }"));
+  ns3::Config::SetDefault("railyard::Nic::LinkAggregation", ns3::BooleanValue(true));
 }
 
 // NCCL_PARAM of src/transport/net_ib/{connect,p2p_resiliency,p2p_resiliency_recovery}.cc, 2.30.

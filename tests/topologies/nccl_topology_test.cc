@@ -182,6 +182,10 @@ TEST_F(NcclTopologyTest, ADumpedServerIsAPartOfAnyFabric) {
                                    "(expected one of the two)"));
   EXPECT_THAT(findings_,
               HasSubstr("servers[1].nccl_topology: \"none.xml\": there is no such file"));
+  Load("f.textproto",
+       "rail_optimized { mixed_servers { count: 3 nccl_topology: \"dump.xml\" nic_ports: 2 } }");
+  EXPECT_THAT(findings_, HasSubstr("mixed_servers[0].nic_ports: has no effect beside nccl_topology "
+                                   "(expected one of the two)"));
 }
 
 TEST_F(NcclTopologyTest, WhatIsWrittenIsReadAsTheSameServer) {

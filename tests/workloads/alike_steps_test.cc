@@ -32,6 +32,7 @@ uint64_t CheckRows(const CollectiveSchedule& schedule, const LaneId& lane) {
       EXPECT_EQ(step.recv_from, of_row.recv_from) << i;
       EXPECT_EQ(step.send_to, of_row.send_to) << i;
       EXPECT_EQ(step.bytes, of_row.bytes) << i;
+      EXPECT_EQ(step.work_per_mille, of_row.work_per_mille) << i;
     }
     first += alike;
     ++rows;

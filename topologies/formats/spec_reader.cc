@@ -211,8 +211,8 @@ void SpecReader::ReadNvlink(const ProtoCursor& cursor, ServerSpec& spec) {
 
 ServerSpec SpecReader::ReadNcclTopology(const ProtoCursor& cursor) {
   for (const char* field :
-       {"platform", "gpus", "nics", "nic_rate", "host_rate", "host_delay", "nvlink_rate",
-        "nvlink_delay", "nvswitch_latency", "compute_capability", "cpu"}) {
+       {"platform", "gpus", "nics", "nic_ports", "nic_rate", "host_rate", "host_delay",
+        "nvlink_rate", "nvlink_delay", "nvswitch_latency", "compute_capability", "cpu"}) {
     if (!cursor.Has(field)) continue;
     cursor.Error(diagnostics_, field,
                  "has no effect beside nccl_topology (expected one of the two)");

@@ -36,8 +36,8 @@ struct Step {
   bool reduce = false;        // operands and data from several peers are reduced
   bool keep = false;          // the outcome replaces the data kept there
   bool store = false;         // the outcome is written to this rank's result
-  // Time that the step takes the CTA, in thousandths of what its bytes take. With 0 others move
-  // them.
+  // Time that the step takes the CTA, in thousandths of what its bytes take. It is 0 if the
+  // NIC or the peer's CTA moves them.
   uint32_t work_per_mille = 1000;
   // With these, over kNetworkSum each piece belongs to one rank: with `gathers` the other ranks
   // send nothing of it, with `scatters` they receive nothing of it, and no other rank loads or
@@ -156,8 +156,8 @@ class CollectiveSchedule {
     const uint32_t lanes = LaneCount(lane.rank, lane.channel, lane.batch);
     return {.of = lanes < 4 ? 1 : lanes / 2};
   }
-  // Returns whether the lane and the one before it in its batch are two parts of the CTA which
-  // share what their WarpShare leaves to one: a part is faster while the other moves nothing.
+  // Returns whether the lane and the one before it in its batch are two parts of the CTA with a
+  // common limit, that of one WarpShare: a part is faster while the other moves nothing.
   virtual bool SharesWithLaneBefore(const LaneId& /*lane*/) const { return false; }
   // Returns the number of consecutive steps that share the CTA's overhead between two slices.
   virtual uint32_t StepsAtOnce(const LaneId& /*lane*/) const { return 1; }
@@ -168,7 +168,7 @@ class CollectiveSchedule {
   virtual uint64_t StepCount(const LaneId& lane) const = 0;
   virtual Step StepAt(const LaneId& lane, uint64_t step) const = 0;
   // Returns a number of steps from `step` on, `step` included, that are known to have the same
-  // peers and bytes, so that a caller that runs them in order need not query each.
+  // peers, bytes and work, so that a caller that runs them in order need not query each.
   virtual uint64_t AlikeFrom(const LaneId& /*lane*/, uint64_t /*step*/) const { return 1; }
 };
 

@@ -114,6 +114,7 @@ double ProxiesUs(CommunicatorCpu cpu) { return (1 + kArrivalShare) * NetOverhead
 // between chunks (ADR 0133). LL on Blackwell: as on Hopper, for the loop has as many threads and
 // loads under way; NCCL's 282 GB/s are written as twice Hopper's 141 (ADR 0162).
 constexpr double kGiB = 1.073741824;
+constexpr double kHopperCopyGbPerS = 44 * kGiB;
 constexpr double kBlackwellChunkBytes = 512 << 10;
 constexpr double kBlackwellChunkPeriodNs = kBlackwellChunkBytes / (697.0 / 32);
 constexpr double kBlackwellOverheadNs = 2.9e3;
@@ -121,7 +122,7 @@ constexpr double kBlackwellChunkNs = kBlackwellChunkPeriodNs - kBlackwellOverhea
 constexpr std::array<ByProtocol, kGpuGenerationCount> kCtaGbPerS = {{
     {39.0 / 12, 10.0, 26.5 / 2},
     {87.7 / 24, 10.0, 24.0 / 2},
-    {141.0 / 24, 36.7 / 2, 44 * kGiB / 2},
+    {141.0 / 24, 36.7 / 2, kHopperCopyGbPerS / 2},
     {141.0 / 24, 40.0 / 2, kBlackwellChunkBytes / kBlackwellChunkNs},
 }};
 
@@ -133,7 +134,8 @@ double CtaGbPerS(size_t generation, Protocol protocol) {
 // kernels of symmetric memory, which is of 16 warps that load and store (src/symmetric.cc, 2.27.3;
 // src/sym_kernels.cc). A warp has a share of it. On Hopper it is what all parts reach together,
 // too.
-constexpr std::array<double, kGpuGenerationCount> kCopyCtaGbPerS = {0, 0, 44 * kGiB, 55 * kGiB};
+constexpr std::array<double, kGpuGenerationCount> kCopyCtaGbPerS = {0, 0, kHopperCopyGbPerS,
+                                                                    55 * kGiB};
 constexpr double WarpGbPerS(size_t generation) { return kCopyCtaGbPerS[generation] / kWarpsOfRate; }
 // On Blackwell the 24.1 us in which a channel sends and receives 512 KiB (simllm 242) say what both
 // parts reach together: each has nine warps, and moves at their rate while the other part spends
@@ -143,7 +145,7 @@ constexpr double kBlackwellPartGbPerS =
 constexpr double kBlackwellPartsGbPerS =
     (kBlackwellChunkBytes - kBlackwellOverheadNs * kBlackwellPartGbPerS) /
     (kBlackwellChunkPeriodNs / 2 - kBlackwellOverheadNs);
-constexpr std::array<double, kGpuGenerationCount> kPartsGbPerS = {0, 0, 44 * kGiB,
+constexpr std::array<double, kGpuGenerationCount> kPartsGbPerS = {0, 0, kHopperCopyGbPerS,
                                                                   kBlackwellPartsGbPerS};
 
 // Payload of one iteration of a CTA. LL: 512 threads with 8 bytes each (NCCL_LL_MAX_NTHREADS,

@@ -56,7 +56,7 @@ struct StepCosts {
 struct ProxyCosts {
   int64_t post_ps = 0;
   int64_t arrival_ps = 0;
-  // At either end, for each part of a message that completes on its own.
+  // Time for the completion of each stripe of a message, at either end.
   int64_t completion_ps = 0;
 };
 

@@ -44,9 +44,9 @@ class P2pSchedule final : public CollectiveSchedule {
   uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
   uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
-  // The works of a batch share the CTA's warps. Some of a work's send and some receive, or all do
-  // the one thing that it has to do. The warps of a message over the network are not stated: what
-  // limits a channel there to less than they copy is not known.
+  // The works of a batch share the CTA's warps. Of those of a work some send and some receive, or
+  // all do the same if it has one direction. The warps of a message over the network are not
+  // stated, because it is not known what limits a channel there to less than they copy.
   WarpShare WarpShareOf(const LaneId& lane) const override;
   bool SharesWithLaneBefore(const LaneId& lane) const override { return LaneAt(lane).is_second; }
   uint64_t StepCount(const LaneId& lane) const override;

@@ -26,7 +26,7 @@ struct CtaShare {
 };
 
 // Holds the rates of a part of a CTA that has warps of its own: while the other part rests, and
-// while both move. The latter of both parts do not exceed their common limit.
+// while both move. In the second case both together do not exceed their common limit.
 struct PartRates {
   uint64_t alone_bps = 0;  // 0: the lane has a fixed share of the CTA
   uint64_t beside_bps = 0;

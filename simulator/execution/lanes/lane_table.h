@@ -110,8 +110,8 @@ class LaneTable {
   }
   void SetRound(const LaneProgram& position, const CtaShare& share, uint64_t step,
                 LaneConnections& connections);
-  // Makes the lane a part of its CTA if it has warps whose rate is known. `before` is the lane that
-  // was opened before.
+  // Makes the lane a part of its CTA if the rate of its warps is known. Precondition: its WarpShare
+  // states their number. `before` is the lane that was opened before.
   void SetPart(LaneIndex id, LaneIndex before);
   LaneIndex NewLane();
   LaneConnectionsIndex NewConnections(const LanePeers& listed);

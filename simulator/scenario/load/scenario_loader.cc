@@ -275,8 +275,8 @@ std::unique_ptr<Scenario> LoadFrom(const TextProtoFile& file, const ScenarioPart
   scenario->stack.name = LoadTransport(cursor, net, diagnostics);
   scenario->stack.nic = LoadNic(cursor, net, diagnostics);
   const bool has_aggregation = cursor.Has("nic") && cursor.Child("nic").Has("link_aggregation");
-  if (!has_aggregation) {
-    scenario->stack.nic.link_aggregation = DefaultLinkAggregation(net, fabric ? &*fabric : nullptr);
+  if (!has_aggregation && net == NetPlugin::kAwsLibfabric && fabric) {
+    scenario->stack.nic.link_aggregation = AwsLibfabricAggregates(*fabric);
   }
   scenario->stack.nic.is_infiniband = IsInfiniband(cursor);
   const int errors_before_nccl = diagnostics.error_count();

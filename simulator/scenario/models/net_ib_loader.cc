@@ -111,9 +111,8 @@ void RequireSwitch(const ProtoCursor& nccl, const char* switch_field, bool is_on
 
 }  // namespace
 
-bool DefaultLinkAggregation(NetPlugin net, const FabricGraph* fabric) {
-  return net != NetPlugin::kAwsLibfabric || fabric == nullptr || PortsMax(*fabric) < 2 ||
-         IsValiant(fabric->routing) || HasDirectCables(*fabric);
+bool AwsLibfabricAggregates(const FabricGraph& fabric) {
+  return PortsMax(fabric) < 2 || IsValiant(fabric.routing) || HasDirectCables(fabric);
 }
 
 NetIbSettings LoadNetIb(const ProtoCursor& scenario, NetPlugin net, uint32_t version,

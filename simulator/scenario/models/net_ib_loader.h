@@ -11,10 +11,9 @@
 
 namespace railyard {
 
-// Returns the default of nic.link_aggregation. To Amazon's plug-in the ports of a NIC, which stand
-// for the NICs of a GPU, are devices, unless paths cannot be bound to ports. `fabric` is nullptr if
-// it could not be loaded.
-bool DefaultLinkAggregation(NetPlugin net, const FabricGraph* fabric);
+// Returns the default of nic.link_aggregation with Amazon's plug-in. To it the ports of a NIC,
+// which stand for the NICs of a GPU, are devices, unless paths cannot be bound to ports.
+bool AwsLibfabricAggregates(const FabricGraph& fabric);
 
 // Loads from `nccl` how connections use queue pairs in that version (encoded as by ncclGetVersion),
 // and checks the requirements of ports that are not aggregated. `scenario` is a cursor on the whole
