@@ -199,6 +199,8 @@ class StateArchive {
 
   // Returns true if all required conditions held.
   bool is_quiescent() const { return is_quiescent_ && HasRoom(); }
+  // Returns true if the archive takes state, so that what it requires matters.
+  bool takes() const { return mode_ == Mode::kTake; }
   // Returns true if the archive adds to the counters.
   bool adds() const { return changes_ != nullptr; }
   // Returns the sum of all Unrepeatable() counters.

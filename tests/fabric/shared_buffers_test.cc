@@ -198,16 +198,30 @@ TEST_F(SharedBuffersTest, SettlingCountsOutWhatHasDeparted) {
 TEST_F(SharedBuffersTest, APartitionThatLeavesItsShareIsNotIndependent) {
   AddLeaf(true);
   Come(from_left_, 1'000);
-  ASSERT_TRUE(buffers_.BeginIndependent(leaf_));
-  ASSERT_TRUE(buffers_.BeginIndependent(leaf_));
+  ASSERT_TRUE(buffers_.BeginIndependent(leaf_, {}));
+  ASSERT_TRUE(buffers_.BeginIndependent(leaf_, {}));
   EXPECT_NO_THROW(Come(from_left_, 1'250));
   EXPECT_THROW(Come(from_left_, 1), SharedBuffers::NotIndependent);
-  EXPECT_FALSE(buffers_.BeginIndependent(leaf_)) << "the buffer is above half of 4,500 B by now";
-  buffers_.EndIndependent(leaf_);
+  EXPECT_FALSE(buffers_.BeginIndependent(leaf_, {}))
+      << "the buffer is above half of 4,500 B by now";
+  buffers_.EndIndependent(leaf_, {});
   EXPECT_THROW(Come(from_left_, 1), SharedBuffers::NotIndependent) << "another has not ended";
-  buffers_.EndIndependent(leaf_);
+  buffers_.EndIndependent(leaf_, {});
   EXPECT_NO_THROW(Come(from_left_, 1));
-  EXPECT_TRUE(buffers_.BeginIndependent(left_)) << "a NIC without a buffer shares none";
+  EXPECT_TRUE(buffers_.BeginIndependent(left_, {})) << "a NIC without a buffer shares none";
+}
+
+// The leaf has links to both sides.
+TEST_F(SharedBuffersTest, SharesOfTheOtherHalfAreReservedOnce) {
+  AddLeaf(true);
+  const std::vector<LinkId> to_left = {graph_.ReverseLink(from_left_)};
+  const std::vector<LinkId> from_left = {from_left_};
+  ASSERT_TRUE(buffers_.BeginIndependent(leaf_, to_left));
+  ASSERT_TRUE(buffers_.BeginIndependent(leaf_, to_left));
+  EXPECT_FALSE(buffers_.BeginIndependent(leaf_, to_left)) << "the leaf has two links";
+  EXPECT_TRUE(buffers_.BeginIndependent(leaf_, from_left)) << "it does not leave the device";
+  buffers_.EndIndependent(leaf_, to_left);
+  EXPECT_TRUE(buffers_.BeginIndependent(leaf_, to_left));
 }
 
 }  // namespace

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <ns3/simulator.h>
 
 #include "simulator/units/units.h"
 #include "tests/execution/listed_schedule.h"
@@ -18,6 +21,7 @@
 namespace railyard::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -128,6 +132,16 @@ TEST_F(ExecutorPartitionsTest, CountersOfTheNetworkAreVisitedForNicsAlone) {
   EXPECT_GT(counts_of(OfNics(Gpus({4, 12}))), 0u);
 }
 
+TEST_F(ExecutorPartitionsTest, GpusOfARailAreAtRestOnceNothingIsUnderWay) {
+  const Partition rail = OfNics(Gpus({4, 12}));
+  EXPECT_THAT(host_->PeersOf(rail, EpisodePlace{0}), IsEmpty()) << "nothing is connected";
+  Run();
+  Partition connected = OfNics(Gpus({4, 12}));
+  EXPECT_THAT(host_->PeersOf(connected, EpisodePlace{0}), ElementsAre(1));
+  EXPECT_THAT(host_->PeersOf(connected, EpisodePlace{1}), ElementsAre(0));
+  EXPECT_TRUE(host_->IsAtRest(connected, EpisodePlace{0}));
+}
+
 TEST_F(ExecutorPartitionsTest, ASimulationAheadLeavesTheStateAsItWas) {
   Run();
   for (const Partition& partition : {OfNvlinks(Gpus({0, 1, 2})), OfNics(Gpus({4, 12}))}) {
@@ -138,6 +152,42 @@ TEST_F(ExecutorPartitionsTest, ASimulationAheadLeavesTheStateAsItWas) {
     host_->EndIndependent(partition);
     EXPECT_EQ(StateOf(partition), before);
   }
+}
+
+// Rank 4 begins an AllReduce a millisecond before rank 12, whose clear-to-sends it needs.
+class WaitingRankTest : public ReplayFixture {
+ protected:
+  WaitingRankTest() : ReplayFixture(2) {
+    Programs programs = Idle();
+    programs[4] = {AllReduce(1 << 16, kPsPerMs)};
+    programs[12] = {AllReduce(1 << 16, 2 * kPsPerMs)};
+    Build(JobOf({{4, 12}}, programs));
+    host_.emplace(*network_, replay_->executor(), false);
+  }
+  // Returns whether rank 4 waits for rank 12, and the other way around, at each of these times.
+  std::vector<std::pair<bool, bool>> WaitsAt(const std::vector<int64_t>& times_ps) {
+    std::vector<std::pair<bool, bool>> waits;
+    for (const int64_t time_ps : times_ps) {
+      ns3::Simulator::Schedule(ns3::PicoSeconds(static_cast<uint64_t>(time_ps)), [this, &waits] {
+        const CommunicatorIndex communicator{0};
+        waits.emplace_back(host_->WaitsFor(communicator, GpuIndex{4}, GpuIndex{12}),
+                           host_->WaitsFor(communicator, GpuIndex{12}, GpuIndex{4}));
+      });
+    }
+    Run();
+    return waits;
+  }
+  std::optional<ExecutorPartitions> host_;
+};
+
+TEST_F(WaitingRankTest, WaitsOnceItsClearToSendsHaveArrived) {
+  // It has launched after 8.4 us. The other one has not begun, so that rank 4 may send it nothing.
+  EXPECT_THAT(WaitsAt({kPsPerMs + kPsPerMs / 2}), ElementsAre(std::pair(true, false)));
+}
+
+TEST_F(WaitingRankTest, DoesNotWaitBeforeItsLaunchNorWhileMessagesAreUnderWay) {
+  EXPECT_THAT(WaitsAt({kPsPerMs + 4 * kPsPerUs, 2 * kPsPerMs + 20 * kPsPerUs}),
+              ElementsAre(std::pair(true, true), std::pair(false, false)));
 }
 
 }  // namespace

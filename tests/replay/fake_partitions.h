@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +34,17 @@ class FakePartitions final : public PartitionHost {
   void VisitCounters(const Partition& /*partition*/, StateArchive& archive) override {
     archive.Count(shared_count);
   }
+  bool IsAtRest(const Partition& /*partition*/, EpisodePlace place) override {
+    return place >= busy.size() || !busy[place];
+  }
+  // Every GPU has two: those beside it, in a ring.
+  std::vector<EpisodePlace> PeersOf(const Partition& partition, EpisodePlace place) const override {
+    const auto gpus = static_cast<uint32_t>(partition.gpus.size());
+    return {EpisodePlace{(place + 1) % gpus}, EpisodePlace{(place + gpus - 1) % gpus}};
+  }
+  bool WaitsFor(CommunicatorIndex /*communicator*/, GpuIndex /*gpu*/, GpuIndex other) override {
+    return std::ranges::find(waited_for, other) != waited_for.end();
+  }
   uint64_t IdentityOf(const Partition& /*partition*/) const override { return identity; }
   bool BeginIndependent(const Partition& /*partition*/) override { return may_be_independent; }
   void EndIndependent(const Partition& /*partition*/) override {}
@@ -41,6 +53,8 @@ class FakePartitions final : public PartitionHost {
 
   std::vector<uint32_t> local_numbers;  // by communicator; those beyond its end have 0
   bool is_quiescent = true;
+  std::vector<GpuIndex> waited_for;
+  std::vector<bool> busy;  // by place; those beyond its end are at rest
   uint64_t value = 5;
   int64_t instant_ps = 0;
   uint64_t count = 0;

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 // The ranks of each communicator make one AllReduce, on a stream for each communicator, the i-th
 // after i * 100 us.
 constexpr int64_t kApartPs = 100 * kPsPerUs;
-constexpr int64_t kLaunchPs = 8'400'000;  // NCCL's base latency of Ring with Simple
+constexpr int64_t kLaunchPs = FakeHost::kLaunchPs;
 Job JobOfCommunicators(const std::vector<std::vector<uint32_t>>& communicators) {
   Programs programs(16);
   for (uint32_t id = 0; id < communicators.size(); ++id) {
@@ -37,9 +37,9 @@ struct Map {
   }
   // Returns whether anything but collective 0 may touch its partition before then.
   bool MayTouchFirst(int64_t until_ps) {
-    std::vector<CallNumber> own;
+    std::vector<Call> own;
     for (const GpuIndex gpu : test.plans.gpus(CommunicatorIndex{0}))
-      own.push_back(test.calls.NumberOf({RankOn(gpu), 0}));
+      own.push_back({RankOn(gpu), 0});
     const Partition& partition =
         map.partition(map.PartitionOf({RankOn(test.plans.gpus(CommunicatorIndex{0})[0]), 0}));
     return neighbours.MayTouch(partition, own, 0, until_ps);
@@ -49,8 +49,8 @@ struct Map {
   SmallReplay test;
   FakePartitions host;
   PartitionMap map;
-  PartitionNeighbours neighbours{test.graph, test.calls,   test.plans,
-                                 map,        test.streams, test.ledger};
+  PartitionNeighbours neighbours{test.graph,   test.calls,  test.plans, map,
+                                 test.streams, test.ledger, host};
 };
 
 TEST(PartitionMapTest, ServersHaveTheirNvlinksAndRailsTheirNics) {
@@ -158,12 +158,11 @@ TEST(PartitionNeighboursTest, ACallBehindOneElsewhereMayTouchAsSoonAsThatMayEnd)
   SmallReplay test(2, JobOf({{0, 8}, {0, 1}, {0, 8}}, programs), none);
   FakePartitions host;
   PartitionMap map(test.graph, test.calls, test.plans, host, {});
-  PartitionNeighbours neighbours(test.graph, test.calls, test.plans, map, test.streams,
-                                 test.ledger);
+  PartitionNeighbours neighbours(test.graph, test.calls, test.plans, map, test.streams, test.ledger,
+                                 host);
   test.ledger.KeepBegun();
   test.streams.Start();
-  const std::vector<CallNumber> own = {test.calls.NumberOf({GlobalRank{0}, 0}),
-                                       test.calls.NumberOf({GlobalRank{8}, 0})};
+  const std::vector<Call> own = {{GlobalRank{0}, 0}, {GlobalRank{8}, 0}};
   const Partition& rail = map.partition(map.PartitionOf({GlobalRank{8}, 0}));
   const CollectiveIndex before = test.calls.CollectiveNumberOf({GlobalRank{0}, 1});
   const int64_t touch_ps =

@@ -72,8 +72,8 @@ struct Partitions {
   SmallReplay test;
   FakePartitions host;
   PartitionMap map{test.graph, test.calls, test.plans, host, {}};
-  PartitionNeighbours neighbours{test.graph, test.calls,   test.plans,
-                                 map,        test.streams, test.ledger};
+  PartitionNeighbours neighbours{test.graph,   test.calls,  test.plans, map,
+                                 test.streams, test.ledger, host};
   PlanNumbers numbers{test.calls};
   EpisodeCache cache;
   std::optional<PartitionReplayer> partitions;
@@ -289,6 +289,35 @@ TEST(PartitionReplayerTest, AHitIsRefusedWhereAnotherCollectiveMayUseItsNics) {
   EXPECT_TRUE(is_fourth_replayed({1, 9})) << "another rail's";
 }
 
+// Ranks 8 and 16 make a collective four times. Rank 0 has begun another one with rank 8, which
+// comes to it last.
+TEST(PartitionReplayerTest, ACallThatWaitsForAPartitionDoesNotUseIt) {
+  struct Case {
+    std::vector<GpuIndex> waited_for;
+    CollectiveKind kind = CollectiveKind::kAllReduce;
+  };
+  const auto is_fourth_replayed = [](const Case& of) {
+    Programs programs(24);
+    for (const uint32_t rank : {8u, 16u}) programs[rank].assign(4, AllReduce(8, kGapPs));
+    TraceOperation other = AllReduce(8, 0, 1);
+    other.kind = of.kind;
+    for (const uint32_t rank : {0u, 8u}) programs[rank].push_back(other);
+    Partitions test(JobOf({{8, 16}, {0, 8}}, programs), ReplayCacheMode::kOn, 3);
+    test.host.waited_for = of.waited_for;
+    test.test.host.on_launch = [&](const Call& call) {
+      test.test.host.channels_ps = {call.rank == 0 ? 20 * kPsPerMs : kPsPerMs};
+    };
+    test.test.Run();
+    EXPECT_EQ(test.test.ledger.calls_left(), 0u);
+    return test.test.ledger.times()[3].replayed_by != ReplayRule::kNone;
+  };
+  EXPECT_TRUE(is_fourth_replayed({.waited_for = {GpuIndex{8}}}));
+  EXPECT_FALSE(is_fourth_replayed({.waited_for = {}})) << "it may send";
+  EXPECT_FALSE(
+      is_fourth_replayed({.waited_for = {GpuIndex{8}}, .kind = CollectiveKind::kBroadcast}))
+      << "its root may end before, and begin something else";
+}
+
 // Once connections are open, a collective of another size needs not be simulated in place, unless
 // switches of NVLinks may lack what it needs.
 TEST(PartitionReplayerTest, WhatOthersHaveOpenedNeedsNoCallInPlaceOnNics) {
@@ -313,6 +342,118 @@ TEST(PartitionReplayerTest, WhatCannotBeSimulatedAheadIsSimulatedInPlace) {
   test.test.Run();
   EXPECT_EQ(test.ahead, 0u);
   EXPECT_THAT(test.test.host.launched, SizeIs(16));
+}
+
+// --- Rows of collectives without a pause ---------------------------------------------------------
+
+// Four servers make the same collective on rail 0 four times, one after the other. The GPUs' first
+// calls end this much apart, and so do the later ones, which all take as long.
+struct Row : Partitions {
+  explicit Row(const std::vector<int64_t>& apart_us, Programs programs = RowPrograms())
+      : Partitions(JobOf({{0, 8, 16, 24}, {0, 8}}, programs), ReplayCacheMode::kOn, 4) {
+    host.are_open = true;
+    test.host.on_launch = [this, apart_us](const Call& call) {
+      const int64_t late_ps = call.index == 0 ? apart_us[call.rank / 8] * kPsPerUs : 0;
+      test.host.channels_ps = {kPsPerMs + late_ps};
+      ++host.count;
+      ++host.shared_count;
+      ahead += test.streams.is_ahead() ? 1 : 0;
+      if (on_launch) on_launch(call);
+    };
+  }
+  static Programs RowPrograms() {
+    Programs programs(32);
+    for (const uint32_t rank : {0u, 8u, 16u, 24u}) programs[rank].assign(4, AllReduce(8));
+    return programs;
+  }
+  ReplayRule RuleOf(uint32_t collective) const {
+    return test.ledger.times()[collective].replayed_by;
+  }
+  // Checks the times of a row of which everything was simulated.
+  void ExpectTimes(int64_t last_apart_us) const {
+    for (uint32_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(test.BeginPs(i), i * kCallPs) << i;
+      EXPECT_EQ(test.EndPs(i), (i + 1) * kCallPs + last_apart_us * kPsPerUs) << i;
+    }
+    EXPECT_EQ(host.count, 16u);
+    EXPECT_EQ(host.shared_count, 16u);
+  }
+  std::function<void(const Call&)> on_launch;
+};
+
+// A launch takes 5 us: the first GPU begins the next collective 3 us before the third has ended,
+// and 1 us after the two beside it have.
+TEST(PartitionReplayerTest, ARowIsReplayedThoughItIsNeverAtRest) {
+  Row row({0, 4, 8, 4});
+  row.test.Run();
+  row.ExpectTimes(8);
+  EXPECT_EQ(row.RuleOf(1), ReplayRule::kNone);  // ahead, for the begins are other ones
+  EXPECT_EQ(row.RuleOf(2), ReplayRule::kPartition);
+  EXPECT_EQ(row.RuleOf(3), ReplayRule::kPartition);
+  EXPECT_THAT(row.test.host.launched, SizeIs(row.ahead)) << "nothing is simulated in place";
+  EXPECT_EQ(row.ahead, 8u);
+}
+
+TEST(PartitionReplayerTest, ARowIsSimulatedWhereAGpuBeginsBeforeThoseBesideItAreAtRest) {
+  Row row({0, 6, 8, 4});
+  row.test.Run();
+  row.ExpectTimes(8);
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(row.RuleOf(i), ReplayRule::kNone) << i;
+  EXPECT_THAT(row.test.host.launched, SizeIs(16 + row.ahead));
+}
+
+TEST(PartitionReplayerTest, ARowIsSimulatedWhereAGpuIsNotAtRestWhenItsCallEnds) {
+  Row row({0, 4, 8, 4});
+  row.host.busy = {false, false, false, true};
+  row.test.Run();
+  row.ExpectTimes(8);
+  EXPECT_EQ(row.RuleOf(2), ReplayRule::kNone);
+}
+
+TEST(PartitionReplayerTest, ARowIsSimulatedWhereInstantsLieAheadOfIts) {
+  Row row({0, 4, 8, 4});
+  row.on_launch = [&](const Call&) {
+    row.host.instant_ps = FabricSimulatorImpl::Get().NowPs() + 2 * kPsPerMs;
+  };
+  row.test.Run();
+  row.ExpectTimes(8);
+  EXPECT_EQ(row.RuleOf(2), ReplayRule::kNone);
+}
+
+// The first two ranks go on with a collective of their own on the same NICs.
+TEST(PartitionReplayerTest, ARowIsSimulatedWhereOthersBeginBeforeItIsAtRest) {
+  Programs programs = Row::RowPrograms();
+  for (const uint32_t rank : {0u, 8u}) programs[rank].resize(3, AllReduce(8));
+  for (const uint32_t rank : {16u, 24u}) programs[rank].resize(3, AllReduce(8));
+  for (const uint32_t rank : {0u, 8u}) programs[rank].push_back(AllReduce(8, 0, 1));
+  Row row({0, 4, 8, 4}, programs);
+  row.test.Run();
+  EXPECT_EQ(row.RuleOf(1), ReplayRule::kNone);
+  EXPECT_EQ(row.RuleOf(2), ReplayRule::kNone) << "the last one of all four";
+  EXPECT_EQ(row.test.EndPs(2), 3 * kCallPs + 8 * kPsPerUs);
+  EXPECT_EQ(row.test.ledger.calls_left(), 0u);
+}
+
+// The last collective is simulated, and finds the state that the third one leaves, although that
+// ends on other GPUs only later.
+TEST(PartitionReplayerTest, WhatFollowsARowFindsTheStateThatItLeaves) {
+  Row row({0, 4, 8, 4});
+  row.on_launch = [&](const Call& call) {
+    if (call.rank == 24) row.host.value = 9;
+    if (call != Call{GlobalRank{0}, 3}) return;
+    EXPECT_FALSE(row.test.streams.is_ahead());
+    EXPECT_EQ(row.host.value, 9u);
+  };
+  row.replay.before_begin = [&](const Call& call) {
+    if (call != Call{GlobalRank{0}, 3}) return;
+    row.host.may_move = true;
+    row.host.value = 7;  // as long as the third is replayed, it does not matter
+  };
+  row.test.Run();
+  row.ExpectTimes(8);
+  EXPECT_EQ(row.RuleOf(2), ReplayRule::kPartition);
+  EXPECT_EQ(row.RuleOf(3), ReplayRule::kNone);
+  EXPECT_EQ(row.host.value, 9u);
 }
 
 // --- Forbidden actions while a partition is replayed ---------------------------------------------

@@ -98,7 +98,7 @@ TEST(PlanCacheTest, BoundOfASendIsOfItsBytesAlone) {
   Plans ring(2, {0, 8}, {AllReduce(kFloats)});
   EXPECT_EQ(plans.BoundOf(CollectiveIndex{0}), ring.plans.BoundOf(CollectiveIndex{0}));
   EXPECT_EQ(P2pReplayName(job.collectives[0]), "P2P");
-  EXPECT_THAT(plans.GpusOnNetworkOf(Call{GlobalRank{0}, 0}), ElementsAre(0, 8));
+  EXPECT_THAT(plans.OnNetworkOf(Call{GlobalRank{0}, 0}).gpus, ElementsAre(0, 8));
 }
 
 // --- Plans ---------------------------------------------------------------------------------------
@@ -154,19 +154,44 @@ TEST(PlanCacheTest, LaunchTakesWhatNcclsTunerSays) {
 
 TEST(PlanCacheTest, ACallInsideAServerUsesNoNic) {
   Plans test(1, {0, 1, 2, 3}, {AllReduce(kFloats)});
-  EXPECT_THAT(test.plans.GpusOnNetworkOf({GlobalRank{0}, 0}), IsEmpty());
+  EXPECT_THAT(test.plans.OnNetworkOf({GlobalRank{0}, 0}).gpus, IsEmpty());
+}
+
+// With PXN a message to GPU 1 of another server goes out by GPU 1's NIC.
+TEST(PlanCacheTest, ACallMayUseTheNicOfAnotherGpuOfItsServer) {
+  const auto on_network_of_send_to = [](uint32_t peer) {
+    Programs programs(16);
+    TraceOperation call = AllReduce(kFloats);
+    call.kind = CollectiveKind::kSend;
+    call.algorithm = Algorithm::kUnstated;
+    call.protocol = Protocol::kUnstated;
+    call.peer = peer;
+    programs[0] = {call};
+    call.kind = CollectiveKind::kRecv;
+    call.peer = 0;
+    programs[peer < 2 ? peer : peer + 6] = {call};
+    const FabricGraph graph = Servers(2);
+    const Job job = JobOf({{0, 1, 8, 9}}, programs);
+    const TestMoves moves;
+    PlanCache plans(graph, job, NcclSettings{}, GpuCosts{}, NicSettings{}, moves);
+    return plans.OnNetworkOf(Call{GlobalRank{0}, 0});
+  };
+  EXPECT_THAT(on_network_of_send_to(2).gpus, ElementsAre(0, 8));
+  EXPECT_FALSE(on_network_of_send_to(2).is_relayed);
+  EXPECT_THAT(on_network_of_send_to(3).gpus, ElementsAre(1, 9));
+  EXPECT_TRUE(on_network_of_send_to(3).is_relayed);
 }
 
 TEST(PlanCacheTest, RelocatedRanksAreOnTheirNewGpus) {
   Plans test(3, {0, 8}, {AllReduce(kFloats)});
-  EXPECT_THAT(test.plans.GpusOnNetworkOf({GlobalRank{0}, 0}), ElementsAre(0, 8));
+  EXPECT_THAT(test.plans.OnNetworkOf({GlobalRank{0}, 0}).gpus, ElementsAre(0, 8));
   test.job.communicators[0].ranks = GlobalRanksOf({0, 16});
   test.job.memberships[16] = std::exchange(test.job.memberships[8], {});
   test.job.operations.SwapPrograms(GlobalRank{8}, GlobalRank{16});
   test.job.called.SwapPrograms(GlobalRank{8}, GlobalRank{16});
   test.plans.Relocate(PartIndex{0});
   EXPECT_THAT(test.plans.gpus(CommunicatorIndex{0}), ElementsAre(0, 16));
-  EXPECT_THAT(test.plans.GpusOnNetworkOf({GlobalRank{0}, 0}), ElementsAre(0, 16));
+  EXPECT_THAT(test.plans.OnNetworkOf({GlobalRank{0}, 0}).gpus, ElementsAre(0, 16));
 }
 
 // --- Numbers -------------------------------------------------------------------------------------

@@ -133,7 +133,9 @@ struct SmallReplay {
   Job job;
   TestMoves moves;
   CallTable calls{job};
-  PlanCache plans{graph, job, NcclSettings{}, GpuCosts{}, NicSettings{}, moves};
+  PlanCache plans{graph,          job,
+                  NcclSettings{}, GpuCosts{.launch_latency_ps = FakeHost::kLaunchPs},
+                  NicSettings{},  moves};
   ProgressWatch progress{
       job, plans, {.count_payload = [](uint32_t) {}, .on_progress = [](uint32_t, double) {}}};
   CallLedger ledger{calls, plans, progress, false};

@@ -273,11 +273,15 @@ class RailJob : public RandomJob {
     operation.stream = Below(2);
     const uint32_t calls = 3 + Below(12);
     const int64_t pause_ps = Below(3) == 0 ? Below(30) * kPsPerUs : 0;
-    const int64_t late_ps = Below(2) == 0 ? 0 : Below(3) * kPsPerUs;  // each server
+    // Each server by more than the one before, or both beside the second half's first by half.
+    const int64_t late_ps = Below(2) == 0 ? 0 : Below(7) * kPsPerUs;
+    const bool is_tent = Below(2) == 0;
     for (GlobalRank rank{0}; rank < trace_.rank_count; ++rank) {
       TraceOperation call = operation;
       call.communicator = 1 + rank / 8 / group * 8 + rank % 8;
-      call.compute_before_ps = 50 * kPsPerUs + rank / 8 * late_ps;
+      const uint32_t server = rank / 8;
+      call.compute_before_ps =
+          50 * kPsPerUs + (is_tent ? std::min(server, servers_ - server) : server) * late_ps;
       for (uint32_t i = 0; i < calls; ++i) {
         trace_.operations[GlobalRank{rank}].push_back(call);
         call.compute_before_ps = pause_ps;

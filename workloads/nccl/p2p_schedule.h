@@ -44,8 +44,8 @@ class P2pSchedule final : public CollectiveSchedule {
   uint32_t BatchCount(RankIndex rank, uint32_t channel) const override;
   uint32_t LaneCount(RankIndex rank, uint32_t channel, uint32_t batch) const override;
   LanePeers PeersOf(const LaneId& lane) const override;
-  // The works of a batch share the CTA's warps. Of those of a work some send and some receive, or
-  // all do the same if it has one direction. The warps of a message over the network are not
+  // The works of a batch share the CTA's warps. Some warps of a work send and some receive, or all
+  // do the same if it has one direction. The warps of a message over the network are not
   // stated, because it is not known what limits a channel there to less than they copy.
   WarpShare WarpShareOf(const LaneId& lane) const override;
   bool SharesWithLaneBefore(const LaneId& lane) const override { return LaneAt(lane).is_second; }

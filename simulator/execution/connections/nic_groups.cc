@@ -47,6 +47,33 @@ NicGroup NicGroups::GroupOf(std::span<const GpuIndex> gpus,
   return group;
 }
 
+NicGroup NicGroups::Around(const NicGroup& group, GpuIndex gpu) const {
+  NicGroup around{.gpus = {gpu}, .at = group.at};
+  const auto add = [&](const std::vector<ConnectionId>& from, std::vector<ConnectionId>& to) {
+    std::ranges::copy_if(from, std::back_inserter(to), [&](ConnectionId id) {
+      const Connection& connection = table_.connection(id);
+      return connection.from_gpu == gpu || connection.to_gpu == gpu;
+    });
+  };
+  add(group.connections, around.connections);
+  add(group.others, around.others);
+  const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
+  std::ranges::copy_if(group.links, std::back_inserter(around.links), [&](LinkId link) {
+    return graph_.link_source(link) == nic || graph_.link_target(link) == nic;
+  });
+  return around;
+}
+
+std::vector<GpuIndex> NicGroups::PeersOf(const NicGroup& group, GpuIndex gpu) const {
+  std::vector<GpuIndex> peers;
+  for (const ConnectionId id : Around(group, gpu).connections) {
+    const Connection& connection = table_.connection(id);
+    const GpuIndex peer = connection.from_gpu == gpu ? connection.to_gpu : connection.from_gpu;
+    if (std::ranges::find(peers, peer) == peers.end()) peers.push_back(peer);
+  }
+  return peers;
+}
+
 std::vector<LinkId> NicGroups::AllLinksOf(std::span<const FlowId> queue_pairs) const {
   std::vector<LinkId> links;
   std::unordered_set<LinkId> seen;

@@ -39,6 +39,11 @@ class NicGroups {
   // of the other state that affects events at a GPU.
   NicGroup GroupOf(std::span<const GpuIndex> gpus, std::span<const CommunicatorIndex> communicators,
                    const std::function<uint64_t(GpuIndex gpu)>& identity_of_gpu) const;
+  // Returns the part of the group that is of one of its GPUs: its NIC, and its connections in both
+  // directions. It has no identity.
+  NicGroup Around(const NicGroup& group, GpuIndex gpu) const;
+  // Returns the GPUs to or from which a GPU has connections of the group, each once.
+  std::vector<GpuIndex> PeersOf(const NicGroup& group, GpuIndex gpu) const;
   // Returns a hash of the connections and NVLink flows on which these GPUs send within their
   // servers; it does not depend on which servers they are.
   uint64_t IdentityOfGpus(std::span<const GpuIndex> gpus) const;

@@ -107,6 +107,9 @@ class LaneExecutor final : public StateOwner {
   // servers of the same kind that have the same NicGroups::IdentityOfGpus() and the same history.
   void VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archive);
 
+  // Returns true if the network connection has a queue pair of its sender's NIC, on which nothing
+  // is under way.
+  bool IsQueuePairAtRest(ConnectionId id);
   const NicGroups& nic_groups() const { return nic_groups_; }
   // Returns the NIC group of these GPUs and communicators, whose identity includes the costs of
   // their proxies.
@@ -134,8 +137,7 @@ class LaneExecutor final : public StateOwner {
  private:
   struct FlowSinks;
 
-  // Returns true if nothing is under way on these network connections.
-  bool AreAtRest(std::span<const ConnectionId> connections);
+  void VisitConnections(std::span<const ConnectionId> connections, StateArchive& archive);
 
   // Precondition: the run's network has queue pairs.
   QueueTransport& queue_pairs() const { return *stack_->queue_pairs(); }

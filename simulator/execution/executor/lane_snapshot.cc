@@ -34,23 +34,36 @@ void LaneExecutor::VisitGpus(std::span<const GpuIndex> gpus, StateArchive& archi
   load_store_.VisitGpus(gpus, archive);
 }
 
-bool LaneExecutor::AreAtRest(std::span<const ConnectionId> connections) {
+bool LaneExecutor::IsQueuePairAtRest(ConnectionId id) {
+  const Connection& connection = table_.connection(id);
+  if (!table_.IsQueuePair(connection) || connection.is_buffered || connection.is_relayed()) {
+    return false;
+  }
   StateArchive archive = StateArchive::OfState(network_.engine().NowPs());
+  queue_pairs().VisitQueuePair(connection.flow, archive);
+  return archive.is_quiescent();
+}
+
+// Visits connections by queue pairs. Those of other transports have no state here.
+void LaneExecutor::VisitConnections(std::span<const ConnectionId> connections,
+                                    StateArchive& archive) {
   for (const ConnectionId id : connections) {
     const Connection& connection = table_.connection(id);
     table_.VisitConnection(id, archive);
     if (table_.IsQueuePair(connection)) queue_pairs().VisitQueuePair(connection.flow, archive);
   }
-  return archive.is_quiescent();
 }
 
 void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
-  archive.Require(group.at.has_value() && AreAtRest(group.others));
+  archive.Require(group.at.has_value());
   if (!group.at) return;
-  for (const ConnectionId id : group.connections) {
-    table_.VisitConnection(id, archive);
-    queue_pairs().VisitQueuePair(table_.connection(id).flow, archive);
+  if (archive.takes()) {
+    // That these are at rest suffices.
+    StateArchive others = StateArchive::OfState(network_.engine().NowPs());
+    VisitConnections(group.others, others);
+    archive.Require(others.is_quiescent());
   }
+  VisitConnections(group.connections, archive);
   for (const GpuIndex gpu : group.gpus) {
     proxy_threads_.Visit(gpu, archive);
     clock_.VisitGpu(gpu, archive);

@@ -10,7 +10,8 @@
 namespace railyard {
 
 // Half of the calm bytes are for the links that are simulated as usual; the other half is divided
-// among all links, for those that are simulated ahead.
+// among all links, for those that are simulated ahead. A partition of which two collectives overlap
+// has the share of its links twice.
 void SharedBuffers::LimitIndependent(BufferId id) {
   SharedBuffer& buffer = buffers_[id];
   accounts_.pool(id).calm_bytes =
@@ -18,27 +19,31 @@ void SharedBuffers::LimitIndependent(BufferId id) {
 }
 
 // A device without a shared buffer has links with credits, whose buffers nothing else uses.
-bool SharedBuffers::BeginIndependent(DeviceId device) {
+bool SharedBuffers::BeginIndependent(DeviceId device, std::span<const LinkId> links) {
   const BufferId id = of_device_[device];
   if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
-  if (!buffer.is_lossless || IsEventful(id) || accounts_.pool(id).bytes > buffer.calm_bytes / 2) {
+  const uint32_t reserved = buffer.independent_links + LinksFrom(device, links);
+  if (!buffer.is_lossless || IsEventful(id) || accounts_.pool(id).bytes > buffer.calm_bytes / 2 ||
+      reserved > buffer.egress.size()) {
     return false;
   }
   ++buffer.independent_count;
+  buffer.independent_links = reserved;
   LimitIndependent(id);
   return true;
 }
 
-void SharedBuffers::EndIndependent(DeviceId device) {
+void SharedBuffers::EndIndependent(DeviceId device, std::span<const LinkId> links) {
   const BufferId id = of_device_[device];
   if (id == kNoBuffer) return;
   --buffers_[id].independent_count;
+  buffers_[id].independent_links -= LinksFrom(device, links);
   LimitIndependent(id);
 }
 
 bool SharedBuffers::BeginAhead(DeviceId device, const std::vector<LinkId>& links) {
-  if (!BeginIndependent(device)) return false;
+  if (!BeginIndependent(device, {})) return false;
   const BufferId id = of_device_[device];
   if (id == kNoBuffer) return true;
   SharedBuffer& buffer = buffers_[id];
@@ -53,7 +58,12 @@ bool SharedBuffers::BeginAhead(DeviceId device, const std::vector<LinkId>& links
 void SharedBuffers::EndAhead(DeviceId device) {
   const BufferId id = of_device_[device];
   if (id != kNoBuffer) buffers_[id].ahead.clear();
-  EndIndependent(device);
+  EndIndependent(device, {});
+}
+
+uint32_t SharedBuffers::LinksFrom(DeviceId device, std::span<const LinkId> links) const {
+  return static_cast<uint32_t>(std::ranges::count_if(
+      links, [&](LinkId link) { return tables_.graph->link_source(link) == device; }));
 }
 
 // The upper bound of the bytes in the buffer is above its share: makes it exact before giving up.

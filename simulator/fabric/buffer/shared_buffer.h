@@ -94,7 +94,8 @@ struct SharedBuffer {
   uint64_t dropped_packets = 0;
   // Calls of SharedBuffers::BeginIndependent() without their EndIndependent().
   uint32_t independent_count = 0;
-  std::vector<LinkId> ahead;  // links of `egress` that are now simulated ahead
+  uint32_t independent_links = 0;  // of `egress`, for which they have reserved shares
+  std::vector<LinkId> ahead;       // links of `egress` that are now simulated ahead
 
   static constexpr auto Fields() {
     constexpr std::string_view kForms = "it decides how departures are counted, not what follows";
@@ -110,6 +111,7 @@ struct SharedBuffer {
                       field::NoState("vain_settles", &SharedBuffer::vain_settles, kForms),
                       field::Fixed("dropped_packets", &SharedBuffer::dropped_packets),
                       field::Idle("independent_count", &SharedBuffer::independent_count),
+                      field::Idle("independent_links", &SharedBuffer::independent_links),
                       field::Idle("ahead", &SharedBuffer::ahead));
   }
 

@@ -80,14 +80,16 @@ class SharedBuffers {
   // --- Partitions are simulated at other times than the rest of the switch's traffic. As long as
   // each stays within its share, the pool needs no decisions, and no partition affects another.
   class NotIndependent : public std::exception {};
-  // Limits all traffic that is simulated at its usual time to half of the calm bytes. Calls nest;
-  // each needs its own EndIndependent(). Returns false without any effect if the buffer is lossy,
-  // has departure events or already exceeds that share. If it exceeds the share later, admissions
-  // throw NotIndependent. A device without a buffer is always independent.
-  bool BeginIndependent(DeviceId device);
-  void EndIndependent(DeviceId device);
-  // Does the same for packets that are simulated ahead over these links. They may use a share of
-  // the other half, in proportion to the number of these links among all links of the device.
+  // Limits all traffic that is simulated at its usual time to half of the calm bytes, and reserves
+  // a share of the other half for packets over those of the links that leave the device. Calls
+  // nest; each needs its own EndIndependent() with the same links. Returns false without any effect
+  // if the buffer is lossy, has departure events, already exceeds its half, or has no such share
+  // left. If it exceeds its half later, admissions throw NotIndependent. A device without a buffer
+  // is always independent.
+  bool BeginIndependent(DeviceId device, std::span<const LinkId> links);
+  void EndIndependent(DeviceId device, std::span<const LinkId> links);
+  // Limits all traffic likewise while packets are simulated ahead over these links. They may use a
+  // share of the other half, in proportion to the number of these links among all of the device.
   bool BeginAhead(DeviceId device, const std::vector<LinkId>& links);
   void EndAhead(DeviceId device);
 
@@ -98,6 +100,7 @@ class SharedBuffers {
   bool NoteVainSettle(BufferId buffer);
   void MakeEventful(BufferId buffer);
   void LimitIndependent(BufferId buffer);
+  uint32_t LinksFrom(DeviceId device, std::span<const LinkId> links) const;
   void StayIndependent(BufferId buffer);
 
   FabricTables& tables_;

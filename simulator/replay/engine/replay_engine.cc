@@ -42,7 +42,7 @@ ReplayEngine::ReplayEngine(const FabricGraph& graph, FabricNetwork& network, Ecm
                 cache_, rules.cache, rules.keep_paths),
       host_(network, *executor_, rules.keep_paths),
       map_(graph, calls_, plans_, host_, PartitionSettings()),
-      neighbours_(graph, calls_, plans_, map_, streams_, ledger_),
+      neighbours_(graph, calls_, plans_, map_, streams_, ledger_, host_),
       partitions_({.engine = engine_,
                    .calls = calls_,
                    .streams = streams_,

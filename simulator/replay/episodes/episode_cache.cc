@@ -33,6 +33,7 @@ uint64_t EpisodeCache::BytesOfOperations(uint64_t operations, bool has_paths) {
 
 uint32_t EpisodeCache::Add(Episode episode) {
   if (!Reserve(BytesOfOperations(episode.operations.size(), !episode.paths.empty()) +
+               episode.rests_ps.size() * sizeof(episode.rests_ps.front()) +
                (episode.changes.size() + episode.changes_after_end.size()) *
                    sizeof(episode.changes.front()))) {
     return kStateUnknown;

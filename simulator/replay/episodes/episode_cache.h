@@ -37,6 +37,9 @@ struct Episode {
   std::vector<EpisodeOperation> operations{};  // in the order in which they began
   std::vector<uint32_t> end_order{};           // of `operations`, in the order in which they ended
   std::vector<EpisodePath> paths{};            // of `operations`, if paths are kept
+  // By operation, in a partition of NICs: from when on its GPU is at rest, and so are those with
+  // which it exchanges; relative to the episode's start.
+  std::vector<int64_t> rests_ps{};
   CountChanges changes{};
   CountChanges changes_after_end{};  // of these, changes since its last operation ended
   // Is true if the changes after its end are known, and no payload was in flight then.

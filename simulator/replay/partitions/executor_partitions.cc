@@ -42,17 +42,55 @@ void ExecutorPartitions::VisitCounters(const Partition& partition, StateArchive&
   if (partition.of_nics) executor_.VisitCountersOfNics(archive);
 }
 
+bool ExecutorPartitions::IsAtRest(const Partition& partition, EpisodePlace place) {
+  StateArchive archive = StateArchive::OfState(network_.engine().NowPs());
+  executor_.VisitNics(executor_.nic_groups().Around(partition.nics, partition.gpus[place]),
+                      archive);
+  return archive.is_quiescent();
+}
+
+std::vector<EpisodePlace> ExecutorPartitions::PeersOf(const Partition& partition,
+                                                      EpisodePlace place) const {
+  std::vector<EpisodePlace> peers;
+  for (const GpuIndex peer :
+       executor_.nic_groups().PeersOf(partition.nics, partition.gpus[place])) {
+    peers.push_back(partition.PlaceOf(peer));
+  }
+  return peers;
+}
+
+// It has a clear-to-send for nothing that it has not sent, and as the receiver it has sent all of
+// its own: it has claimed the connection, and sends more only for messages that it has used.
+bool ExecutorPartitions::WaitsFor(CommunicatorIndex communicator, GpuIndex gpu, GpuIndex other) {
+  const ConnectionTable& table = executor_.connection_table();
+  const auto all_between = [&](GpuIndex from, GpuIndex to, const auto& holds) {
+    return std::ranges::all_of(table.network_connections(from), [&](ConnectionId id) {
+      const Connection& connection = table.connection(id);
+      return connection.to_gpu != to || connection.communicator != communicator ||
+             (executor_.IsQueuePairAtRest(id) && holds(table.slots(id)));
+    });
+  };
+  return all_between(gpu, other,
+                     [](const MessageSlots& slots) {
+                       return slots.progress.granted == slots.progress.sent;
+                     }) &&
+         all_between(other, gpu,
+                     [](const MessageSlots& slots) { return slots.receiver != LaneIndex::kNone; });
+}
+
 uint64_t ExecutorPartitions::IdentityOf(const Partition& partition) const {
   return partition.of_nics ? partition.nics.identity
                            : executor_.nic_groups().IdentityOfGpus(partition.gpus);
 }
 
 bool ExecutorPartitions::BeginIndependent(const Partition& partition) {
-  return !partition.of_nics || network_.buffers().BeginIndependent(partition.nics.at.value());
+  return !partition.of_nics ||
+         network_.buffers().BeginIndependent(partition.nics.at.value(), partition.nics.links);
 }
 
 void ExecutorPartitions::EndIndependent(const Partition& partition) {
-  if (partition.of_nics) network_.buffers().EndIndependent(partition.nics.at.value());
+  if (partition.of_nics)
+    network_.buffers().EndIndependent(partition.nics.at.value(), partition.nics.links);
 }
 
 bool ExecutorPartitions::BeginAhead(const Partition& partition) {

@@ -27,6 +27,9 @@ class ExecutorPartitions final : public PartitionHost {
   void Renew(Partition& partition) override;
   void Visit(const Partition& partition, StateArchive& archive) override;
   void VisitCounters(const Partition& partition, StateArchive& archive) override;
+  bool IsAtRest(const Partition& partition, EpisodePlace place) override;
+  std::vector<EpisodePlace> PeersOf(const Partition& partition, EpisodePlace place) const override;
+  bool WaitsFor(CommunicatorIndex communicator, GpuIndex gpu, GpuIndex other) override;
   uint64_t IdentityOf(const Partition& partition) const override;
   bool BeginIndependent(const Partition& partition) override;
   void EndIndependent(const Partition& partition) override;

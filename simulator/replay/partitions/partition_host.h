@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "simulator/replay/partitions/partition.h"
 #include "simulator/state/state_archive.h"
@@ -33,6 +34,15 @@ class PartitionHost {
   virtual void Visit(const Partition& partition, StateArchive& archive) = 0;
   // Visits the counters of the whole network to which the partition contributes.
   virtual void VisitCounters(const Partition& partition, StateArchive& archive) = 0;
+  // Returns true if nothing is under way at the NIC and on the connections of the partition's GPU
+  // at that place. Precondition: a partition of NICs.
+  virtual bool IsAtRest(const Partition& partition, EpisodePlace place) = 0;
+  // Returns the places of the GPUs with which that GPU has connections in the partition of NICs.
+  virtual std::vector<EpisodePlace> PeersOf(const Partition& partition,
+                                            EpisodePlace place) const = 0;
+  // Returns true if nothing is under way between two GPUs on the connections of a communicator, and
+  // `gpu` sends nothing to `other` over them before the other does to it.
+  virtual bool WaitsFor(CommunicatorIndex communicator, GpuIndex gpu, GpuIndex other) = 0;
   // Returns the partition's identity: partitions of one kind and shape with equal identities and
   // states have equal outcomes.
   virtual uint64_t IdentityOf(const Partition& partition) const = 0;

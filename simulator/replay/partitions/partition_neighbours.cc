@@ -6,53 +6,62 @@
 #include "simulator/units/time_end.h"
 
 namespace railyard {
+namespace {
+
+// Returns true if no rank ends before all have begun.
+bool NeedsAllRanks(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
+         kind == CollectiveKind::kReduceScatter;
+}
+
+}  // namespace
 
 bool PartitionNeighbours::Touches(const Call& call, const Partition& partition) {
   if (calls_.OperationOf(call).is_compute()) return false;
   if (!partition.may_touch[calls_.CollectiveOf(call).communicator]) return false;
-  const std::vector<GpuIndex>& gpus = plans_.GpusOnNetworkOf(call);
+  const std::vector<GpuIndex>& gpus = plans_.OnNetworkOf(call).gpus;
   return std::ranges::any_of(partition.gpus, [&](GpuIndex gpu) {
-    const DeviceId nic = graph_.NicOfGpu(graph_.gpus()[gpu]).value();
-    return std::ranges::any_of(
-        gpus, [&](GpuIndex other) { return graph_.NicOfGpu(graph_.gpus()[other]) == nic; });
+    const DeviceId nic = NicOf(gpu);
+    return std::ranges::any_of(gpus, [&](GpuIndex other) { return NicOf(other) == nic; });
   });
 }
 
 // Returns the calls by rank, then in the order of its program.
 std::vector<PartitionNeighbours::NearCall> PartitionNeighbours::CallsNear(
-    const Partition& partition, std::span<const CallNumber> numbers, int64_t now_ps) const {
+    const Partition& partition, std::span<const Call> own, int64_t now_ps) const {
   std::vector<NearCall> near;
   const auto add = [&](NearCall call) {
     if (!partition.is_near[call.call.gpu()]) return;
-    call.is_own = std::ranges::find(numbers, calls_.NumberOf(call.call)) != numbers.end();
-    near.push_back(call);
+    if (std::ranges::find(own, call.call) == own.end()) near.push_back(call);
   };
   for (const StreamRunner::Running& running : streams_.running()) {
     if (running.is_free()) continue;
     add({.call = running.call,
          .begin_ps = running.start_ps,
          .end_ps = std::max(now_ps, running.replayed_end_ps),
-         .is_replayed = running.replayed_end_ps != 0});
+         .is_replayed = running.replayed_end_ps != 0,
+         .is_launched = running.is_launched});
   }
   for (const StreamRunner::Pending& pending : streams_.pending()) {
     add({.call = streams_.CallOf(pending),
          .begin_ps = pending.begin_ps,
          .end_ps = pending.begin_ps});
   }
+  for (const Call& call : own) near.push_back({.call = call, .is_own = true});
   std::ranges::sort(near, [](const NearCall& a, const NearCall& b) {
     return std::pair(a.call.rank, a.call.index) < std::pair(b.call.rank, b.call.index);
   });
   return near;
 }
 
-bool PartitionNeighbours::MayTouch(const Partition& partition, std::span<const CallNumber> numbers,
+bool PartitionNeighbours::MayTouch(const Partition& partition, std::span<const Call> own,
                                    int64_t now_ps, int64_t until_ps) {
   if (!partition.of_nics) return false;
-  const std::vector<NearCall> near = CallsNear(partition, numbers, now_ps);
+  const std::vector<NearCall> near = CallsNear(partition, own, now_ps);
   for (size_t i = 0; i < near.size();) {
     const size_t first = i;
     while (i < near.size() && near[i].call.rank == near[first].call.rank) ++i;
-    if (MayRankTouch(partition, std::span(near).subspan(first, i - first), now_ps, until_ps)) {
+    if (MayRankTouch(partition, own, std::span(near).subspan(first, i - first), now_ps, until_ps)) {
       return true;
     }
   }
@@ -63,21 +72,48 @@ bool PartitionNeighbours::MayTouch(const Partition& partition, std::span<const C
 // half of what the busiest link carries.
 int64_t PartitionNeighbours::LeastDurationPs(const Call& call) {
   const CollectiveIndex collective = calls_.CollectiveNumberOf(call);
-  switch (calls_.job().collectives[collective].kind) {
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
-      return map_.least_launch_ps() + plans_.BoundOf(collective) / 2;
-    default:
-      return map_.least_launch_ps();
+  const int64_t transfer_ps =
+      NeedsAllRanks(calls_.job().collectives[collective].kind) ? plans_.BoundOf(collective) / 2 : 0;
+  return map_.least_launch_ps() + transfer_ps;
+}
+
+// Returns true if the call, which runs on another rank and uses the partition's NICs, neither sends
+// anything to them nor ends before ranks of the partition's calls, `own`, begin theirs.
+bool PartitionNeighbours::WaitsForRanksOf(const Call& call, std::span<const Call> own) {
+  const CollectiveIndex collective = calls_.CollectiveNumberOf(call);
+  const JobCollective& of_job = calls_.job().collectives[collective];
+  const PlanCache::OnNetwork& on_network = plans_.OnNetworkOf(call);
+  if (!NeedsAllRanks(of_job.kind) || on_network.is_relayed) return false;
+  return std::ranges::all_of(own, [&](const Call& of_partition) {
+    const GpuIndex gpu = of_partition.gpu();
+    return std::ranges::all_of(on_network.gpus, [&](GpuIndex used) {
+      if (NicOf(used) != NicOf(gpu)) return true;
+      return used == gpu && call.gpu() != gpu && IsYetToBegin(collective, of_partition) &&
+             host_.WaitsFor(of_job.communicator, call.gpu(), gpu);
+    });
+  });
+}
+
+// Returns true if the rank begins its call of the collective after `before`, and soon, so that it
+// has not begun.
+bool PartitionNeighbours::IsYetToBegin(CollectiveIndex collective, const Call& before) const {
+  constexpr size_t kOperationsMax = 256;
+  const std::vector<JobOperation>& program = calls_.job().operations[before.rank];
+  const size_t end = std::min(program.size(), before.index + 1 + kOperationsMax);
+  for (uint32_t index = before.index + 1; index < end; ++index) {
+    const Call call{before.rank, index};
+    if (program[index].is_compute() || calls_.CollectiveNumberOf(call) != collective) continue;
+    return !ledger_.HasBegun(call);
   }
+  return false;
 }
 
 // Returns true if a rank with these calls, which run or will begin and are in its program's order,
 // may touch the partition before `until_ps`. It follows their successors, each with the earliest
 // time that its dependencies allow.
-bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<const NearCall> near,
-                                       int64_t now_ps, int64_t until_ps) {
+bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<const Call> own,
+                                       std::span<const NearCall> near, int64_t now_ps,
+                                       int64_t until_ps) {
   constexpr int64_t kEnded = -1;
   const int64_t least_launch_ps = map_.least_launch_ps();
   const GlobalRank rank = near.front().call.rank;
@@ -101,6 +137,11 @@ bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<con
       end_ps = call.is_own ? until_ps : call.end_ps;
       if (!call.is_own && !call.is_replayed && end_ps < until_ps) {
         end_ps = std::max(end_ps, call.begin_ps + LeastDurationPs(call.call));
+      }
+      if (may_touch && call.is_launched && Touches(call.call, partition) &&
+          WaitsForRanksOf(call.call, own)) {
+        may_touch = false;
+        end_ps = until_ps;
       }
       if (near.size() > 1) near = near.subspan(1);
     } else if (operation.is_compute() || !ledger_.HasBegun({rank, index})) {

@@ -80,15 +80,40 @@ bool PartitionReplayer::OnLaunch(RunningIndex operation) {
   }
   std::optional<CurrentEpisode>& episode = activities_[number].episode;
   const CollectiveIndex collective = CollectiveOf(operation);
-  if (episode && episode->collective != collective) {
-    if (episode->is_replayed) throw SharedBuffers::NotIndependent();
-    episode.reset();
-  }
+  if (episode && episode->collective != collective) LetEnd(number);
+  CheckMayOverlap(number, call);
   if (!episode && activities_[number].launched == 0) BeginEpisode(number, collective);
   if (run_.streams.running()[operation].replayed_end_ps != 0) return true;
   NoteLaunch(number, operation);
   CheckIsIndependent(call);
   return false;
+}
+
+// Another collective begins before the episode has ended everywhere. Where it begins, all that the
+// episode has done is over; elsewhere it is replayed, so that the state that it leaves may be put
+// ahead of time.
+void PartitionReplayer::LetEnd(PartitionIndex number) {
+  const Partition& partition = run_.map.partition(number);
+  Activity& activity = activities_[number];
+  if (activity.episode->is_replayed) {
+    if (!partition.of_nics) throw SharedBuffers::NotIndependent();
+    PutEnd(partition, *activity.episode);
+    activity.ending.push_back(std::move(*activity.episode));
+  }
+  activity.episode.reset();
+}
+
+// Checks that the call may begin although episodes of its partition are still replayed elsewhere.
+void PartitionReplayer::CheckMayOverlap(PartitionIndex number, const Call& call) {
+  const EpisodePlace place = run_.map.partition(number).PlaceOf(call.gpu());
+  for (const CurrentEpisode& ending : activities_[number].ending) {
+    const Episode& episode = cache_.episode(ending.known);
+    const auto stored = std::ranges::find(episode.operations, place, &EpisodeOperation::place);
+    const auto operation = static_cast<size_t>(stored - episode.operations.begin());
+    if (!MayOverlap(number, call, run_.engine.NowPs() - ending.begin_ps, episode, operation)) {
+      throw SharedBuffers::NotIndependent();
+    }
+  }
 }
 
 // A call that is simulated changes the partition's state, and may open connections, of which its
@@ -114,9 +139,11 @@ void PartitionReplayer::ForgetStates() {
 // A call that is simulated begins to use the network.
 void PartitionReplayer::CheckIsIndependent(const Call& call) {
   if (replayed_ == 0 || !run_.map.UsesNics(call.rank, run_.calls.OperationOf(call))) return;
+  const PartitionIndex own = run_.map.PartitionOf(call);  // CheckMayOverlap()
   for (PartitionIndex number{}; number < activities_.size(); ++number) {
-    const std::optional<CurrentEpisode>& episode = activities_[number].episode;
-    if (!run_.map.partition(number).of_nics || !episode || !episode->is_replayed) continue;
+    if (number == own || !run_.map.partition(number).of_nics || !IsReplayed(activities_[number])) {
+      continue;
+    }
     if (run_.neighbours.Touches(call, run_.map.partition(number)))
       throw SharedBuffers::NotIndependent();
   }
@@ -156,7 +183,7 @@ void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex coll
   if (calls.empty() || calls.back().begin_ps > kTimeEndPs) return;
   const int64_t disturbance_ps = NextDisturbancePs(partition.is_faulty);  // looks at every event
   if (!MayLast(partition, collective, calls, disturbance_ps)) return;
-  run_.host.Renew(partition);
+  Renew(number);
   Rest rest = NumberedRest(number);
   if (rest.number == EpisodeCache::kStateUnknown) return;
   CurrentEpisode episode{.collective = collective, .begin_ps = calls.front().begin_ps};
@@ -172,8 +199,7 @@ void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex coll
                                                                      : ReplayRule::kLikePartition;
   }
   const bool is_new = episode.rule == ReplayRule::kNone;
-  const bool can_replay =
-      CanReplay(partition, calls, cache_.episode(episode.known), disturbance_ps);
+  const bool can_replay = CanReplay(number, calls, cache_.episode(episode.known), disturbance_ps);
   if (is_new) activity.unused = can_replay ? 0 : activity.unused + 1;
   if (!can_replay) return;
   if (mode_ == ReplayCacheMode::kVerify) {
@@ -191,14 +217,33 @@ void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex coll
   }
 }
 
+void PartitionReplayer::Renew(PartitionIndex number) {
+  Partition& partition = run_.map.partition(number);
+  const bool is_any_ending = !activities_[number].ending.empty();
+  const std::vector<ConnectionId> before =
+      is_any_ending ? partition.nics.connections : std::vector<ConnectionId>();
+  run_.host.Renew(partition);
+  // The GPUs that are not at rest yet would have others to wait for.
+  if (is_any_ending && partition.nics.connections != before) throw SharedBuffers::NotIndependent();
+}
+
 // Returns the calls of the collective in the order of their begins; none if some begin is not known
 // yet, another call uses the partition, or some of their connections have not been opened.
 std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(PartitionIndex number,
                                                                        CollectiveIndex collective) {
   const Partition& partition = run_.map.partition(number);
   std::vector<EpisodeCall> calls;
+  const auto add_pending = [&](const StreamRunner::Pending& pending) {
+    const Call call = run_.streams.CallOf(pending);
+    if (run_.calls.CollectiveNumberOf(call) != collective) return;
+    calls.push_back({.begin_ps = pending.begin_ps, .number = pending.number, .call = call});
+  };
   for (const RunningIndex operation : activities_[number].operations) {
-    if (CollectiveOf(operation) != collective) return {};
+    if (CollectiveOf(operation) != collective) {
+      if (EpisodeOf(number, operation) == nullptr) return {};
+      std::ranges::for_each(run_.streams.FollowersOf(operation), add_pending);
+      continue;
+    }
     const StreamRunner::Running& running = run_.streams.running()[operation];
     calls.push_back({.begin_ps = running.start_ps,
                      .number = run_.calls.NumberOf(running.call),
@@ -208,9 +253,7 @@ std::vector<PartitionReplayer::EpisodeCall> PartitionReplayer::CallsOf(Partition
   const bool have_all_begun = run_.ledger.times()[collective].last_start_ps != kNeverPs;
   for (const StreamRunner::Pending& pending : run_.streams.pending()) {
     if (have_all_begun) break;
-    const Call call = run_.streams.CallOf(pending);
-    if (run_.calls.CollectiveNumberOf(call) != collective) continue;
-    calls.push_back({.begin_ps = pending.begin_ps, .number = pending.number, .call = call});
+    add_pending(pending);
   }
   std::unordered_set<uint32_t> places;
   bool are_made = true;
@@ -295,9 +338,10 @@ uint32_t PartitionReplayer::FindKnown(const Partition& partition,
 }
 
 // Returns true if nothing can affect the partition before all instants in the episode's last state
-// have passed.
-bool PartitionReplayer::CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
+// have passed, but for collectives of the partition, which may begin at GPUs that are at rest.
+bool PartitionReplayer::CanReplay(PartitionIndex number, const std::vector<EpisodeCall>& calls,
                                   const Episode& episode, int64_t disturbance_ps) {
+  const Partition& partition = run_.map.partition(number);
   const int64_t settled_ps =
       episode.duration_ps + cache_.state(episode.end_state).instants_ahead_ps;
   // Aborts are known this long ahead.
@@ -313,12 +357,32 @@ bool PartitionReplayer::CanReplay(const Partition& partition, const std::vector<
     if (!next) continue;
     const int64_t unsettled_ps = settled_ps - episode.operations[i].end_ps;
     if (next->gap_ps + run_.map.least_launch_ps() >= unsettled_ps) continue;
-    const CollectiveIndex follower = run_.calls.CollectiveNumberOf({call.rank, next->index});
-    const int64_t launch_ps = run_.plans.CostsOf(follower).launch_latency_ps;
-    if (next->gap_ps + launch_ps < unsettled_ps) return false;
+    const Call follower{call.rank, next->index};
+    const CollectiveIndex collective = run_.calls.CollectiveNumberOf(follower);
+    const int64_t since_end_ps = next->gap_ps + run_.plans.CostsOf(collective).launch_latency_ps;
+    if (since_end_ps >= unsettled_ps) continue;
+    const int64_t launch_ps = episode.operations[i].end_ps + since_end_ps;
+    if (!MayOverlap(number, follower, launch_ps, episode, i)) return false;
   }
   const int64_t settled_at_ps = calls.front().begin_ps + settled_ps;
   return settled_at_ps < disturbance_ps && !MayBeTouched(partition, calls, settled_at_ps);
+}
+
+// Returns true if a call may begin at the GPU of the episode's operation at that time since the
+// episode's begin, although the partition is not at rest yet: it is one of a collective of the
+// partition, and at rest are all GPUs with which it has connections. All such begins are a
+// consistent cut (Chandy, Lamport: Distributed Snapshots, ACM TOCS 3 (1), 1985): nothing that the
+// episode sends crosses it, so that what follows depends on the state in which the episode ends,
+// and not on when it ends elsewhere.
+bool PartitionReplayer::MayOverlap(PartitionIndex number, const Call& call, int64_t time_ps,
+                                   const Episode& episode, size_t operation) {
+  if (episode.rests_ps.empty() || cache_.state(episode.end_state).instants_ahead_ps > 0) {
+    return false;
+  }
+  const CollectiveIndex collective = run_.calls.CollectiveNumberOf(call);
+  return time_ps >= episode.rests_ps[operation] && run_.map.PartitionOf(call) == number &&
+         run_.map.IsOfPartitionAlone(number, collective) &&
+         IsOpenOnNics(run_.map.partition(number), collective);
 }
 
 // When the next event is that may end the job, or simulated time, or, where faults are to be
@@ -338,9 +402,9 @@ int64_t PartitionReplayer::NextDisturbancePs(bool by_faults) const {
 bool PartitionReplayer::MayBeTouched(const Partition& partition,
                                      const std::vector<EpisodeCall>& calls, int64_t until_ps) {
   if (!partition.of_nics) return false;
-  std::vector<CallNumber> numbers;
-  for (const EpisodeCall& call : calls) numbers.push_back(call.number);
-  return run_.neighbours.MayTouch(partition, numbers, run_.engine.NowPs(), until_ps);
+  std::vector<Call> own;
+  for (const EpisodeCall& call : calls) own.push_back(call.call);
+  return run_.neighbours.MayTouch(partition, own, run_.engine.NowPs(), until_ps);
 }
 
 // --- Ends ----------------------------------------------------------------------------------------
@@ -357,34 +421,56 @@ void PartitionReplayer::OnEnd(RunningIndex operation) {
     --activity.launched;
     activity.made.insert(MadeKey(run_.numbers.Of(running.call), place));
   }
-  if (!activity.episode || activity.episode->collective != CollectiveOf(operation)) return;
-  CurrentEpisode& episode = *activity.episode;
-  ++episode.calls_ended;
-  if (!episode.is_replayed) episode.ends_ps[place] = run_.engine.NowPs() - episode.begin_ps;
-  if (episode.calls_ended < partition.gpus.size()) return;
+  CurrentEpisode* const episode = EpisodeOf(number, operation);
+  if (episode == nullptr) return;
+  ++episode->calls_ended;
+  if (!episode->is_replayed) episode->ends_ps[place] = run_.engine.NowPs() - episode->begin_ps;
+  if (episode->calls_ended < partition.gpus.size()) return;
+  if (activity.episode && episode == &*activity.episode) {
+    Finish(number, *episode);
+    activity.episode.reset();
+  } else {
+    EndReplay(partition);
+    activity.ending.erase(activity.ending.begin() + (episode - activity.ending.data()));
+  }
+}
+
+PartitionReplayer::CurrentEpisode* PartitionReplayer::EpisodeOf(PartitionIndex number,
+                                                                RunningIndex operation) {
+  Activity& activity = activities_[number];
+  const CollectiveIndex collective = CollectiveOf(operation);
+  if (activity.episode && activity.episode->collective == collective) return &*activity.episode;
+  const auto ending = std::ranges::find(activity.ending, collective, &CurrentEpisode::collective);
+  return ending == activity.ending.end() ? nullptr : &*ending;
+}
+
+void PartitionReplayer::Finish(PartitionIndex number, const CurrentEpisode& episode) {
+  const Partition& partition = run_.map.partition(number);
   if (episode.is_replayed) {
-    FinishReplay(number, episode);
+    PutEnd(partition, episode);
+    EndReplay(partition);
   } else {
     CheckEpisode(partition, episode);
   }
-  // Calls of other partitions use NICs, too.
-  if (!partition.of_nics) {
-    const uint32_t state = cache_.episode(episode.known).end_state;
-    activity.last = {
-        .state = state,
-        .settled_ps = run_.engine.NowPs() + cache_.state(state).instants_ahead_ps,
-    };
-  }
-  activity.episode.reset();
+  if (partition.of_nics) return;  // calls of other partitions use them, too
+  const uint32_t state = cache_.episode(episode.known).end_state;
+  activities_[number].last = {
+      .state = state,
+      .settled_ps = run_.engine.NowPs() + cache_.state(state).instants_ahead_ps,
+  };
 }
 
-void PartitionReplayer::FinishReplay(PartitionIndex number, const CurrentEpisode& episode) {
-  const Partition& partition = run_.map.partition(number);
+// Puts the state that a replayed episode leaves, and adds what it has counted. Both are one visit,
+// because positions in streams of messages are counted.
+void PartitionReplayer::PutEnd(const Partition& partition, const CurrentEpisode& episode) {
   const Episode& known = cache_.episode(episode.known);
   const int64_t now_ps = run_.engine.NowPs();
   counting_(episode.begin_ps, now_ps, [&] {
     Apply(partition, StateArchive(cache_.state(known.end_state), known.changes, now_ps));
   });
+}
+
+void PartitionReplayer::EndReplay(const Partition& partition) {
   --replayed_;
   run_.host.EndIndependent(partition);
 }
@@ -396,7 +482,7 @@ void PartitionReplayer::Halt(PartIndex part) {
     if (PartOf(number) != part) continue;
     Activity& activity = activities_[number];
     // Only what is not known ahead halts a part so: a limit in real time.
-    if (activity.episode && activity.episode->is_replayed) throw SharedBuffers::NotIndependent();
+    if (IsReplayed(activity)) throw SharedBuffers::NotIndependent();
     activity.episode.reset();
     activity.operations.clear();
     activity.launched = 0;
@@ -408,10 +494,9 @@ void PartitionReplayer::Halt(PartIndex part) {
 
 void PartitionReplayer::Abort(PartIndex part) {
   for (PartitionIndex number{}; number < activities_.size(); ++number) {
-    std::optional<CurrentEpisode>& episode = activities_[number].episode;
-    if (!episode || PartOf(number) != part) continue;
-    SIM_CHECK(!episode->is_replayed, "a job ends in the middle of what is replayed");
-    episode.reset();
+    if (PartOf(number) != part) continue;
+    SIM_CHECK(!IsReplayed(activities_[number]), "a job ends in the middle of what is replayed");
+    activities_[number].episode.reset();
   }
 }
 
@@ -440,8 +525,7 @@ void PartitionReplayer::OnDetour(std::span<const GpuIndex> gpus) {
     Activity& activity = activities_[number];
     if (activity.is_on_detour || !IsOnDetour(run_.map.partition(number))) continue;
     activity.is_on_detour = true;
-    if (!activity.episode) continue;
-    if (activity.episode->is_replayed) throw SharedBuffers::NotIndependent();
+    if (IsReplayed(activity)) throw SharedBuffers::NotIndependent();
     activity.episode.reset();
   }
 }

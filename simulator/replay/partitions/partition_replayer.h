@@ -8,7 +8,7 @@
 // A hit is refused if any of these differs from the stored episode: the partition's kind, shape,
 // identity or state, every call's place, plan and start. It is also refused if a change is due
 // before the partition has settled, or if the programs or other traffic may use it again before
-// that.
+// that. A partition's next collective may overlap an episode on NICs that is replayed to its end.
 #pragma once
 
 #include <cstdint>
@@ -121,6 +121,9 @@ class PartitionReplayer {
     uint32_t misses = 0;                     // in a row
     uint32_t unused = 0;                     // simulated ahead in vain, consecutively
     std::optional<CurrentEpisode> episode{};
+    // Episodes that are replayed to their ends after the next collective has begun. The partition
+    // has been put into the states that they leave.
+    std::vector<CurrentEpisode> ending{};
     LastEnd last{};
     // The states that ends become when their instants have passed, by the number of the end.
     std::unordered_map<uint32_t, uint32_t> settled_states{};
@@ -152,6 +155,11 @@ class PartitionReplayer {
     return run_.calls.PartOf(RankOn(run_.map.partition(partition).gpus.front()));
   }
   CollectiveIndex CollectiveOf(RunningIndex operation) const;
+  // Returns the episode of the partition that the operation is part of, or null.
+  CurrentEpisode* EpisodeOf(PartitionIndex partition, RunningIndex operation);
+  bool IsReplayed(const Activity& activity) const {
+    return !activity.ending.empty() || (activity.episode && activity.episode->is_replayed);
+  }
   bool IsOnDetour(const Partition& partition) const;
 
   // These begin episodes (partition_replayer.cc).
@@ -159,21 +167,28 @@ class PartitionReplayer {
   bool MayHaveEpisode(PartitionIndex partition, CollectiveIndex collective);
   bool MayLast(const Partition& partition, CollectiveIndex collective,
                const std::vector<EpisodeCall>& calls, int64_t disturbance_ps);
+  void Renew(PartitionIndex partition);
   std::vector<EpisodeCall> CallsOf(PartitionIndex partition, CollectiveIndex collective);
   bool IsOpenOnNics(const Partition& partition, CollectiveIndex collective) const;
   Rest NumberedRest(PartitionIndex number);
   uint32_t FindKnown(const Partition& partition, const std::vector<EpisodeCall>& calls,
                      uint32_t state);
-  bool CanReplay(const Partition& partition, const std::vector<EpisodeCall>& calls,
+  bool CanReplay(PartitionIndex number, const std::vector<EpisodeCall>& calls,
                  const Episode& episode, int64_t disturbance_ps);
+  bool MayOverlap(PartitionIndex number, const Call& call, int64_t time_ps, const Episode& episode,
+                  size_t operation);
   bool MayBeTouched(const Partition& partition, const std::vector<EpisodeCall>& calls,
                     int64_t until_ps);
   int64_t NextDisturbancePs(bool by_faults) const;
+  void LetEnd(PartitionIndex number);
+  void CheckMayOverlap(PartitionIndex number, const Call& call);
   void NoteLaunch(PartitionIndex number, RunningIndex operation);
   void CheckIsIndependent(const Call& call);
   void Follow(RunningIndex operation);
   // These end episodes.
-  void FinishReplay(PartitionIndex number, const CurrentEpisode& episode);
+  void Finish(PartitionIndex number, const CurrentEpisode& episode);
+  void PutEnd(const Partition& partition, const CurrentEpisode& episode);
+  void EndReplay(const Partition& partition);
   void CheckEpisode(const Partition& partition, const CurrentEpisode& episode);
 
   // These handle state and simulation ahead of time (partition_speculation.cc).
@@ -185,6 +200,8 @@ class PartitionReplayer {
   uint32_t RecordAhead(PartitionIndex number, const std::vector<EpisodeCall>& calls,
                        const Rest& rest);
   void PutBack(const Partition& partition, const Rest& rest);
+  std::vector<int64_t> RestsOf(const Partition& partition, const Episode& episode,
+                               const std::vector<int64_t>& done_ps) const;
 
   Simulation run_;
   EpisodeCache& cache_;

@@ -69,6 +69,7 @@ uint32_t PartitionReplayer::RecordAhead(PartitionIndex number,
                                   .begin_ps = call.begin_ps - begin_ps});
   }
   size_t calls_left = calls.size();
+  std::vector<int64_t> done_ps(calls.size(), kNeverPs);  // by operation
   Rest end;
   run_.streams.RunAhead(ahead, [&](size_t call, const CriticalPath& path) {
     const int64_t since_begin_ps = run_.engine.NowPs() - begin_ps;
@@ -76,6 +77,13 @@ uint32_t PartitionReplayer::RecordAhead(PartitionIndex number,
     if (keep_paths_) {
       episode.paths[call] = path.Renamed([&](GpuIndex gpu) { return partition.PlaceOf(gpu); });
       episode.paths[call].origin_ps -= begin_ps;
+    }
+    for (size_t i = 0; partition.of_nics && i < calls.size(); ++i) {
+      const EpisodeOperation& operation = episode.operations[i];
+      const bool has_ended = operation.end_ps != 0;
+      if (has_ended && done_ps[i] == kNeverPs && run_.host.IsAtRest(partition, operation.place)) {
+        done_ps[i] = since_begin_ps;
+      }
     }
     if (--calls_left > 0) return;
     episode.duration_ps = since_begin_ps;
@@ -90,7 +98,23 @@ uint32_t PartitionReplayer::RecordAhead(PartitionIndex number,
   episode.end_state = cache_.NumberOf(std::move(end.state));
   if (episode.end_state == EpisodeCache::kStateUnknown) return kNone;
   episode.changes = ChangesBetween(rest.counts, end.counts);
+  if (partition.of_nics) episode.rests_ps = RestsOf(partition, episode, done_ps);
   return cache_.Add(std::move(episode));
+}
+
+// Returns from when on each operation's GPU, and those with which it exchanges, are at rest, by
+// when each of them is.
+std::vector<int64_t> PartitionReplayer::RestsOf(const Partition& partition, const Episode& episode,
+                                                const std::vector<int64_t>& done_ps) const {
+  std::vector<int64_t> rests_ps = done_ps;
+  for (size_t i = 0; i < rests_ps.size(); ++i) {
+    for (const EpisodePlace peer : run_.host.PeersOf(partition, episode.operations[i].place)) {
+      const auto at = std::ranges::find(episode.operations, peer, &EpisodeOperation::place);
+      rests_ps[i] =
+          std::max(rests_ps[i], done_ps[static_cast<size_t>(at - episode.operations.begin())]);
+    }
+  }
+  return rests_ps;
 }
 
 // The calls that were simulated ahead have come to rest: all is as if they had not been.

@@ -220,39 +220,43 @@ int64_t PlanCache::BoundOfSchedule(CommunicatorIndex communicator,
 
 // --- Schedules of calls --------------------------------------------------------------------------
 
-const std::vector<GpuIndex>& PlanCache::GpusOnNetworkOf(const Call& call) {
+const PlanCache::OnNetwork& PlanCache::OnNetworkOf(const Call& call) {
   const CollectiveIndex id = job_.CollectiveOf(call.rank, job_.operations[call.rank][call.index]);
   const JobCollective& collective = job_.collectives[id];
   const Communicator& communicator = communicators_[collective.communicator];
-  std::vector<GpuIndex>* found = &scratch_gpus_;
+  OnNetwork* found = &scratch_on_network_;
   if (!collective.is_p2p()) {
     Plan& plan = PlanOf(id);
     plan.on_network.resize(communicator.gpus.size());
-    std::optional<std::vector<GpuIndex>>& of_rank =
+    std::optional<OnNetwork>& of_rank =
         plan.on_network[job_.CommunicatorRank(collective.communicator, call.rank)];
     if (of_rank) return *of_rank;
     found = &of_rank.emplace();
   }
-  found->clear();
-  AddGpusOnNetwork(communicator, collective, call, *found);
-  std::ranges::sort(*found);
-  found->erase(std::unique(found->begin(), found->end()), found->end());
+  *found = {};
+  AddOnNetwork(communicator, collective, call, *found);
+  std::vector<GpuIndex>& gpus = found->gpus;
+  std::ranges::sort(gpus);
+  gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
   return *found;
 }
 
-void PlanCache::AddGpusOnNetwork(const Communicator& communicator, const JobCollective& collective,
-                                 const Call& call, std::vector<GpuIndex>& gpus) {
+void PlanCache::AddOnNetwork(const Communicator& communicator, const JobCollective& collective,
+                             const Call& call, OnNetwork& on_network) {
   const RankIndex own = job_.CommunicatorRank(collective.communicator, call.rank);
   const auto add = [&](uint32_t channel, RankIndex from, RankIndex to, ConnectionUse use) {
     if (use == ConnectionUse::kSwitchOperand || use == ConnectionUse::kSwitchResult) return;
     if (use == ConnectionUse::kNetworkSum) {
-      gpus.push_back(communicator.gpus[own]);
+      on_network.gpus.push_back(communicator.gpus[own]);
       return;
     }
     const ConnectionRoute route = communicator.planner->RouteOf(channel, from, to, use);
     if (!route.network) return;
-    gpus.push_back(graph_.GpuOfServer(communicator.gpus[from], route.sending_local_index));
-    gpus.push_back(communicator.gpus[to]);
+    const GpuIndex injecting =
+        graph_.GpuOfServer(communicator.gpus[from], route.sending_local_index);
+    if (injecting != communicator.gpus[from]) on_network.is_relayed = true;
+    on_network.gpus.push_back(injecting);
+    on_network.gpus.push_back(communicator.gpus[to]);
   };
   const JobOperation& operation = job_.operations[call.rank][call.index];
   if (collective.is_p2p()) {

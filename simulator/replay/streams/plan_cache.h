@@ -81,9 +81,13 @@ class PlanCache {
   // Returns the schedule of the rank's Send and Recv, which is made anew each time, or that of the
   // collective.
   std::shared_ptr<const CollectiveSchedule> ScheduleOf(const Call& call);
-  // Returns the GPUs whose NICs carry data that the call sends or receives, ascending. Valid until
-  // the next call of this function.
-  const std::vector<GpuIndex>& GpusOnNetworkOf(const Call& call);
+  // Describes the part of a call in the network.
+  struct OnNetwork {
+    std::vector<GpuIndex> gpus;  // whose NICs carry data that it sends or receives, ascending
+    bool is_relayed = false;     // some of it by the NIC of a GPU that does not send it (PXN)
+  };
+  // Returns that part. Valid until the next call of this function.
+  const OnNetwork& OnNetworkOf(const Call& call);
 
   // Returns the assumptions about layouts that NCCL's rules do not cover.
   std::vector<std::string> Assumptions() const;
@@ -93,9 +97,9 @@ class PlanCache {
     std::shared_ptr<const CollectiveSchedule> schedule;
     ReplayChoice choice;
     StepCosts costs;
-    int64_t bound_ps = -1;     // -1 if not computed yet
-    uint64_t bound_moves = 0;  // move_count() when it was computed
-    std::vector<std::optional<std::vector<GpuIndex>>> on_network;  // by rank, if requested before
+    int64_t bound_ps = -1;                             // -1 if not computed yet
+    uint64_t bound_moves = 0;                          // move_count() when it was computed
+    std::vector<std::optional<OnNetwork>> on_network;  // by rank, if requested before
   };
   struct Communicator {
     std::shared_ptr<const NcclPlanner> planner;
@@ -111,8 +115,8 @@ class PlanCache {
   int64_t BoundOfSchedule(CommunicatorIndex communicator, const CollectiveSchedule& schedule);
   void AddToBound(CommunicatorIndex communicator, uint32_t channel, RankIndex from, RankIndex to,
                   ConnectionUse use, uint64_t bytes);
-  void AddGpusOnNetwork(const Communicator& communicator, const JobCollective& collective,
-                        const Call& call, std::vector<GpuIndex>& gpus);
+  void AddOnNetwork(const Communicator& communicator, const JobCollective& collective,
+                    const Call& call, OnNetwork& on_network);
 
   const FabricGraph& graph_;
   const Job& job_;
@@ -122,7 +126,7 @@ class PlanCache {
   BoundModel bound_model_;
   std::vector<Communicator> communicators_;
   std::vector<std::vector<Call>> p2p_calls_;  // by collective, if made of Send and Recv
-  std::vector<GpuIndex> scratch_gpus_;        // result of GpusOnNetworkOf()
+  OnNetwork scratch_on_network_;              // result of OnNetworkOf()
 };
 
 }  // namespace railyard

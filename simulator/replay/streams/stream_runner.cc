@@ -62,8 +62,9 @@ void StreamRunner::NotifyIfAllEnded() const {
 // --- Start conditions ----------------------------------------------------------------------------
 
 void StreamRunner::MayBegin(const Call& call, int64_t begin_ps) {
-  if (!skew_ps_.empty()) begin_ps = SumPs(begin_ps, skew_ps_[call.rank]);
-  pending_.push_back({.begin_ps = begin_ps, .number = calls_.NumberOf(call), .rank = call.rank});
+  pending_.push_back({.begin_ps = WithSkewPs(call.rank, begin_ps),
+                      .number = calls_.NumberOf(call),
+                      .rank = call.rank});
   std::push_heap(pending_.begin(), pending_.end());
 }
 
@@ -86,6 +87,24 @@ void StreamRunner::LetFollow(const Call& call, int64_t end_ps) {
              [this, end_ps](GlobalRank rank, uint32_t index, int64_t begin_ps) {
                MayBeginAfter(end_ps, {rank, index}, begin_ps);
              });
+}
+
+std::vector<StreamRunner::Pending> StreamRunner::FollowersOf(RunningIndex id) {
+  const Call ending = running_[id].call;
+  const int64_t end_ps = running_[id].replayed_end_ps;
+  std::vector<Pending> followers;
+  order_.BeginTrial();
+  order_.End(ending.rank, ending.index, end_ps,
+             [&](GlobalRank rank, uint32_t index, int64_t begin_ps) {
+               const Call call{rank, index};
+               if (begin_ps > end_ps && clock_.StandsStill(call.gpu())) return;
+               const int64_t slowed_ps = clock_.AtSpeedOfPs(call.gpu(), begin_ps - end_ps);
+               followers.push_back({.begin_ps = WithSkewPs(rank, SumPs(end_ps, slowed_ps)),
+                                    .number = calls_.NumberOf(call),
+                                    .rank = rank});
+             });
+  order_.EndTrial(false);
+  return followers;
 }
 
 StreamRunner::Pending StreamRunner::TakeFirst() {

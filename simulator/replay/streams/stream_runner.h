@@ -160,6 +160,9 @@ class StreamRunner {
   int64_t LastBeginPs(PartIndex part) const;
   std::vector<GlobalRank> RanksInCollectives(PartIndex part) const;  // of the part, ascending
   int64_t ComputedUntilPs(PartIndex part) const { return order_.computed_until_ps(part); }
+  // Returns the calls that begin because a replayed call ends, unless its GPU changes its speed
+  // before. Precondition: it has not ended, and no trial is under way.
+  std::vector<Pending> FollowersOf(RunningIndex operation);
   // Returns the last of the rank's operations that wait for this one, or this one if none does.
   uint32_t LastFollowerOf(const Call& call) const {
     return order_.LastFollowerOf(call.rank, call.index);
@@ -210,6 +213,9 @@ class StreamRunner {
   void ScheduleFirst();
   void Schedule(RunningIndex operation, int64_t time_ps);
   void MayBegin(const Call& call, int64_t begin_ps);
+  int64_t WithSkewPs(GlobalRank rank, int64_t begin_ps) const {
+    return skew_ps_.empty() ? begin_ps : SumPs(begin_ps, skew_ps_[rank]);
+  }
   // Does the same as MayBegin() for a call after computation that began at `end_ps` and lasts until
   // `begin_ps` at the GPU's full speed.
   void MayBeginAfter(int64_t end_ps, const Call& call, int64_t begin_ps);
