@@ -14,6 +14,13 @@ bool NeedsAllRanks(CollectiveKind kind) {
          kind == CollectiveKind::kReduceScatter;
 }
 
+bool IsIn(const Job& job, CommunicatorIndex communicator, GlobalRank rank) {
+  const auto& of_rank = job.memberships[rank];
+  const auto it = std::ranges::lower_bound(of_rank, communicator, {},
+                                           &std::pair<CommunicatorIndex, RankIndex>::first);
+  return it != of_rank.end() && it->first == communicator;
+}
+
 }  // namespace
 
 bool PartitionNeighbours::Touches(const Call& call, const Partition& partition) {
@@ -77,9 +84,22 @@ int64_t PartitionNeighbours::LeastDurationPs(const Call& call) {
   return map_.least_launch_ps() + transfer_ps;
 }
 
-// Returns true if the call, which runs on another rank and uses the partition's NICs, neither sends
-// anything to them nor ends before ranks of the partition's calls, `own`, begin theirs.
-bool PartitionNeighbours::WaitsForRanksOf(const Call& call, std::span<const Call> own) {
+// Returns true if the call, which runs on another rank, ends only after calls of `own`: it needs
+// a rank of them that begins its part of the collective after its own call.
+bool PartitionNeighbours::EndsAfter(const Call& call, std::span<const Call> own) const {
+  const CollectiveIndex collective = calls_.CollectiveNumberOf(call);
+  const Job& job = calls_.job();
+  if (!NeedsAllRanks(job.collectives[collective].kind)) return false;
+  return std::ranges::any_of(own, [&](const Call& before) {
+    if (!IsIn(job, job.collectives[collective].communicator, before.rank)) return false;
+    const std::optional<Call> later = LaterCallOf(collective, before);
+    return later && calls_.OperationOf(*later).stream == calls_.OperationOf(before).stream;
+  });
+}
+
+// Returns true if the call, which has been launched on another rank and uses the partition's NICs,
+// sends nothing to them before ranks of the partition's calls, `own`, begin theirs.
+bool PartitionNeighbours::SendsAfter(const Call& call, std::span<const Call> own) {
   const CollectiveIndex collective = calls_.CollectiveNumberOf(call);
   const JobCollective& of_job = calls_.job().collectives[collective];
   const PlanCache::OnNetwork& on_network = plans_.OnNetworkOf(call);
@@ -88,24 +108,25 @@ bool PartitionNeighbours::WaitsForRanksOf(const Call& call, std::span<const Call
     const GpuIndex gpu = of_partition.gpu();
     return std::ranges::all_of(on_network.gpus, [&](GpuIndex used) {
       if (NicOf(used) != NicOf(gpu)) return true;
-      return used == gpu && call.gpu() != gpu && IsYetToBegin(collective, of_partition) &&
+      return used == gpu && call.gpu() != gpu && LaterCallOf(collective, of_partition) &&
              host_.WaitsFor(of_job.communicator, call.gpu(), gpu);
     });
   });
 }
 
-// Returns true if the rank begins its call of the collective after `before`, and soon, so that it
-// has not begun.
-bool PartitionNeighbours::IsYetToBegin(CollectiveIndex collective, const Call& before) const {
+// Returns the rank's call of the collective if it comes soon after `before` in the rank's program,
+// and has not begun.
+std::optional<Call> PartitionNeighbours::LaterCallOf(CollectiveIndex collective,
+                                                     const Call& before) const {
   constexpr size_t kOperationsMax = 256;
   const std::vector<JobOperation>& program = calls_.job().operations[before.rank];
   const size_t end = std::min(program.size(), before.index + 1 + kOperationsMax);
   for (uint32_t index = before.index + 1; index < end; ++index) {
     const Call call{before.rank, index};
     if (program[index].is_compute() || calls_.CollectiveNumberOf(call) != collective) continue;
-    return !ledger_.HasBegun(call);
+    return ledger_.HasBegun(call) ? std::nullopt : std::optional(call);
   }
-  return false;
+  return std::nullopt;
 }
 
 // Returns true if a rank with these calls, which run or will begin and are in its program's order,
@@ -138,11 +159,9 @@ bool PartitionNeighbours::MayRankTouch(const Partition& partition, std::span<con
       if (!call.is_own && !call.is_replayed && end_ps < until_ps) {
         end_ps = std::max(end_ps, call.begin_ps + LeastDurationPs(call.call));
       }
-      if (may_touch && call.is_launched && Touches(call.call, partition) &&
-          WaitsForRanksOf(call.call, own)) {
-        may_touch = false;
-        end_ps = until_ps;
-      }
+      if (may_touch && end_ps < until_ps && EndsAfter(call.call, own)) end_ps = until_ps;
+      may_touch = may_touch && !(call.is_launched && Touches(call.call, partition) &&
+                                 SendsAfter(call.call, own));
       if (near.size() > 1) near = near.subspan(1);
     } else if (operation.is_compute() || !ledger_.HasBegun({rank, index})) {
       const bool waits = operation.after != JobOperation::kNone && operation.after >= first;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -61,8 +62,9 @@ class PartitionNeighbours {
   int64_t LeastDurationPs(const Call& call);
   bool MayRankTouch(const Partition& partition, std::span<const Call> own,
                     std::span<const NearCall> near, int64_t now_ps, int64_t until_ps);
-  bool WaitsForRanksOf(const Call& call, std::span<const Call> own);
-  bool IsYetToBegin(CollectiveIndex collective, const Call& before) const;
+  bool EndsAfter(const Call& call, std::span<const Call> own) const;
+  bool SendsAfter(const Call& call, std::span<const Call> own);
+  std::optional<Call> LaterCallOf(CollectiveIndex collective, const Call& before) const;
   DeviceId NicOf(GpuIndex gpu) const { return graph_.NicOfGpu(graph_.gpus()[gpu]).value(); }
 
   const FabricGraph& graph_;
