@@ -101,7 +101,7 @@ struct NetworkSpec {
   uint64_t cables_in_servers() const;
 };
 
-// Leaves room beyond the most that is known, the four network cards for each GPU of Amazon's p5.
+// Leaves room beyond the four network cards that each GPU of Amazon's p5 has.
 inline constexpr uint32_t kMaxNicPorts = 16;
 
 // Adds the problems of the servers and of the common fields to `check`. A generator that counts the

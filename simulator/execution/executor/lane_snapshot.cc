@@ -58,7 +58,7 @@ void LaneExecutor::VisitNics(const NicGroup& group, StateArchive& archive) {
   archive.Require(group.at.has_value());
   if (!group.at) return;
   if (archive.takes()) {
-    // That these are at rest suffices.
+    // It suffices that these are at rest.
     StateArchive others = StateArchive::OfState(network_.engine().NowPs());
     VisitConnections(group.others, others);
     archive.Require(others.is_quiescent());
