@@ -5,6 +5,8 @@
 // the state in which it ended.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
@@ -45,6 +47,11 @@ struct Episode {
   // Is true if the changes after its end are known, and no payload was in flight then.
   bool can_be_last = false;
 
+  // Returns the index of the operation of that place in `operations`, or their number.
+  size_t OperationAt(EpisodePlace place) const {
+    const auto found = std::ranges::find(operations, place, &EpisodeOperation::place);
+    return static_cast<size_t>(found - operations.begin());
+  }
   int64_t LastEndPs() const { return operations[end_order.back()].end_ps; }
 };
 

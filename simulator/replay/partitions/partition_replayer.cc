@@ -57,18 +57,18 @@ void PartitionReplayer::Follow(RunningIndex operation) {
   const CurrentEpisode& episode = *activities_[PartitionOf(operation)].episode;
   const Episode& known = cache_.episode(episode.known);
   const EpisodePlace place = partition.PlaceOf(running.call.gpu());
-  const auto stored = std::ranges::find(known.operations, place, &EpisodeOperation::place);
-  SIM_CHECK(
-      stored != known.operations.end() && stored->begin_ps == running.start_ps - episode.begin_ps,
-      "a call that is replayed began otherwise");
+  const size_t at = known.OperationAt(place);
+  SIM_CHECK(at < known.operations.size() &&
+                known.operations[at].begin_ps == running.start_ps - episode.begin_ps,
+            "a call that is replayed began otherwise");
   run_.ledger.NoteReplayed(episode.collective, episode.rule);
   if (keep_paths_) {
-    const EpisodePath& kept = known.paths[static_cast<size_t>(stored - known.operations.begin())];
-    CriticalPath path{kept.Renamed([&](EpisodePlace at) { return partition.gpus[at]; })};
+    CriticalPath path{
+        known.paths[at].Renamed([&](EpisodePlace of_path) { return partition.gpus[of_path]; })};
     path.origin_ps += episode.begin_ps;
     run_.streams.SetPath(operation, path);
   }
-  run_.streams.EndAt(operation, episode.begin_ps + stored->end_ps);
+  run_.streams.EndAt(operation, episode.begin_ps + known.operations[at].end_ps);
 }
 
 bool PartitionReplayer::OnLaunch(RunningIndex operation) {
@@ -108,9 +108,8 @@ void PartitionReplayer::CheckMayOverlap(PartitionIndex number, const Call& call)
   const EpisodePlace place = run_.map.partition(number).PlaceOf(call.gpu());
   for (const CurrentEpisode& ending : activities_[number].ending) {
     const Episode& episode = cache_.episode(ending.known);
-    const auto stored = std::ranges::find(episode.operations, place, &EpisodeOperation::place);
-    const auto operation = static_cast<size_t>(stored - episode.operations.begin());
-    if (!MayOverlap(number, call, run_.engine.NowPs() - ending.begin_ps, episode, operation)) {
+    if (!MayOverlap(number, call, run_.engine.NowPs() - ending.begin_ps, episode,
+                    episode.OperationAt(place))) {
       throw SharedBuffers::NotIndependent();
     }
   }
@@ -219,12 +218,12 @@ void PartitionReplayer::BeginEpisode(PartitionIndex number, CollectiveIndex coll
 
 void PartitionReplayer::Renew(PartitionIndex number) {
   Partition& partition = run_.map.partition(number);
-  const bool is_any_ending = !activities_[number].ending.empty();
-  const std::vector<ConnectionId> before =
-      is_any_ending ? partition.nics.connections : std::vector<ConnectionId>();
+  const uint64_t before = partition.nics.identity;
   run_.host.Renew(partition);
   // The GPUs that are not at rest yet would have others to wait for.
-  if (is_any_ending && partition.nics.connections != before) throw SharedBuffers::NotIndependent();
+  if (partition.nics.identity != before && !activities_[number].ending.empty()) {
+    throw SharedBuffers::NotIndependent();
+  }
 }
 
 // Returns the calls of the collective in the order of their begins; none if some begin is not known

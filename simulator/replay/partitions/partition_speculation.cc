@@ -109,9 +109,7 @@ std::vector<int64_t> PartitionReplayer::RestsOf(const Partition& partition, cons
   std::vector<int64_t> rests_ps = done_ps;
   for (size_t i = 0; i < rests_ps.size(); ++i) {
     for (const EpisodePlace peer : run_.host.PeersOf(partition, episode.operations[i].place)) {
-      const auto at = std::ranges::find(episode.operations, peer, &EpisodeOperation::place);
-      rests_ps[i] =
-          std::max(rests_ps[i], done_ps[static_cast<size_t>(at - episode.operations.begin())]);
+      rests_ps[i] = std::max(rests_ps[i], done_ps[episode.OperationAt(peer)]);
     }
   }
   return rests_ps;
